@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
-from support.locks import locked
 from support.tables import age, json_rows, snapshot_of
+from support.trouble.locks import locked
 
 import acidctl
 from acidctl.cleaning.outcomes import PlannedCleaning

@@ -6,7 +6,7 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.unsafe import UNSAFE, is_unsafe, quoted
+from support.trouble.unsafe import UNSAFE, is_unsafe, quoted
 
 from acidctl.printable import RANGES, printable, printable_json
 

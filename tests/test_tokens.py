@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.token_files import NEW_FORMAT, OLD_FORMAT, SERVICE
+from support.files.token_files import NEW_FORMAT, OLD_FORMAT, SERVICE
 
 from acidctl.errors import UsageProblem
 from acidctl.tokens import Token, tokens_of_job

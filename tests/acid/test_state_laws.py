@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.listings import cases
+from support.made.listings import cases
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import Kind, format_directory

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 
-from support.fake_metastore import FakeMetastore, FakeTables, java_bits
+from support.metastore.fake_metastore import FakeMetastore, FakeTables, java_bits
 
 from acidctl.location.hive_names import HiveName
 from acidctl.location.warehouse import Warehouse
@@ -89,7 +89,7 @@ def serve(pipe: Pipe, partitions: int, opened: int, aborted: int) -> None:
         "show_locks": lambda request: interface.ShowLocksResponse(locks),
         "show_compact": lambda request: interface.ShowCompactResponse(),
     }
-    from support import fake_metastore  # the method of two that reads more sends more
+    from support.metastore import fake_metastore  # the method of two that reads more sends more
 
     fake_metastore.METHODS["get_partitions_by_names"] = interface.GET_PARTITIONS_WITH_FILES
     server = FakeMetastore(answers)

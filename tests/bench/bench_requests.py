@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 from pyarrow import orc
-from support.acid_files import acid_batch
+from support.files.acid_files import acid_batch
 
 from acidctl.cli.main import main as acidctl
 from acidctl.orc.types import OrcType

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
-from support.acid_files import Event, events_batch
+from support.files.acid_files import Event, events_batch
 from support.tables import read_rows
 
 from acidctl.acid import bucket as codec

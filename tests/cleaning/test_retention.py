@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support.listings import cases
+from support.made.listings import cases
 from support.memory_store import MemoryFileSystem
 from support.tables import age, make, snapshot_of
 

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from support.dying_tasks import die_on_one, plans, refuse, sleep_long, stumble
 from support.paths import PYTHONPATH
 from support.tables import pairs_of
+from support.trouble.dying_tasks import die_on_one, plans, refuse, sleep_long, stumble
 
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
@@ -76,7 +76,7 @@ def test_no_further_task_is_begun_here_when_the_time_is_up(tmp_path: Path) -> No
 ORPHAN = """
 import sys
 from pathlib import Path
-from support.dying_tasks import plans, sleep_long
+from support.trouble.dying_tasks import plans, sleep_long
 from acidctl.compaction import local_engine
 if __name__ == "__main__":
     local_engine.WORTH_A_PROCESS = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.acid_files import AB, B0, write_acid
+from support.files.acid_files import AB, B0, write_acid
 from support.tables import pairs_of, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.acid_files import AB, B0, acid_batch, write_acid
 from support.compacting import copy_table, run_compaction
+from support.files.acid_files import AB, B0, acid_batch, write_acid
 from support.tables import ids_in, pairs_of, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind

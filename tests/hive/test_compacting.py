@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.acid_files import delete, insert, write_acid
 from support.command_line import Result
-from support.fake_hive import FakeHive
+from support.files.acid_files import delete, insert, write_acid
+from support.metastore.fake_hive import FakeHive
 from support.tables import CLEAN_NOW
 
 from acidctl import Location

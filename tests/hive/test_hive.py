@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.acid_files import insert, write_acid
 from support.command_line import Result
-from support.fake_hive import FakeHive
+from support.files.acid_files import insert, write_acid
+from support.metastore.fake_hive import FakeHive
 from support.paths import PYTHONPATH
 
 from acidctl import Hive

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
-from support.acid_files import delete, insert, write_by_pyorc, write_orc
+from support.files.acid_files import delete, insert, write_by_pyorc, write_orc
 from support.tables import make
 from support.validating import healthy
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.memory_store import MemoryFileSystem
-from support.retries import asked_again_at_once  # noqa: F401  (the fixture)
 from support.stores import Store, fill
+from support.trouble.retries import asked_again_at_once  # noqa: F401  (the fixture)
 
 from acidctl.acid.names import unescape
 from acidctl.errors import AccessError, AcidctlError, NotFoundError

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from support.bad_line import BadLine, Trouble
-from support.fake_hive import FakeHive
-from support.fake_metastore import Failed, fake_metastore
+from support.metastore.fake_hive import FakeHive
+from support.metastore.fake_metastore import Failed, fake_metastore
+from support.trouble.bad_line import BadLine, Trouble
 
 from acidctl.errors import NotFoundError
 from acidctl.metastore import client as module

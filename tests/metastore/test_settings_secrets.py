@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.command_line import Result
-from support.fake_hive import FakeHive
-from support.fake_metastore import Failed
+from support.metastore.fake_hive import FakeHive
+from support.metastore.fake_metastore import Failed
 from support.paths import PYTHONPATH
 
 from acidctl.errors import AcidctlError, UsageProblem

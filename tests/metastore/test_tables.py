@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.fake_metastore import FakeTables, Refused, escape, fake_metastore
+from support.metastore.fake_metastore import FakeTables, Refused, escape, fake_metastore
 
 from acidctl.errors import NotFoundError
 from acidctl.metastore import interface

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fake_metastore import FakeMetastore, FakeTables, fake_metastore, java_bits
+from support.metastore.fake_metastore import FakeMetastore, FakeTables, fake_metastore, java_bits
 
 from acidctl.acid.names import MAXL
 from acidctl.errors import NotFoundError

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fake_metastore import METHODS, FakeMetastore, answer_bytes, fake_metastore
+from support.metastore.fake_metastore import METHODS, FakeMetastore, answer_bytes, fake_metastore
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.Thrift import TType
 

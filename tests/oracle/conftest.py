@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import cache
 
 import pytest
-from support.real_hive import started
+from support.engines.real_hive import started
 from support.servers.hive_server import HiveServer
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from support.compacting import run_compaction
-from support.hive_compactor import READY, clean_by_hive, compact_by_hive, names
-from support.hive_past import Past
-from support.real_hive import HiveTable, same
+from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, names
+from support.engines.hive_past import Past
+from support.engines.real_hive import HiveTable, same
 from support.servers.hive_server import HiveServer
 from support.validating import check
 

@@ -9,8 +9,8 @@ import random
 import shutil
 
 import pytest
-from support.hive_compactor import READY, clean_by_hive, compact_by_hive, names
-from support.hive_histories import History, Rows, ours
+from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, names
+from support.engines.hive_histories import History, Rows, ours
 from support.servers.hive_server import HiveServer
 
 from acidctl import Location

@@ -13,10 +13,10 @@ import random
 
 import pytest
 from support.compacting import run_compaction
-from support.hive_compactor import READY, clean_by_hive, compact_by_hive, has_copied_deletes, names
-from support.hive_past import Past
-from support.random_history import RandomHistory
-from support.real_hive import HiveTable, same
+from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, has_copied_deletes, names
+from support.engines.hive_past import Past
+from support.engines.random_history import RandomHistory
+from support.engines.real_hive import HiveTable, same
 from support.servers.hive_server import HiveError, HiveServer
 from support.validating import check
 

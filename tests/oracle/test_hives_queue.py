@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from support.acid_files import damage_stripe
 from support.command_line import Result
-from support.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, names
-from support.hive_histories import History
+from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, names
+from support.engines.hive_histories import History
+from support.files.acid_files import damage_stripe
 from support.servers.hive_server import HiveServer
 
 from acidctl import Location

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.hive_histories import History, as_text
+from support.engines.hive_histories import History, as_text
 from support.servers.hive_server import HiveServer
 from support.tables import json_rows
 

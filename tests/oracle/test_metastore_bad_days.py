@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from support.bad_line import BadLine, Trouble
 from support.command_line import Result
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.metastore_server import MetastoreServer
+from support.trouble.bad_line import BadLine, Trouble
 
 from acidctl.metastore import client, interface
 from acidctl.metastore.activity import find_locks, find_transactions

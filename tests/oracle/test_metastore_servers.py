@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import Result
-from support.hive_histories import History
+from support.engines.hive_histories import History
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveServer
 from support.servers.metastore_server import MetastoreServer

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import find, settings
+from support.engines.written_by_hive import HIVE23
 from support.judge.checks import answer, assert_hive_reads, assert_same, hive_accepts, hive_answer, plain_view
 from support.judge.generate import histories, random_history
 from support.judge.history import QUIRK_ORIGINAL_COPIES, Compaction, History, resolve
@@ -22,7 +23,6 @@ from support.judge.normal import ACIDCTL, EXPECTED, normalise, normalise_row
 from support.judge.play import play
 from support.judge.txns import Txns
 from support.judge.values import ALL_TYPES, SCHEMAS, SeedChoice, row_of
-from support.written_by_hive import HIVE23
 
 SCENARIOS = sorted(path.name for path in HIVE23.iterdir() if path.is_dir())
 FLAT = "struct<a:int,b:string>"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.compacting import compact_location, run_compaction
-from support.hive_histories import History, as_text, ours
+from support.engines.hive_histories import History, as_text, ours
 from support.servers.hive_server import HiveServer
 from support.tables import json_rows, snapshot_of
 

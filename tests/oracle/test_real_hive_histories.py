@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from support.random_history import RandomHistory
+from support.engines.random_history import RandomHistory
 from support.servers.hive_server import HiveServer
 
 COUNT = int(os.environ.get("ACIDCTL_HIVE_HISTORIES", "1"))

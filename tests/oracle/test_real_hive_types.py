@@ -11,10 +11,20 @@ from collections.abc import Callable, Sequence
 import pytest
 from support.command_line import Result
 from support.compacting import run_compaction
-from support.hive_text import printed, type_of
-from support.hive_values import LEAVES, NESTED, PUSHED, conditions, fill_pushed, leaves, load, load_leaves, nested
-from support.orc_bytes import local_tail
-from support.real_hive import HiveTable, Rows, our_rows, same
+from support.engines.hive_text import printed, type_of
+from support.engines.hive_values import (
+    LEAVES,
+    NESTED,
+    PUSHED,
+    conditions,
+    fill_pushed,
+    leaves,
+    load,
+    load_leaves,
+    nested,
+)
+from support.engines.real_hive import HiveTable, Rows, our_rows, same
+from support.files.orc_bytes import local_tail
 from support.servers.hive_server import HiveError, HiveServer
 from support.tables import json_rows, snapshot_of
 

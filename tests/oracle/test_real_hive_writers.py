@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.compacting import run_compaction
-from support.real_hive import HiveTable, same, started
+from support.engines.real_hive import HiveTable, same, started
 from support.servers.hive_server import HiveServer
 from support.validating import check
 

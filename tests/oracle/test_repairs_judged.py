@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.acid_files import insert, write_by_pyorc
+from support.files.acid_files import insert, write_by_pyorc
 from support.judge.checks import answer, assert_same, hive_answer
 from support.judge.hive import DELETE, INSERT, Event, Hive, StoredEvent
 from support.judge.java_orc import JavaOrc

@@ -13,17 +13,28 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.acid_files import insert, write_by_pyorc
 from support.command_line import Result
 from support.compacting import compact_location, run_compaction
-from support.hive_values import LEAVES, MANY, NESTED, PUSHED, conditions, fill_pushed, leaves, load, load_leaves, nested
-from support.random_history import RandomHistory
-from support.real_hive import HiveTable
+from support.engines.hive_values import (
+    LEAVES,
+    MANY,
+    NESTED,
+    PUSHED,
+    conditions,
+    fill_pushed,
+    leaves,
+    load,
+    load_leaves,
+    nested,
+)
+from support.engines.random_history import RandomHistory
+from support.engines.real_hive import HiveTable
+from support.engines.trino_judge import Engines, engines, warned_of
+from support.files.acid_files import insert, write_by_pyorc
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveError, HiveServer
 from support.servers.trino_server import TrinoError
 from support.tables import CLEAN_NOW
-from support.trino_judge import Engines, engines, warned_of
 from support.validating import check, found
 
 from acidctl import Location

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.orc_bytes import ACID_SCHEMA, Remote, acid_rows, local_tail, retailed, tail_of, written
+from support.files.orc_bytes import ACID_SCHEMA, Remote, acid_rows, local_tail, retailed, tail_of, written
 
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc import orc_pb2 as pb

@@ -5,7 +5,7 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
-from support.orc_bytes import ACID_SCHEMA, acid_rows, local_tail, retailed, tail_of, written
+from support.files.orc_bytes import ACID_SCHEMA, acid_rows, local_tail, retailed, tail_of, written
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail_document import SCHEMA_VERSION, tail_document

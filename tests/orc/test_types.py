@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from pyarrow import orc
-from support.orc_bytes import tail_of, written
+from support.files.orc_bytes import tail_of, written
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fake_hive import FakeHive
+from support.metastore.fake_hive import FakeHive
 from support.paths import REPO
 from support.tables import CLEAN_NOW
 

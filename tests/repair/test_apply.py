@@ -6,10 +6,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.acid_files import insert, write_by_pyorc
-from support.locks import locked
+from support.files.acid_files import insert, write_by_pyorc
 from support.repairing import DELTA, FS, NOW, interrupted, planned, repair, scope_of, tree
 from support.tables import age
+from support.trouble.locks import locked
 
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
 from acidctl.location.change.journal import RunState

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
-from support.acid_files import write_by_pyorc
+from support.files.acid_files import write_by_pyorc
+from support.files.stream import DELTA, FILE, FIRST, SECOND, SIDE
 from support.repairing import FS, NOW, planned, repair, rows, rules, streamed, tail_of, tree
-from support.stream import DELTA, FILE, FIRST, SECOND, SIDE
 
 from acidctl.errors import ConflictError
 from acidctl.repair.apply import apply_repair, undo_last

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyorc
 import pytest
-from support.acid_files import delete, insert, write_by_pyorc, write_orc, write_plain
+from support.files.acid_files import delete, insert, write_by_pyorc, write_orc, write_plain
 from support.repairing import CODECS, FS, many_stripes, planned, repair, rows, rules, stripes_of, tail_of, wide
 
 from acidctl.errors import VerifyError

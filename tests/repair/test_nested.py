@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.acid_files import delete, insert, write_by_pyorc, write_plain
+from support.files.acid_files import delete, insert, write_by_pyorc, write_plain
 from support.repairing import FS, planned, repair, rows, rules, tree
 from support.validating import healthy
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.acid_files import write_delta
+from support.files.acid_files import write_delta
 from support.servers.hdfs_server import HdfsServer
 from support.tables import CLEAN_NOW
 
@@ -79,7 +79,7 @@ def mode(path: Path) -> int:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    from support.acid_files import ids
+    from support.files.acid_files import ids
 
     table = tmp_path / "t"
     table.mkdir()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.acid_files import B0, write_acid
+from support.files.acid_files import B0, write_acid
 from support.tables import json_rows
 
 from acidctl.errors import NotFoundError

@@ -20,7 +20,7 @@ from acidctl.repair.apply import apply_repair, plan_repair
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import RepairKind, RepairPlan, Scope
 from acidctl.storage.local.filesystem import LocalFileSystem
-from support.acid_files import B0, Event, write_by_pyorc
+from support.files.acid_files import B0, Event, write_by_pyorc
 from support.tables import read_rows, snapshot_of
 from support.validating import check, found
 

@@ -18,7 +18,7 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
-from support.json_text import encode_json_lines
+from support.files.json_text import encode_json_lines
 
 Row = tuple[tuple[int, int, int], dict[str, Any]]
 

@@ -13,7 +13,7 @@ from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
 from acidctl.worker_pool import Limits
-from support.acid_files import B0, delete, insert, write_by_pyorc
+from support.files.acid_files import B0, delete, insert, write_by_pyorc
 
 NOW = 1_800_000_000.0
 QUIET = Thresholds(delta_count=1000, delta_ratio=1e9)

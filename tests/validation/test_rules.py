@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.acid_files import insert, write_by_pyorc
-from support.planted import CASES, D, in_delta
+from support.files.acid_files import insert, write_by_pyorc
+from support.made.planted import CASES, D, in_delta
 from support.validating import check, found, healthy
 
 from acidctl.validation.findings import Severity
@@ -75,7 +75,8 @@ def test_nested_location_is_v41_and_a_plain_table_v42(tmp_path: Path) -> None:
 def test_every_rule_is_planted() -> None:
     planted = {one.split()[0] for _, _, expected, _ in CASES.values() for one in expected} | {"V40", "V41", "V42"}
     rules = {rule.id for rule in RULES.values() if not rule.readers}
-    assert planted == rules, f"tests/support/planted.py: a case for each of {sorted(rules - planted)}, and for no other"
+    missing = sorted(rules - planted)
+    assert planted == rules, f"tests/support/made/planted.py: a case for each of {missing}, and for no other"
 
 
 def test_every_rule_has_its_sentences() -> None:

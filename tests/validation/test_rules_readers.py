@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.acid_files import delete, insert, write_by_pyorc, write_orc
+from support.files.acid_files import delete, insert, write_by_pyorc, write_orc
 from support.validating import check, found, healthy
 
 from acidctl.validation.findings import Depth

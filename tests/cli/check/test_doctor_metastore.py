@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from support.command_line import Result
-from support.fake_hive import FakeHive
-from support.fake_metastore import fake_metastore
+from support.metastore.fake_hive import FakeHive
+from support.metastore.fake_metastore import fake_metastore
 
 from acidctl.spark.probe import Facts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.acid_files import insert, write_by_pyorc
+from support.files.acid_files import insert, write_by_pyorc
 from support.repairing import interrupted, streamed, tree
 from support.tables import age
 from support.validating import healthy

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.acid_files import delete, insert, write_by_pyorc
+from support.files.acid_files import delete, insert, write_by_pyorc
 
 from acidctl.validation.registry import RULES
 from acidctl.validation.rules import READERS

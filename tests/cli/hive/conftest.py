@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from support.fake_hive import FakeHive
+from support.metastore.fake_hive import FakeHive
 
 
 @pytest.fixture(params=[3, 4], ids=["hive-3", "hive-4"])

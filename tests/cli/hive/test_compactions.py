@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.fake_hive import FakeHive
+from support.metastore.fake_hive import FakeHive
 
 Ask = Callable[..., Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from support.fake_hive import FakeHive
+from support.metastore.fake_hive import FakeHive
 
 from acidctl.metastore.interface import LockType
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.fake_hive import FakeHive
+from support.metastore.fake_hive import FakeHive
 
 from acidctl.metastore.interface import Order
 

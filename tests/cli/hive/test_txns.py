@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.acid_files import insert, write_acid
-from support.fake_hive import FakeHive
+from support.files.acid_files import insert, write_acid
+from support.metastore.fake_hive import FakeHive
 
 from acidctl.metastore.interface import TxnType
 

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
-from support.acid_files import damage_stripe, write_deletes, write_delta
 from support.compacting import run_compaction
+from support.files.acid_files import damage_stripe, write_deletes, write_delta
 from support.tables import mark
 
 from acidctl.acid.triggers import CompactionKind

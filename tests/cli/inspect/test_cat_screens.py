@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.acid_files import damage_stripe, ids, write_delta
+from support.files.acid_files import damage_stripe, ids, write_delta
 
 import acidctl as package
 

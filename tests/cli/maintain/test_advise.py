@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.acid_files import write_deletes, write_delta
+from support.files.acid_files import write_deletes, write_delta
 from support.tables import age, snapshot_of
 
 from acidctl.cli.maintain import advise

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.acid_files import ids, write_deletes, write_delta
+from support.files.acid_files import ids, write_deletes, write_delta
 
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail

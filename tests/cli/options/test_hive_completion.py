@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import BashComplete
-from support.fake_hive import FakeHive
+from support.metastore.fake_hive import FakeHive
 from support.paths import PYTHONPATH
 
 from acidctl.cli.main import cli

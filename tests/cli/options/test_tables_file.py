@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 import pytest
-from support.acid_files import insert, write_acid
 from support.command_line import Result
-from support.fake_hive import FakeHive
+from support.files.acid_files import insert, write_acid
+from support.metastore.fake_hive import FakeHive
 
 from acidctl.cli.command_table import SUMMARIES, command_named
 

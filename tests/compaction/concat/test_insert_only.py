@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from support.acid_files import batch_of, struct, write_plain
+from support.files.acid_files import batch_of, struct, write_plain
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind

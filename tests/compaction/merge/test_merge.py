@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
-from support.delete_keys import keys_of, row_keys
+from support.made.delete_keys import keys_of, row_keys
 
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
 from acidctl.compaction.proof.checksum import add, key_checksum, subtract

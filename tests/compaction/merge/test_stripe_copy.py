@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.acid_files import AB, B0, Event, events_batch, insert, write_acid
 from support.compacting import run_compaction
+from support.files.acid_files import AB, B0, Event, events_batch, insert, write_acid
 from support.tables import ids_in, pairs_of
 
 from acidctl.acid.triggers import CompactionKind

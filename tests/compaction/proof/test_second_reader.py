@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.acid_files import write_deletes, write_delta
 from support.compacting import run_compaction
+from support.files.acid_files import write_deletes, write_delta
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.output_settings import Writing

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.locks import locked
 from support.tables import age, make, snapshot_of
+from support.trouble.locks import locked
 
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning

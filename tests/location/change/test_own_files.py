@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.retries import asked_again_at_once  # noqa: F401  (the fixture)
+from support.trouble.retries import asked_again_at_once  # noqa: F401  (the fixture)
 
 from acidctl.errors import RefusedError
 from acidctl.location.change import own_files

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from support.bad_line import BadLine
-from support.fake_hive import FakeHive
+from support.metastore.fake_hive import FakeHive
+from support.trouble.bad_line import BadLine
 
 from acidctl.metastore import client as module
 from acidctl.metastore import interface

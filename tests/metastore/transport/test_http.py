@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fake_metastore import answer_bytes
+from support.metastore.fake_metastore import answer_bytes
 
 from acidctl.errors import AccessError, AcidctlError, RefusedError, UsageProblem
 from acidctl.metastore import interface

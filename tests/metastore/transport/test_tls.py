@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from support.fake_metastore import answer_bytes
+from support.metastore.fake_metastore import answer_bytes
 
 from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem
 from acidctl.metastore import interface

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.command_line import Result
-from support.hive_views import Views
+from support.engines.hive_views import Views
 from support.servers import pypi
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveServer

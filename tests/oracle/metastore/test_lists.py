@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.metastore.write_ids import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.metastore_judge import MetastoreJudge
 from support.servers.metastore_server import MetastoreServer
-from support.write_ids import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ListReader, ValidTxns, ValidWriteIds

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from support.command_line import Result
-from support.hive_text import asked_for, normal, printed, type_of
-from support.hive_values import EDGES, LEAVES, leaves, load, load_leaves, nested
-from support.hive_views import Views
-from support.json_text import encode_json_lines
-from support.real_hive import HiveTable
+from support.engines.hive_text import asked_for, normal, printed, type_of
+from support.engines.hive_values import EDGES, LEAVES, leaves, load, load_leaves, nested
+from support.engines.hive_views import Views
+from support.engines.real_hive import HiveTable
+from support.files.json_text import encode_json_lines
 from support.servers.hive_server import HiveServer
 
 import acidctl as package

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 from support.command_line import Result
-from support.hive_compactor import names
-from support.hive_views import Views
+from support.engines.hive_compactor import names
+from support.engines.hive_views import Views
 from support.servers.hive_server import HiveError, HiveServer
 
 from acidctl.errors import AcidctlError

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyorc
 import pytest
 from pyarrow import parquet
-from support.acid_files import SMALL_GROUPS, struct, write_deletes, write_delta, write_plain
-from support.orc_bytes import RAW, retailed
-from support.random_values import random_array
+from support.files.acid_files import SMALL_GROUPS, struct, write_deletes, write_delta, write_plain
+from support.files.orc_bytes import RAW, retailed
+from support.made.random_values import random_array
 
 import acidctl
 from acidctl.errors import BadDataError

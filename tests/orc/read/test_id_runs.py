@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.acid_files import B0, acid_batch, acid_file
-from support.orc_bytes import Remote, tail_of
-from support.written_by_hive import HIVE23
+from support.engines.written_by_hive import HIVE23
+from support.files.acid_files import B0, acid_batch, acid_file
+from support.files.orc_bytes import Remote, tail_of
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb

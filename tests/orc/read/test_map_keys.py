@@ -8,7 +8,7 @@ from typing import Any
 
 import pyorc
 import pytest
-from support.orc_bytes import Remote
+from support.files.orc_bytes import Remote
 
 from acidctl.errors import BadDataError
 from acidctl.orc.read.reader import open_orc

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyorc
 import pytest
-from support.orc_bytes import ACID_SCHEMA, Remote, acid_rows, retailed, written
+from support.files.orc_bytes import ACID_SCHEMA, Remote, acid_rows, retailed, written
 from support.paths import TESTS
 
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem
@@ -279,7 +279,7 @@ def test_flipped_stripe_bytes_never_hang(shared_data: Path) -> None:
 import random, sys
 from acidctl.errors import AcidctlError
 from acidctl.orc.read.reader import open_orc
-from support.orc_bytes import Remote
+from support.files.orc_bytes import Remote
 data = open(sys.argv[1], 'rb').read()
 draw = random.Random(1)
 found = 0

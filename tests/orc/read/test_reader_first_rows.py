@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import orc
-from support.acid_files import acid_batch, acid_file, struct
-from support.orc_bytes import Remote
+from support.files.acid_files import acid_batch, acid_file, struct
+from support.files.orc_bytes import Remote
+from support.made.random_values import everything, random_array
 from support.paths import DATA
-from support.random_values import everything, random_array
 
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.types import OrcType

@@ -6,10 +6,10 @@ import random
 
 import pyarrow as pa
 import pytest
-from support.acid_files import acid_batch, acid_file
-from support.json_text import encode_json_lines
-from support.random_values import random_array
-from support.union_values import DEEP, PLAIN, TIME, flags, opened, plain, rows_of, sprinkled
+from support.files.acid_files import acid_batch, acid_file
+from support.files.json_text import encode_json_lines
+from support.files.union_values import DEEP, PLAIN, TIME, flags, opened, plain, rows_of, sprinkled
+from support.made.random_values import random_array
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import decompress

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyorc
 import pytest
 from pyarrow import orc
-from support.orc_bytes import RAW, Remote, local_tail, retailed, tail_of, written
+from support.files.orc_bytes import RAW, Remote, local_tail, retailed, tail_of, written
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb

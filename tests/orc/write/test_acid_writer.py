@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.acid_files import B0, acid_batch, acid_file
-from support.orc_bytes import tail_of
-from support.random_values import random_array, row_types
+from support.files.acid_files import B0, acid_batch, acid_file
+from support.files.orc_bytes import tail_of
+from support.made.random_values import random_array, row_types
 
 from acidctl.errors import BadDataError
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, hive_type, row_type, to_proto

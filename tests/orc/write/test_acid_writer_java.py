@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyorc
 import pytest
 from pyarrow import orc
-from support.acid_files import B0, acid_batch, acid_file, struct
+from support.files.acid_files import B0, acid_batch, acid_file, struct
+from support.files.orc_bytes import tail_of
+from support.files.union_values import DEEP, plain, rows_of, sprinkled
 from support.judge.java_writer import Java
-from support.orc_bytes import tail_of
-from support.random_values import random_array
-from support.union_values import DEEP, plain, rows_of, sprinkled
+from support.made.random_values import random_array
 
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.acid_files import acid_batch, acid_file, struct
-from support.encoded import batch_of as unnamed
-from support.encoded import read, root, wide
-from support.orc_bytes import tail_of
-from support.random_values import everything, random_array
+from support.files.acid_files import acid_batch, acid_file, struct
+from support.files.encoded import batch_of as unnamed
+from support.files.encoded import read, root, wide
+from support.files.orc_bytes import tail_of
+from support.made.random_values import everything, random_array
 
 from acidctl.errors import UsageProblem
 from acidctl.orc import orc_pb2 as pb

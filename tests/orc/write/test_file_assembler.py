@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.orc_bytes import tail_of
+from support.files.orc_bytes import tail_of
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.acid_files import struct
-from support.encoded import file_of, raw_rows
-from support.random_values import everything, random_array, row_types
+from support.files.acid_files import struct
+from support.files.encoded import file_of, raw_rows
+from support.made.random_values import everything, random_array, row_types
 
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from py4j.java_gateway import get_field
-from support.acid_files import acid_batch, acid_file, struct
+from support.files.acid_files import acid_batch, acid_file, struct
+from support.files.orc_bytes import tail_of
 from support.judge.hive import Hive
 from support.judge.java_orc import JavaOrc, java_orc_complaints
 from support.judge.java_writer import Java
-from support.orc_bytes import tail_of
-from support.random_values import everything, random_array
+from support.made.random_values import everything, random_array
 
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings

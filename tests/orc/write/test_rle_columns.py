@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.orc_bytes import tail_of
-from support.run_columns import BLOCK, Column, events, written
+from support.files.orc_bytes import tail_of
+from support.files.run_columns import BLOCK, Column, events, written
 
 from acidctl.orc.types import ACID_COLUMNS
 from acidctl.orc.write import acid_writer

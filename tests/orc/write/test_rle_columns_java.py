@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.files.run_columns import events, written
 from support.judge.hive import Hive
 from support.judge.java_orc import JavaOrc, java_orc_complaints
-from support.run_columns import events, written
 
 from acidctl.orc.write.writer_settings import CODECS
 

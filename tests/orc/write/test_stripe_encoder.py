@@ -15,9 +15,9 @@ import pyorc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.encoded import SMALL, Raw, batch_of, file_of, raw_rows, read, root, wide
-from support.orc_bytes import tail_of
-from support.random_values import random_array, row_types
+from support.files.encoded import SMALL, Raw, batch_of, file_of, raw_rows, read, root, wide
+from support.files.orc_bytes import tail_of
+from support.made.random_values import random_array, row_types
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from json_forms import FORMS
-from support.export_model import Case, cases
-from support.json_text import encode_json_lines
-from support.unsafe import UNSAFE, is_unsafe, quoted
+from support.files.export_model import Case, cases
+from support.files.json_text import encode_json_lines
+from support.trouble.unsafe import UNSAFE, is_unsafe, quoted
 
 from acidctl.errors import BadDataError
 from acidctl.orc.read.wide_timestamps import WideTimestamp

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.json_text import encode_json_lines
+from support.files.json_text import encode_json_lines
 
 from acidctl.orc.read.reader import open_orc
 from acidctl.storage.registry import open_location

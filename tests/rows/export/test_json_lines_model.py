@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from support.export_model import date_text, decimal_text, float_text
+from support.files.export_model import date_text, decimal_text, float_text
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.export_model import Case, cases
-from support.json_text import encode_json_lines
+from support.files.export_model import Case, cases
+from support.files.json_text import encode_json_lines
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WideTimestamp

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as native
-from support.parquet_made import (
+from support.files.parquet_made import (
     BY_DICTIONARY,
     FIXED,
     INT64,

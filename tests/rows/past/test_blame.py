@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.acid_files import B0, ids, write_deletes, write_delta
 from support.compacting import run_compaction
-from support.past import events_below, remove_obsolete, walkthrough
-from support.random_tables import make_table
+from support.files.acid_files import B0, ids, write_deletes, write_delta
+from support.made.past import events_below, remove_obsolete, walkthrough
+from support.made.random_tables import make_table
 from support.tables import read_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind

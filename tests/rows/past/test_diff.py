@@ -13,11 +13,20 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.acid_files import ID, SMALL_GROUPS, acid_batch, ids, write_acid, write_deletes, write_delta, write_plain
 from support.compacting import run_compaction
-from support.json_text import encode_json_lines
-from support.random_tables import Made, make_table, write
-from support.written_by_hive import HIVE23
+from support.engines.written_by_hive import HIVE23
+from support.files.acid_files import (
+    ID,
+    SMALL_GROUPS,
+    acid_batch,
+    ids,
+    write_acid,
+    write_deletes,
+    write_delta,
+    write_plain,
+)
+from support.files.json_text import encode_json_lines
+from support.made.random_tables import Made, make_table, write
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import HistoryError

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.acid_files import (
+from support.compacting import copy_table, run_compaction
+from support.engines.written_by_hive import HIVE23
+from support.files.acid_files import (
     B0,
     B1,
     SMALL_GROUPS,
@@ -19,12 +21,10 @@ from support.acid_files import (
     write_delta,
     write_plain,
 )
-from support.compacting import copy_table, run_compaction
-from support.orc_bytes import retailed
-from support.past import events_below, remove_obsolete, walkthrough
-from support.random_tables import make_table
+from support.files.orc_bytes import retailed
+from support.made.past import events_below, remove_obsolete, walkthrough
+from support.made.random_tables import make_table
 from support.tables import snapshot_of
-from support.written_by_hive import HIVE23
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.triggers import CompactionKind

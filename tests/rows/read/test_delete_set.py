@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.delete_keys import keys_of, row_keys
+from support.made.delete_keys import keys_of, row_keys
 
 from acidctl.rows.read.delete_set import Bound, DeleteSet, DeleteSetBuilder, Keys, valid_mask
 

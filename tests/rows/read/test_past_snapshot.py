@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.acid_files import SMALL_GROUPS, ids, write_deletes, write_delta, write_plain
 from support.compacting import run_compaction
-from support.random_tables import Made, Rows, write
+from support.files.acid_files import SMALL_GROUPS, ids, write_deletes, write_delta, write_plain
+from support.made.random_tables import Made, Rows, write
 from support.tables import mark, snapshot_of
 
 import acidctl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-from support.acid_files import write_delta
+from support.files.acid_files import write_delta
 from support.tables import json_rows, snapshot_of
 
 from acidctl.orc.types import OrcType

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from support.acid_files import damage_stripe, write_deletes, write_delta
+from support.files.acid_files import damage_stripe, write_deletes, write_delta
 
 import acidctl
 from acidctl.errors import BadDataError, EnvironmentProblem

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.acid_files import SMALL_GROUPS, write_deletes, write_delta, write_plain
+from support.files.acid_files import SMALL_GROUPS, write_deletes, write_delta, write_plain
 from support.tables import snapshot_of
 
 from acidctl.errors import UsageProblem

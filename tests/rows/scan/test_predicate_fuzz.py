@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.made.where_model import ADDED, TYPES, Case, Row, condition, random_table
 from support.tables import snapshot_of
-from support.where_model import ADDED, TYPES, Case, Row, condition, random_table
 
 from acidctl.rows.scan.scan import Scan
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import orc
-from support.orc_bytes import tail_of
+from support.files.orc_bytes import tail_of
 from support.tables import snapshot_of
 
 import acidctl

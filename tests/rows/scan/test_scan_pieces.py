@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from support.engines.written_by_hive import HIVE23
 from support.tables import json_rows, snapshot_of
-from support.written_by_hive import HIVE23
 
 from acidctl.rows.scan.scan import Scan
 

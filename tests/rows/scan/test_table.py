@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.acid_files import SMALL_GROUPS, damage_stripe, write_deletes, write_delta, write_plain
-from support.written_by_hive import HIVE23
+from support.engines.written_by_hive import HIVE23
+from support.files.acid_files import SMALL_GROUPS, damage_stripe, write_deletes, write_delta, write_plain
 
 import acidctl
 from acidctl.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem

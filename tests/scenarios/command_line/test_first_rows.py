@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc
-from support.acid_files import acid_batch, acid_file, write_acid
+from support.files.acid_files import acid_batch, acid_file, write_acid
 
 from acidctl.orc.read.reader import OrcFile
 from acidctl.orc.types import OrcType

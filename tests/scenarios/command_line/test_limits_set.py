@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
-from support import parquet_made
-from support.parquet_made import LIST_OF_NUMBERS, Column
+from support.files import parquet_made
+from support.files.parquet_made import LIST_OF_NUMBERS, Column
 
 from acidctl.orc import limits
 
@@ -111,7 +111,7 @@ def test_a_variable_for_no_limit(acidctl: Acidctl, table: Path, monkeypatch: pyt
 
 def bomb() -> bytes:
     """One list of more than 4 GiB."""
-    from support.parquet_made import NUMBERS, in_one_list
+    from support.files.parquet_made import NUMBERS, in_one_list
 
     column = Column(2, ["a", "list", "element"], 1, NUMBERS + in_one_list(1 << 28), len(NUMBERS))
     return parquet_made.parquet(LIST_OF_NUMBERS, [column], 1)

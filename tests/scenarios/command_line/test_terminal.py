@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.acid_files import write_delta
+from support.files.acid_files import write_delta
 from support.tables import CLEAN_NOW
 from support.terminals import Terminals
-from support.unsafe import SAMPLES, is_unsafe
+from support.trouble.unsafe import SAMPLES, is_unsafe
 
 from acidctl.cli.main import main
 from acidctl.orc.types import OrcType

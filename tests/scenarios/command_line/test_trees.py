@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.faults import Faults
 from support.tables import CLEAN_NOW
+from support.trouble.faults import Faults
 
 
 @pytest.fixture

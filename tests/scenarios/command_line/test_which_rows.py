@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.acid_files import insert, write_by_pyorc
+from support.files.acid_files import insert, write_by_pyorc
 from support.tables import CLEAN_NOW, age, on_terminal, read_rows
 
 from acidctl.acid.names import MAXL

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from support.acid_files import batch_of, struct, write_deletes, write_delta, write_plain
-from support.faults import Faults, FaultyFileSystem
+from support.files.acid_files import batch_of, struct, write_deletes, write_delta, write_plain
 from support.tables import json_rows, snapshot_of
+from support.trouble.faults import Faults, FaultyFileSystem
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind

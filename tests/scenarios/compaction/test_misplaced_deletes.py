@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 
 import pytest
-from support.acid_files import delete, insert, write_acid
 from support.compacting import run_compaction
-from support.orc_bytes import retailed
+from support.files.acid_files import delete, insert, write_acid
+from support.files.orc_bytes import retailed
 from support.tables import mark, read_rows
 from support.validating import check
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.acid_files import B0, write_acid
 from support.compacting import compact_location
-from support.crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
-from support.locks import locked
+from support.files.acid_files import B0, write_acid
+from support.made.objects import OBJECTS, copy_of, files, names, opened, snapshot_at, table_of_buckets, upload
 from support.memory_store import MemoryFileSystem
-from support.objects import OBJECTS, copy_of, files, names, opened, snapshot_at, table_of_buckets, upload
 from support.tables import Row, read_rows
+from support.trouble.crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
+from support.trouble.locks import locked
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind

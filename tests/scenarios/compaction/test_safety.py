@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import orc as pyarrow_orc
-from support.acid_files import B0, write_acid
+from support.files.acid_files import B0, write_acid
 from support.tables import pairs_of, snapshot_of
 
 from acidctl.acid.layout import TableType

@@ -6,10 +6,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from support.locks import locked
+from support.made.objects import names, table_of_buckets, upload
 from support.memory_store import MemoryFileSystem
-from support.objects import names, table_of_buckets, upload
 from support.tables import read_rows, snapshot_of
+from support.trouble.locks import locked
 
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
 from acidctl.acid.triggers import CompactionKind

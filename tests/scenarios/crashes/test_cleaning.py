@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.crash import a_dead_owner, deaths  # noqa: F401
-from support.locks import locked
 from support.tables import age, mark, snapshot_of
+from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
+from support.trouble.locks import locked
 
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.acid_files import B0, write_acid
 from support.compacting import run_compaction
-from support.crash import a_dead_owner, deaths  # noqa: F401
+from support.files.acid_files import B0, write_acid
 from support.tables import pairs_of, snapshot_of
+from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cleaning.apply import How, apply_plan

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.acid_files import insert, write_by_pyorc
-from support.crash import a_dead_owner, deaths  # noqa: F401
+from support.files.acid_files import insert, write_by_pyorc
+from support.files.stream import FILE, FIRST, SECOND
 from support.repairing import FS, repair, rows, streamed, tree
-from support.stream import FILE, FIRST, SECOND
+from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 
 from acidctl.errors import NotFoundError
 from acidctl.location.change.journal import RunState

@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.lived import STEP, Lived, Reader, Rows
+from support.made.lived import STEP, Lived, Reader, Rows
 from support.tables import read_rows
 
 from acidctl.acid.names import MAXL

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from pyarrow import orc
-from support.acid_files import B0, B1, insert, struct, write_acid, write_plain
 from support.compacting import run_compaction
+from support.files.acid_files import B0, B1, insert, struct, write_acid, write_plain
 from support.tables import ids_in, pairs_of, read_rows, snapshot_of
 
 from acidctl.acid.bucket import encode
@@ -245,7 +245,7 @@ def test_rows_of_different_schemas_are_one_type(tmp_path: Path) -> None:
 
 
 def test_dump_shows_the_ids_that_readers_give(converted: Path, loaded: Path, tmp_path: Path) -> None:
-    from support.json_text import encode_json_lines
+    from support.files.json_text import encode_json_lines
 
     def ids(path: Path) -> list[tuple[int, int, int, int]]:
         fs, inner = open_location(str(path))

@@ -22,8 +22,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 from pyarrow import parquet as pq
-from support.acid_files import B0, events_batch, inserts, struct, write_acid, write_plain
 from support.compacting import run_compaction
+from support.files.acid_files import B0, events_batch, inserts, struct, write_acid, write_plain
 from support.tables import json_rows, read_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.bad_days import BadDay, make_warehouse
 from support.command_line import Result
+from support.metastore.bad_days import BadDay, make_warehouse
 
 from acidctl.metastore import client
 from acidctl.metastore.own import own_transaction

@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable
 
 import pytest
-from support.bad_days import ASKING, CHANGING, COMMANDS, LOOKING, BadDay
-from support.bad_line import BadLine, Trouble
+from support.metastore.bad_days import ASKING, CHANGING, COMMANDS, LOOKING, BadDay
+from support.trouble.bad_line import BadLine, Trouble
 
 import acidctl
 from acidctl.errors import AcidctlError

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.acid_files import insert, write_acid
-from support.bad_days import COMMANDS, ROWS, BadDay
-from support.fake_hive import FakeHive
-from support.lies import Lie, lies_about
+from support.files.acid_files import insert, write_acid
+from support.metastore.bad_days import COMMANDS, ROWS, BadDay
+from support.metastore.fake_hive import FakeHive
+from support.metastore.lies import Lie, lies_about
 
 import acidctl
 from acidctl.errors import RefusedError

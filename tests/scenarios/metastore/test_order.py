@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.acid_files import insert, write_acid
 from support.command_line import Result
-from support.fake_metastore import FakeMetastore, FakeTables, fake_metastore
+from support.files.acid_files import insert, write_acid
+from support.metastore.fake_metastore import FakeMetastore, FakeTables, fake_metastore
 
 from acidctl.errors import ConflictError, NotFoundError
 from acidctl.location.find import find

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.acid_files import insert, write_acid
-from support.fake_hive import FakeHive
+from support.files.acid_files import insert, write_acid
+from support.metastore.fake_hive import FakeHive
 from support.paths import PYTHONPATH
 
 from acidctl.metastore.interface import LockType, TxnState

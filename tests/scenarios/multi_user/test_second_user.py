@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.acid_files import ids, write_delta
+from support.files.acid_files import ids, write_delta
 from support.tables import CLEAN_NOW
 
 Acidctl = Callable[..., Any]

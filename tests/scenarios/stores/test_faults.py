@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 from support.command_line import Result
-from support.crash import a_dead_owner  # noqa: F401
-from support.faults import HINT, Faults, Rule, rules_for
 from support.tables import CLEAN_NOW, json_rows, snapshot_of
+from support.trouble.crash import a_dead_owner  # noqa: F401
+from support.trouble.faults import HINT, Faults, Rule, rules_for
 
 from acidctl.cleaning.trash import TRASH, trash_runs
 from acidctl.location.change.publication import half_published

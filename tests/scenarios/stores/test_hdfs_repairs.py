@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from support.acid_files import insert, write_by_pyorc
+from support.files.acid_files import insert, write_by_pyorc
 from support.repairing import streamed
 from support.servers.hdfs_server import HdfsServer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from support.locks import locked
+from support.trouble.locks import locked
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.cleaning.apply import How, apply_plan

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support.command_line import Result
 from support.compacting import copy_table, run_compaction
-from support.objects import table_of_buckets
+from support.made.objects import table_of_buckets
 from support.tables import CLEAN_NOW, json_rows
 
 import acidctl as library

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.acid_files import delete, write_by_pyorc
+from support.files.acid_files import delete, write_by_pyorc
 from support.stores import Store
 from support.validating import QUIET, found, healthy
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.acid_files import B0, IDS, insert, write_by_pyorc
+from support.files.acid_files import B0, IDS, insert, write_by_pyorc
 from support.validating import check, found, healthy
 
 from acidctl.orc import orc_pb2 as pb

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
-from support.acid_files import B0, Event, delete, write_by_pyorc, write_orc
 from support.compacting import copy_table, run_compaction
+from support.engines.written_by_hive import HIVE23
+from support.files.acid_files import B0, Event, delete, write_by_pyorc, write_orc
 from support.validating import check, found, healthy
-from support.written_by_hive import HIVE23
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import RefusedError

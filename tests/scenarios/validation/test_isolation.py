@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from support import crashers
-from support.acid_files import B0, insert, write_by_pyorc
+from support.files.acid_files import B0, insert, write_by_pyorc
 from support.spark.processes import wait_until
+from support.trouble import crashers
 from support.validating import check, found, healthy, three_stripes
 
 from acidctl import worker_pool
@@ -152,7 +152,7 @@ def test_one_that_does_not_come_up_costs_no_task(tmp_path: Path, monkeypatch: py
 def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     """Even those that hang, which do not notice that nobody listens."""
     code = (
-        "from acidctl.worker_pool import Pool; from support import crashers; pool = Pool(1); "
+        "from acidctl.worker_pool import Pool; from support.trouble import crashers; pool = Pool(1); "
         "pool.submit(0, crashers.Toy('hang')); pool._hand_out(); pool._workers[0].connection.recv(); "
         "print(pool._workers[0].process.pid, flush=True); pool._workers[0].connection.recv()"
     )

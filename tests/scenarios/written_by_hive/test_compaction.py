@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from support.compacting import copy_table, run_compaction
+from support.engines.written_by_hive import HIVE23, hive23_cases
 from support.judge.normal import ACIDCTL, EXPECTED, normalise_row
 from support.judge.txns import Txns
 from support.tables import read_rows, snapshot_of
-from support.written_by_hive import HIVE23, hive23_cases
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from support.engines.written_by_hive import HIVE23, hive23_cases
 from support.judge.normal import ACIDCTL, EXPECTED, normalise_row
 from support.judge.txns import Txns
 from support.tables import json_rows, read_rows, snapshot_of
-from support.written_by_hive import HIVE23, hive23_cases
 
 from acidctl.acid.state import State
 from acidctl.acid.writeids import ValidWriteIds

@@ -17,12 +17,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from support.engines.written_by_hive import HIVE23
 from support.judge.txns import Txns
 from support.paths import PYTHONPATH
 from support.spark.cluster import standalone_cluster
 from support.spark.source_tables import BIG_DELETES, BIG_ROWS, CITIES, PARTITIONS, write_all
 from support.tables import snapshot_of
-from support.written_by_hive import HIVE23
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import NotFoundError, UsageProblem

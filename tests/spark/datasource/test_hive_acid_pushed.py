@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.acid_files import insert, write_acid, write_plain
+from support.files.acid_files import insert, write_acid, write_plain
 from support.judge.hive import RowKey
-from support.where_model import ADDED, SIGNS, TYPES, Row, random_table
+from support.made.where_model import ADDED, SIGNS, TYPES, Row, random_table
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 

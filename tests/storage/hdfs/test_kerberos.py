@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.files.token_files import NEW_FORMAT, OLD_FORMAT, with_service
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.jvm import write_site
 from support.servers.kdc import REALM
 from support.servers.kerberos_packages import python_packages
 from support.servers.kerberos_server import KerberosHdfsServer
-from support.token_files import NEW_FORMAT, OLD_FORMAT, with_service
 
 from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage.hdfs import native

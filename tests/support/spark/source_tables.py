@@ -13,7 +13,7 @@ from acidctl.demo.big import BigOptions, write_big
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.storage.registry import open_location
-from support.acid_files import batch_of, struct, write_deletes, write_delta
+from support.files.acid_files import batch_of, struct, write_deletes, write_delta
 from support.tables import mark
 
 Row = tuple[Any, ...]

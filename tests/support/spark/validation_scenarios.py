@@ -18,9 +18,9 @@ from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place
 from acidctl.validation.rules import READERS
 from acidctl.validation.run import validate
-from support import crashers
-from support.acid_files import insert, write_by_pyorc
-from support.planted import CASES
+from support.files.acid_files import insert, write_by_pyorc
+from support.made.planted import CASES
+from support.trouble import crashers
 from support.validating import NOW, healthy, three_stripes
 
 SOME = list(CASES)[::8]

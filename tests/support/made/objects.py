@@ -9,7 +9,7 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
-from support.acid_files import B0, write_acid
+from support.files.acid_files import B0, write_acid
 
 OBJECTS = {"objects": "true"}
 

@@ -1,4 +1,4 @@
-"""Values of Trino's JSON in the form of :func:`support.hive_text.printed`, to compare with Hive's and acidctl's."""
+"""Values of Trino's JSON in the form of :func:`support.engines.hive_text.printed`, to compare with other engines'."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from acidctl.orc.types import OrcType
-from support.hive_text import printed
+from support.engines.hive_text import printed
 
 
 def of_trino(node: OrcType, value: Any) -> str:

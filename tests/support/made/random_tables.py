@@ -13,8 +13,8 @@ from acidctl.acid.names import Kind, format_directory
 from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
 from acidctl.orc.types import OrcType
-from support.acid_files import struct, write_acid
 from support.compacting import run_compaction
+from support.files.acid_files import struct, write_acid
 from support.tables import mark, snapshot_of
 
 ROW = struct(id=OrcType("int"), value=OrcType("string"))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from acidctl.orc.types import OrcType, arrow_type
-from support.acid_files import struct
+from support.files.acid_files import struct
 
 LEAVES = ["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date"]
 LEAVES += ["timestamp", "timestamp with local time zone"]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from acidctl.errors import ExitStatus
 from acidctl.metastore.interface import TxnState
-from support.acid_files import insert, write_acid
 from support.command_line import Result
-from support.fake_hive import FakeHive
+from support.files.acid_files import insert, write_acid
+from support.metastore.fake_hive import FakeHive
 
 ROWS = {
     "hive:sales.orders": [f'{{"a":{number}}}' for number in (1, 3, 4)],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support.acid_files import insert
+from support.files.acid_files import insert
 
 DELTA = "delta_0000001_0000003"
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.orc.write.stripe_encoder import WriterSettings
-from support.acid_files import acid_batch, acid_file
+from support.files.acid_files import acid_batch, acid_file
 
 ROW = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("a", "b"))
 

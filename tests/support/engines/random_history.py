@@ -7,9 +7,9 @@ import random
 from acidctl.acid.triggers import CompactionKind
 from acidctl.api import Location
 from support.compacting import run_compaction
-from support.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, has_copied_deletes
-from support.hive_past import Past
-from support.real_hive import HiveTable, Rows
+from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, has_copied_deletes
+from support.engines.hive_past import Past
+from support.engines.real_hive import HiveTable, Rows
 from support.servers.hive_server import HiveError, HiveServer
 
 _MORE = {

@@ -12,7 +12,7 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.errors import BadDataError
-from support.acid_files import B0, write_acid
+from support.files.acid_files import B0, write_acid
 from support.tables import snapshot_of
 
 

@@ -11,8 +11,8 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from acidctl.orc.types import OrcType
-from support.hive_text import in_text_table, type_of
-from support.real_hive import HiveTable
+from support.engines.hive_text import in_text_table, type_of
+from support.engines.real_hive import HiveTable
 from support.servers.hive_server import HiveServer
 
 LEAVES = {

@@ -13,7 +13,7 @@ from acidctl.acid.listing import Listing
 from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem, FileSystemSpec
-from support.crash import CHANGING, READING
+from support.trouble.crash import CHANGING, READING
 
 LISTS = ("list_tree", "list_dir")
 HINT = "the store's own hint"

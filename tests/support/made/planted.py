@@ -11,7 +11,7 @@ from pathlib import Path
 from acidctl.acid.triggers import Thresholds
 from acidctl.validation.checks.column_types import parse_columns
 from acidctl.validation.findings import Depth
-from support.acid_files import ACID, B0, IDS, delete, insert, write_by_pyorc, write_orc
+from support.files.acid_files import ACID, B0, IDS, delete, insert, write_by_pyorc, write_orc
 from support.validating import NOW
 
 L, F, D = Depth.LISTING, Depth.FOOTERS, Depth.DEEP

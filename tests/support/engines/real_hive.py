@@ -16,7 +16,7 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth, Severity
 from support.compacting import run_compaction
-from support.hive_text import asked_for, normal, printed, type_of
+from support.engines.hive_text import asked_for, normal, printed, type_of
 from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveServer
 from support.tables import json_rows, snapshot_of
@@ -24,7 +24,7 @@ from support.validating import check
 
 Row = tuple[tuple[int, int, int], tuple[str, ...]]
 Rows = list[Row]
-"""ROW__ID, and the columns as :func:`support.hive_text.printed` has them."""
+"""ROW__ID, and the columns as :func:`support.engines.hive_text.printed` has them."""
 
 ACID = "stored as orc tblproperties('transactional'='true'{more})"
 

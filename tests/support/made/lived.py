@@ -18,7 +18,7 @@ from acidctl.acid.bucket import encode
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError
-from support.acid_files import write_acid
+from support.files.acid_files import write_acid
 from support.tables import snapshot_of
 
 STEP = 600.0

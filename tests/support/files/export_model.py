@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
-from support.unsafe import quoted
+from support.trouble.unsafe import quoted
 
 # -- the forms, a value at a time -------------------------------------------------------------------------------
 

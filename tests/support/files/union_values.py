@@ -12,7 +12,7 @@ from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.union_nulls import has_null_member, with_nulls
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
-from support.orc_bytes import Remote
+from support.files.orc_bytes import Remote
 
 INT, TEXT, TIME = OrcType("int"), OrcType("string"), OrcType("timestamp")
 

@@ -18,10 +18,10 @@ from acidctl.errors import HistoryError
 from acidctl.orc.types import OrcType
 from acidctl.rows.past.blame import RowLife
 from acidctl.rows.past.diff import Difference
-from support.hive_compactor import names
-from support.hive_text import printed
-from support.json_text import encode_json_lines
-from support.real_hive import HiveTable, Row, Rows, same
+from support.engines.hive_compactor import names
+from support.engines.hive_text import printed
+from support.engines.real_hive import HiveTable, Row, Rows, same
+from support.files.json_text import encode_json_lines
 
 Key = tuple[int, int, int]
 """ROW__ID."""

@@ -22,7 +22,7 @@ from acidctl.acid.names import unescape
 from acidctl.metastore import interface as wire
 from acidctl.metastore.interface import LockState, LockType, TxnState, TxnType
 from acidctl.metastore.wire import Method
-from support.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
+from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
 
 _ONLY_4 = {
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",

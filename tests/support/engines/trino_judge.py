@@ -9,11 +9,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 from acidctl.validation.findings import Depth, Severity
-from support.real_hive import HiveTable
+from support.engines.real_hive import HiveTable
+from support.engines.trino_text import of_trino
 from support.servers.hive_server import HiveServer
 from support.servers.metastore_server import MetastoreServer
 from support.servers.trino_server import TrinoServer
-from support.trino_text import of_trino
 from support.validating import check
 
 ZONES = {3: "America/Los_Angeles", 4: "Asia/Kolkata"}
@@ -25,7 +25,7 @@ _BY_PARTITION = {
 """Metastores choose partitions by Hive's conditions."""
 
 Values = list[tuple[str, ...]]
-"""Rows without ROW__ID, sorted, as :func:`support.hive_text.printed` has their columns."""
+"""Rows without ROW__ID, sorted, as :func:`support.engines.hive_text.printed` has their columns."""
 
 
 class Engines:

@@ -1,0 +1,1 @@
+"""Real Hives and Trino, beside what acidctl reads and writes."""

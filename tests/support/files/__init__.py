@@ -1,0 +1,1 @@
+"""Files in tests, byte by byte and row by row."""

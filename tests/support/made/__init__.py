@@ -1,0 +1,1 @@
+"""Tables and rows that tests make, and what is known of them."""

@@ -1,0 +1,1 @@
+"""Metastores in this process, honest and lying."""

@@ -1,0 +1,1 @@
+"""What goes wrong in tests: crashes, faults of stores and lines, tasks that die."""
