@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from acidctl.hive.waiting import Waiting, key_of
-from acidctl.metastore.activity import KnownTxns, Lock, Txn, locks_by_txn
+from acidctl.hive.waiting import Waiting
+from acidctl.metastore.activity import KnownTxns, Lock, Txn, key_of, locks_by_txn
 from acidctl.metastore.server import Switches
 
 MOST_HELD = 100

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from acidctl.acid.names import unescape
 from acidctl.acid.state import State
 from acidctl.errors import AcidctlError
 from acidctl.location.contents import children_of
@@ -15,7 +14,7 @@ from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore.activity import name_of
+from acidctl.metastore.activity import key_of, name_of
 from acidctl.metastore.queue.compactions import READY, Compaction
 
 _THREADS = 8
@@ -134,8 +133,3 @@ def _where(found: Found) -> tuple[str, str, str]:
     """Database, table and partition of a location."""
     database, _, table = found.location.table.partition(".")
     return database, table, "/".join(f"{key}={value}" for key, value in found.location.partition)
-
-
-def key_of(database: str, table: str, partition: str) -> tuple[str, str, str]:
-    """What is the same for two spellings of one partition: Hive escapes some characters of its values."""
-    return database.lower(), table.lower(), unescape(partition)

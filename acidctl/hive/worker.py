@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from acidctl.acid.names import unescape
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, carry_out
 from acidctl.compaction.run import Engine, failed
@@ -29,7 +28,7 @@ from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import interface
-from acidctl.metastore.activity import name_of
+from acidctl.metastore.activity import name_of, spelled_alike
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.own.locked_transaction import Heartbeats
@@ -382,7 +381,7 @@ class Worker:
         if len(places) != 1:
             what = "several locations" if places else "no location"
             raise RefusedError(f"{name} is not compacted", f"it is {what}", "")
-        if not _is_same(partition_of(places[0]), entry.partition or ""):
+        if spelled_alike(partition_of(places[0])) != spelled_alike(entry.partition or ""):
             raise RefusedError(f"{name} is not compacted", "the table has partitions, and this is not one of them", "")
         return places[0], kind
 
@@ -453,8 +452,3 @@ def _free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True
                 metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(one.txn, ABORTED_COMPACTION))
         return give_back(metastore, entry, why) if again else queue_work.mark_failed(metastore, entry, why)
     return False
-
-
-def _is_same(partition: str, other: str) -> bool:
-    """Whether two spellings name one partition."""
-    return unescape(partition).lower() == unescape(other).lower()

@@ -16,7 +16,7 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from acidctl.acid.layout import TableType
-from acidctl.acid.names import MAXL, parse_partition, unescape
+from acidctl.acid.names import MAXL, parse_partition
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
@@ -25,6 +25,7 @@ from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
 from acidctl.location.wishes import Wishes, is_kept, wishes_of
 from acidctl.metastore import interface
+from acidctl.metastore.activity import spelled_alike
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import UnknownMethod, Unreachable
 from acidctl.metastore.own.read_lock import ReadLock
@@ -131,7 +132,7 @@ class Warehouse:
         name = "/".join(f"{key}={value}" for key, value in partition)
         oldest = self._oldest
         held = (*self._locks.get((table.database, ""), ()), *self._locks.get((table.database, table.name), ()))
-        here = [_reader(lock) for lock in held if not lock.partition or _is_partition(lock.partition, name)]
+        here = [_reader(lock) for lock in held if not lock.partition or spelled_alike(lock.partition) == name.lower()]
         return (*here, *([oldest] if oldest and oldest.txn not in {reader.txn for reader in here} else ()))
 
     @cached_property
@@ -181,7 +182,7 @@ class Warehouse:
         """An entry of Hive's queue for a location that is worked on, or waits for a worker; None without one."""
         name = "/".join(f"{key}={value}" for key, value in partition)
         entries = self._queue.get(table.full_name, ())
-        return next((entry for entry in entries if _is_partition(entry.partition or "", name)), None)
+        return next((entry for entry in entries if spelled_alike(entry.partition or "") == name.lower()), None)
 
     @cached_property
     def _queue(self) -> Mapping[str, list[interface.CompactionInfo]]:
@@ -480,11 +481,6 @@ def _is_below(key: _Key, other: _Key) -> bool:
 def _reader(lock: interface.LockInfo) -> Reader:
     since = lock.acquired or None
     return Reader(lock.txn or 0, lock.lock, f"{lock.user}@{lock.host}", since and since / 1000, lock.agent or "")
-
-
-def _is_partition(locked: str, name: str) -> bool:
-    """Whether two spellings name one partition: a metastore escapes values, and writes keys in lower case."""
-    return unescape(locked).lower() == name.lower()
 
 
 def _values(partition: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from acidctl.acid.names import unescape
 from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
@@ -128,6 +129,16 @@ def name_of(database: str, table: str, partition: str) -> str:
     """``db``, ``db.table`` or ``db.table/day=1``."""
     name = f"{database}.{table}" if table else database
     return f"{name}/{partition}" if partition else name
+
+
+def key_of(database: str, table: str, partition: str) -> tuple[str, str, str]:
+    """What is the same for two spellings of one table or partition."""
+    return database.lower(), table.lower(), spelled_alike(partition)
+
+
+def spelled_alike(partition: str) -> str:
+    """What is the same for two spellings of one partition: a metastore escapes values, and ignores case in places."""
+    return unescape(partition).lower()
 
 
 def seconds(milliseconds: int | None) -> float | None:

@@ -235,12 +235,15 @@ def hive_compacts(peers: JavaPeers, table: Path, case: Case, options: BigOptions
     return measured
 
 
-def hive_4_compacts(peers: ServerPeers, name: str, table: Path, case: Case, rows: int) -> dict[str, float]:
+def hive_4_compacts(peers: ServerPeers, write_ids: int, table: Path, case: Case, rows: int) -> dict[str, float]:
     """Both compactors of Hive 4, as :func:`hive_compacts`."""
     from pyarrow import orc
 
+    from acidctl.demo.big import ROW
+
     measured = {}
     for way in ("mr", "query"):
+        name = peers.table(table, ROW, write_ids)  # another one each time: a queue takes a compaction once
         cpu, wall, made = peers.compact(name, table, case.kind, by_query=way == "query")
         measured |= {f"{way}_cpu": cpu, f"{way}_wall": wall}
         found = sum(orc.ORCFile(path).nrows for one in made for path in (table / one).glob("bucket_*"))
@@ -255,7 +258,7 @@ def one_round(
     verify: str,
     table: Path,
     peers: JavaPeers | None,
-    hive_4: tuple[ServerPeers, str] | None,
+    hive_4: tuple[ServerPeers, int] | None,
     options: BigOptions,
     late: dict[str, Any],
 ) -> Any:
@@ -296,7 +299,7 @@ def measure(
     case: Case, verify: str, rows: int, rounds: int, peers: JavaPeers | None, servers: ServerPeers | None
 ) -> None:
     """The lines of one case."""
-    from acidctl.demo.big import ROW, write_big
+    from acidctl.demo.big import write_big
     from acidctl.storage.registry import open_location
 
     options = case.options(rows)
@@ -308,7 +311,7 @@ def measure(
         size = sum(path.stat().st_size for path in table.rglob("*") if path.is_file())
         hive_4 = None
         if servers:
-            hive_4 = servers, servers.table(table, ROW, options.write_ids + options.delete_write_ids)
+            hive_4 = servers, options.write_ids + options.delete_write_ids
         os.sync()
         for number in range(rounds + 1):
             figures, ours = one_round(case, verify, table, peers, hive_4, options, late)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
-from acidctl.metastore.activity import KnownTxns, Lock
+from acidctl.metastore.activity import KnownTxns, Lock, key_of
 from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES, WORKING, Compaction
 from acidctl.metastore.server import Switches
 
@@ -136,13 +136,13 @@ def _by_place(locks: Sequence[Lock]) -> Mapping[tuple[str, str, str], list[Lock]
     found: defaultdict[tuple[str, str, str], list[Lock]] = defaultdict(list)
     for lock in locks:
         if not lock.is_waiting:
-            found[lock.database.lower(), lock.table.lower(), lock.partition].append(lock)
+            found[key_of(lock.database, lock.table, lock.partition)].append(lock)
     return found
 
 
 def _locked(entry: Compaction, by_place: Mapping[tuple[str, str, str], list[Lock]]) -> Stuck | None:
     """Hive 3: the locks on the very location are waited for."""
-    locks = by_place.get((entry.database.lower(), entry.table.lower(), entry.partition))
+    locks = by_place.get(key_of(entry.database, entry.table, entry.partition))
     return Stuck(entry, Cause.BLOCKED, locks=tuple(locks)) if locks else None
 
 

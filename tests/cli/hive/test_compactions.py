@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +33,19 @@ def test_the_queue_comes_before_its_history(ask: Ask, fake: FakeHive) -> None:
     shown = ask(fake, "compactions").out
     assert "no memory" in shown
     assert "job job_1" in shown
+
+
+def test_csv_has_one_line_for_each(ask: Ask, fake: FakeHive) -> None:
+    waits = fake.entry("s", "t", "initiated", 'day=a,"b"', enqueued=30)
+    fake.entry("s", "u", "failed", ended=50, meta_info="no memory,\nsaid the job")
+    rows = list(csv.DictReader(io.StringIO(ask(fake, "compactions", "-o", "csv").out)))
+    assert [row["on"] for row in rows] == ['s.t/day=a,"b"', "s.u"]
+    assert (rows[0]["id"], rows[0]["state"], rows[0]["worker"]) == (str(waits), "initiated", "")
+    assert rows[1]["error"].startswith("no memory,")
+    stuck_one = fake.entry("s", "v", "working", started=10**6)
+    (row,) = csv.DictReader(io.StringIO(ask(fake, "compactions", "--stuck", "--table", "s.v", "-o", "csv").out))
+    assert (row["id"], row["cause"]) == (str(stuck_one), "timed-out")
+    assert row["frees"]
 
 
 def test_filters(ask: Ask, fake: FakeHive) -> None:
@@ -115,6 +130,9 @@ def test_locks_hold_it_back_on_hive_3(ask: Ask, fake3: FakeHive) -> None:
     lock = fake3.lock("s", "t", "day=1", user="trino", host="n1")
     assert stuck(ask, fake3) == {id_: "blocked"}
     assert f"lock {lock} of trino@n1" in ask(fake3, "compactions", "--stuck").out
+    other = fake3.entry("s", "T", "ready for cleaning", "day=a%3Ab")
+    fake3.lock("s", "t", "day=a:b")
+    assert stuck(ask, fake3) == {id_: "blocked", other: "blocked"}  # two spellings of one partition
 
 
 @pytest.mark.parametrize(
