@@ -142,8 +142,11 @@ def compact_here(table: str, kind: str, verify: str, late: list[str]) -> dict[st
     from acidctl.compaction.plan import plan_compaction
     from acidctl.compaction.proof.verify import Verify
     from acidctl.compaction.run import compact
+    from acidctl.imports import leave_out_pandas
     from acidctl.location.snapshot import take_snapshot
     from acidctl.storage.registry import open_location
+
+    leave_out_pandas()  # as the command does
 
     def work() -> dict[str, Any]:
         fs, path = open_location(table)
@@ -188,7 +191,8 @@ def encode_here(table: str, target: str, codec: str, late: list[str]) -> dict[st
 def child(function: Callable[..., dict[str, Any]], **arguments: Any) -> dict[str, Any]:
     """What `function` returns in a new Python."""
     call = [sys.executable, __file__, "--child", function.__name__, json.dumps(arguments)]
-    done = subprocess.run(call, check=True, capture_output=True, text=True)
+    done = subprocess.run(call, check=False, stdout=subprocess.PIPE, text=True)  # what it says of a failure is seen
+    done.check_returncode()
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
