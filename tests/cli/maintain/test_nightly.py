@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import Result
-from support.files.acid_files import insert, write_acid
+from support.made.due import write_deltas
 from support.tables import age, read_rows
 
 from acidctl import nightly
@@ -18,12 +18,6 @@ from acidctl.night.policy import Policies, TablePolicy
 
 Acidctl = Callable[..., Result]
 DUE = ("nightly", "--engine", "local", "--assume-committed=1h", "--min-deltas", "3")
-
-
-def write_deltas(table: Path, first: int, last: int, rows: int = 2) -> None:
-    for number in range(first, last + 1):
-        path = table / f"delta_{number:07}_{number:07}_0000" / "bucket_00000"
-        write_acid(path, *(insert(number, row, (number * 100 + row, "x")) for row in range(rows)))
 
 
 @pytest.fixture
