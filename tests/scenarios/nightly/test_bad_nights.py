@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from support.trouble.crash import Death, Killed, a_dead_owner  # noqa: F401
 from acidctl import nightly
 from acidctl.cleaning.retention import FLOOR_SECONDS
 from acidctl.cleaning.trash import TRASH
+from acidctl.errors import EnvironmentProblem
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.interface import TxnState
@@ -214,3 +216,72 @@ def test_names_of_a_metastore_are_compacted_in_its_queue(acidctl: Acidctl, tmp_p
             assert [(one.table, one.state) for one in fake.queue] == [("a", "ready for cleaning")]
         assert not [txn for txn in fake.txns.values() if txn.state == TxnState.OPEN]
         assert not fake.locks
+
+
+def test_a_path_that_is_no_table_holds_up_no_other(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "rows.csv").write_text("1")
+    line = (*DUE, "--state", tmp_path / "state")
+    found = acidctl(*line, tmp_path / "plain", tmp_path / "gone", warehouse)
+    assert found.status == 7, found.err
+    assert "1 compacted" in found.err
+    assert f"{tmp_path / 'plain'}" in found.err
+    assert acidctl(*line, tmp_path / "plain").status == 7
+
+
+def test_without_an_engine_the_rest_is_done(
+    acidctl: Acidctl, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise EnvironmentProblem("there is no Spark")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("acidctl.cli.maintain.work.nightly.open_engine", missing)
+        found = acidctl(*DUE, "--state", tmp_path / "state", "--report", tmp_path / "r.json", warehouse)
+    assert found.status == 8
+    assert "0 compacted, 1 cleaned" in found.err
+    assert acidctl(*DUE, "--state", tmp_path / "state", warehouse).status == 0
+    assert list(warehouse.glob("*/due/base_*"))
+
+
+def test_a_metastore_that_goes_away_leaves_the_purge(acidctl: Acidctl, tmp_path: Path) -> None:
+    table = write_deltas(tmp_path / "a", 1, 4)
+    age(table, 60)
+    night(table, tmp_path)
+    age(table, 48)
+    night(table, tmp_path)
+    with FakeHive(4) as fake:
+        fake.table("db", "a", f"file:{table}")
+        fake.write_ids["db.a"] = [*range(1, 5)]
+        fake.before["show_compact"] = lambda: fake.fault("get_open_txns_req", "failed", 9)  # when all is decided
+        found = acidctl(
+            "nightly", "--yes", "--engine", "local", "--purge-older-than", "0", "--state", tmp_path / "state",
+            "--metastore", fake.address, "hive:db.a",
+        )  # fmt: skip
+    assert found.status == 6, found.err
+    assert "0 compacted, 0 cleaned, 1 purged" in found.err
+
+
+def test_a_signal_ends_a_night_and_the_next_one_finishes(tmp_path: Path) -> None:
+    for number in range(40):
+        write_deltas(tmp_path / "warehouse" / "sales.db" / f"t{number}", 1, 4)
+    age(tmp_path / "warehouse", 30)
+    command = [sys.executable, "-m", "acidctl", *DUE, "--state", str(tmp_path / "state"), "--report"]
+    command += [str(tmp_path / "r.json"), str(tmp_path / "warehouse")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": PYTHONPATH}
+    ) as first:
+        assert first.stdout
+        first.stdout.readline()  # the first is compacted
+        first.terminate()
+        _, said = first.communicate(timeout=60)
+    assert first.returncode == 130, said
+    assert "the next night" in said
+    assert json.loads((tmp_path / "r.json").read_text())["outcome"] == "interrupted"
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": PYTHONPATH}
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("warehouse/sales.db/*/base_*"))) == 40
+    assert not list(tmp_path.glob("warehouse/sales.db/*/_tmp_*"))
+    assert not list(tmp_path.glob(f"warehouse/sales.db/*/{LOCK}"))

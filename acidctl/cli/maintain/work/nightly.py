@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from acidctl.cli.report.run_report import RunReport
 from acidctl.compaction.request import Answer, CompactionRequest
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
-from acidctl.location.find import find, once
+from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.night.memory import Memory, usual_folder
@@ -106,7 +106,7 @@ def work(
         night = Night(request, lists, locations, storage=storage, memory=memory, each=procedure.each)
         printer.begins(night.id)
         places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
-        printer.take(night.plan(printer.changeable(places, None), changes_nothing=dry_run))
+        printer.take(night.plan(printer.taken(places, is_alone=len(locations) == 1), changes_nothing=dry_run))
         for planned in night.due:
             printer.answered(planned)
         printer.tell_strangers()
@@ -120,12 +120,15 @@ def work(
             printer.summary(locations, is_planned=True)
             return printer.status
         procedure.confirm("a night's work is planned", "Do all of this?", "nothing was done")
-        try:
-            _compact(night, engine, jobs, printer)
-        except AcidctlError as error:  # the engine: cleaning does without
-            printer.failed("", error)
-        printer.take(night.clean())
-        printer.take(night.purge())
+        for part in (
+            lambda: _compact(night, engine, jobs, printer),
+            lambda: printer.take(night.clean()),
+            lambda: printer.take(night.purge()),
+        ):
+            try:
+                part()
+            except AcidctlError as error:  # of the engine, or of the metastore: the other parts may do without
+                printer.failed("", error)
     printer.summary(locations)
     return printer.exit_status(exit_code)
 
@@ -183,6 +186,16 @@ class NightPrinter(Outcomes):
         """A night has this id."""
         self._run_id = run_id
         self.run.facts["run"] = run_id
+
+    def taken(self, places: Iterable[Found], *, is_alone: bool) -> Iterator[Found]:
+        """The locations that may be changed; of several paths one that may not does not hold up the others."""
+        for found in places:
+            try:
+                yield from self.changeable([found], None)
+            except RefusedError as error:
+                if is_alone:
+                    raise
+                self.failed(found.shown, error)
 
     def take(self, steps: Iterable[NightStep]) -> None:
         """Steps, as they are made."""
