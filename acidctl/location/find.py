@@ -108,6 +108,7 @@ class Found:
                 )
             write_ids = (write_ids or ValidWriteIds()).for_compactor()
         path = self.location.path
+        is_text = bool(self.declared and self.declared.text)  # files of text do not say themselves what a row is
         snapshot = take_snapshot(
             self.fs,
             path,
@@ -116,7 +117,7 @@ class Found:
             look=self.look,
             assumed=found.assumed,
             said=found.said,
-            declared=None if compactor else self.declared,  # a compaction goes by the files alone
+            declared=None if compactor and not is_text else self.declared,  # a compaction goes by the files alone
             source=found.source,
         )
         if readers and self.hive and lists.warehouse:
