@@ -409,6 +409,12 @@ def _deltas(reason: Reason) -> str:
     return f"{count} delta{'' if count == 1 else 's'}"
 
 
+def _more_above(reason: Reason) -> str:
+    count, last = reason.value("count"), reason.value("high_watermark")
+    more = human_count(count, "more directory", "more directories")
+    return f"{more} above write id {last}, until what is open there ends"
+
+
 def _nothing_to_merge(reason: Reason) -> str:
     count = reason.value("deltas")
     return f"{count or 'no'} current delta{'' if count == 1 else 's'}"
@@ -617,6 +623,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
         f"{_many_deltas(reason)}, and a minor compaction is not supported here"
     ),
     Code.MANY_DELTA_BYTES: "deltas are {ratio:.2f} of the base's bytes > {most:g}",
+    Code.MORE_ABOVE: _more_above,
     Code.NO_DATA: "it holds no data",
     Code.NOTHING_TO_MERGE: _nothing_to_merge,
     Code.NOT_TRANSACTIONAL: lambda reason: f"{joined(reason.parts)}, but not known to be transactional",

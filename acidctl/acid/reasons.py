@@ -111,6 +111,7 @@ class Code(StrEnum):
     MANY_DELTAS_AND_NO_BASE = "many-deltas-and-no-base"
     MANY_DELTAS_AND_NO_MINOR = "many-deltas-and-no-minor"
     MANY_DELTA_BYTES = "many-delta-bytes"
+    MORE_ABOVE = "more-above"
     NO_DATA = "no-data"
     NOTHING_TO_MERGE = "nothing-to-merge"
     NOT_TRANSACTIONAL = "not-transactional"

@@ -307,8 +307,15 @@ def _idle(snapshot: Snapshot, decision: Decision) -> tuple[Reason, ...]:
     idle = decision.reason if decision.kind is None else nothing_to_do(snapshot, decision.kind)
     if decision.kind is not None and not idle and not _waits(snapshot):
         return ()
-    stop = snapshot.assumed.stop if snapshot.assumed else None
+    stop = snapshot.assumed.stop if snapshot.assumed else _more_above(snapshot)
     return tuple(filter(None, (idle, stop)))
+
+
+def _more_above(snapshot: Snapshot) -> Reason | None:
+    """What an open write id holds back; None where there is nothing."""
+    above = sum(verdict.reason.code is Code.ABOVE_HIGH_WATERMARK for verdict in snapshot.state.verdicts)
+    last = snapshot.write_ids.high_watermark
+    return reason(Code.MORE_ABOVE, count=above, high_watermark=last) if above else None
 
 
 def _waits(snapshot: Snapshot) -> bool:
