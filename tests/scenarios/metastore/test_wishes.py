@@ -127,6 +127,21 @@ def test_who_says_what_counts_is_the_metastore_at_a_time(ask: Ask, fake: FakeHiv
     assert ask("ls", "-o", "json", other).one()["snapshotSource"]["from"] == "everything", "it is not in the metastore"
 
 
+def test_a_directory_of_two_tables_is_told_and_read_by_name_alone(ask: Ask, fake: FakeHive, tmp_path: Path) -> None:
+    lived(fake, tmp_path / "db.db" / "shared")
+    fake.table("db", "u", f"file:{tmp_path}/db.db/shared")
+    write_acid(tmp_path / "db.db/v/delta_0000001_0000001_0000/bucket_00000", insert(1, 0, (1,)))
+    fake.table("db", "v", f"file:{tmp_path}/db.db/v")
+    alone = ask("cat", tmp_path / "db.db/shared")
+    assert alone.status == 7
+    assert "db.t, db.u: each has its own write ids" in alone.err
+    assert "hive:db.t" in alone.err
+    among = ask("ls", "-o", "json", tmp_path / "db.db")
+    assert "db.t, db.u" in among.err, "and the others are listed"
+    assert [Path(one["location"]).name for one in among.json()] == ["v"]
+    assert ask("cat", "hive:db.t").status == 0
+
+
 def test_a_server_that_does_not_tell_of_databases_is_no_trouble(ask: Ask, fake: FakeHive, tmp_path: Path) -> None:
     lived(fake, tmp_path / "t")
     fake.databases.pop("db")
