@@ -71,7 +71,9 @@ def test_a_lock_is_named_before_the_retention_which_alone_would_not_free_it(tabl
     assert {name: one.code for name, one in found.kept_back} == dict.fromkeys(OBSOLETE, Code.READER_HOLDS)
     assert [one.name for one in found.waiting] == ["delta_0000003_0000003"]
     after = plan(table, policy=Policy(60 * HOUR))
-    assert [one.name for one in after.waiting] == [*OBSOLETE, "delta_0000003_0000003"], "then it is the retention's turn"
+    assert [one.name for one in after.waiting] == [*OBSOLETE, "delta_0000003_0000003"], (
+        "then it is the retention's turn"
+    )
 
 
 def test_an_open_transaction_without_a_lock_here_keeps_nothing_by_itself(table: Path) -> None:

@@ -122,6 +122,10 @@ def test_who_says_what_counts_is_the_metastore_at_a_time(ask: Ask, fake: FakeHiv
         source = ask(*line, "-o", "json", "hive:db.t").one()["snapshotSource"]
         assert (source["from"], source["server"]) == ("metastore", fake.address), line
         assert source["at"].endswith("Z"), line
+    for line in (("ls",), ("why",), ("history",), ("advise",), ("clean", "-n"), ("validate",), ("cat",),
+                 ("compact", "--auto", "-n")):  # fmt: skip
+        said = ask(*line, "hive:db.t").err
+        assert said.count(f"as the metastore {fake.address} had it at") == 1, (line, said)
     other = tmp_path / "other"
     write_acid(other / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1,)))
     assert ask("ls", "-o", "json", other).one()["snapshotSource"]["from"] == "everything", "it is not in the metastore"

@@ -330,13 +330,12 @@ class CompactionPrinter(Outcomes):
             note(f"{answer.location}: finished an interrupted compaction: {', '.join(answer.finished)}")
         if answer.snapshot:
             self.run.saw(answer.snapshot)
+            for text in map(text_of, answer.snapshot.state.notes):
+                if text not in self._noted:
+                    note(text)
+                self._noted.add(text)
         if not isinstance(answer, Planned):
             self.put(answer)
-            return
-        for text in map(text_of, answer.plan.snapshot.state.notes):
-            if text not in self._noted:
-                note(text)
-            self._noted.add(text)
 
     def that_would_run(self, planned: Sequence[Planned], request: CompactionRequest) -> list[Planned]:
         """What the run itself would refuse is refused by its dry run."""
