@@ -544,7 +544,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.RENAME: "Hive fails on this name: see what wrote it, and rename or move it by hand",
     Code.SEEK_ROWS: "see whether other directories hold its rows; then remove it by hand",
     Code.ALLOW_CLEANUP: "set no_cleanup to false there when nothing needs it any more",
-    Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, and give a newer `valid_txns`",
+    Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, as the metastore, or a newer `valid_txns`, says",
     Code.WAIT_FOR_WRITER: "wait until the writer has ended, or give `write_ids`",
     # what is hidden in a location, and what clears it
     Code.BACKUP: "what earlier repairs replaced",

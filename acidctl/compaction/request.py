@@ -235,13 +235,22 @@ def refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
     """Raises RefusedError while Hive itself compacts a location, or is about to."""
     entry = lists.compaction_of(found.hive, found.location.partition)
     if entry is not None:
-        raise in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "")
+        can_take_over = lists.warehouse is not None and lists.warehouse.metastore.features.txn_types
+        raise in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "", can_take_over=can_take_over)
 
 
-def in_the_way(shown: str, id_: int, state: str, worker: str = "") -> RefusedError:
-    """The error for an entry of Hive's queue that is there before ours."""
+def in_the_way(shown: str, id_: int, state: str, worker: str = "", *, can_take_over: bool = True) -> RefusedError:
+    """The error for an entry of Hive's queue that is there before ours.
+
+    Args:
+        can_take_over: the server lets an entry be taken out of it, as Hive 4 does.
+    """
     by = f", by {worker}" if worker else ""
-    hint = "`take_over` takes it out of the queue" if state == "initiated" else "`wait` waits until it has ended"
+    hint = (
+        "`take_over` takes it out of the queue"
+        if state == "initiated" and can_take_over
+        else "`wait` waits until it has ended"
+    )
     return RefusedError(
         f"{shown} is not compacted beside Hive", f"the compaction {id_} of Hive's queue is {state}{by}", hint
     )

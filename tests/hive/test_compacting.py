@@ -213,7 +213,8 @@ def test_an_entry_in_the_way_is_named(table: Table, state: str) -> None:
     found = table.compact("--major")
     assert found.status == 7
     assert f"compaction {there} of Hive's queue is {state}" in found.err
-    assert ("--take-over" if state == "initiated" else "--wait") in found.err
+    can_take_over = state == "initiated" and table.fake.version >= 4  # Hive 3 lets nothing be taken out
+    assert ("--take-over" if can_take_over else "--wait") in found.err
     assert len([name for name in table.names if name.startswith("base")]) == 0
     assert "open_txns" not in table.fake.calls
 
