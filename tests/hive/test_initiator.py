@@ -235,6 +235,11 @@ def test_the_command_says_what_it_asks_for(house: House, acidctl: Acidctl) -> No
     assert [(one["result"], one.get("kind")) for one in done] == [("nothing-to-do", None), ("requested", "major")]
     assert done[1]["entry"] == house.fake.queue[0].id
     assert acidctl(*line, "--once", "no name").status == 2
+    house.fake.table("s", "gone", f"file:{house.root}/gone")
+    failed = acidctl(*line, "--dry-run", "-o", "jsonl")
+    assert failed.status == 3
+    (said,) = (one for one in failed.lines() if one["result"] == "failed")
+    assert (said["error"], "gone" in said["reason"]) == ("not-found", True)
 
 
 @given(st.lists(st.integers(0, 25), max_size=6), st.integers(0, 4))

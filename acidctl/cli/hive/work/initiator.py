@@ -80,6 +80,9 @@ class _Said:
     def failed(self, location: str, error: AcidctlError) -> None:
         """One cannot be looked at, or a whole round failed."""
         self.status = max(self.status, error.exit_status)
+        if self._records:
+            record = {"location": location} if location else {}
+            self._records.put({**record, "result": Result.FAILED.value, "error": error.code, "reason": str(error)})
         show_failure(location, error)
 
     def sum_up(self) -> None:
