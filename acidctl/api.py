@@ -26,17 +26,10 @@ from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.cleaning.undo import bring_back, delete, newest
-from acidctl.compaction.request import (
-    CompactionRequest,
-    Mode,
-    Nothing,
-    Planned,
-    Refused,
-    carry_out,
-    plan_location,
-)
+from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, Refused, plan_location
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.hive.compacting import compact_locations
 from acidctl.location.change.lock import Locking
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import Found, find, found_again
@@ -258,12 +251,7 @@ class Location:
             raise answer.error
         if isinstance(answer, Nothing):
             return answer
-        if self.hive:
-            from acidctl.hive.compacting import compact_locations  # noqa: PLC0415 - Thrift, only with a metastore
-
-            (outcome,) = compact_locations([(self._found, answer)], self._lists, self._aged(asked), engine)
-        else:
-            (outcome,) = carry_out([answer], self._aged(asked), engine)
+        (outcome,) = compact_locations([(self._found, answer)], self._lists, self._aged(asked), engine)
         if outcome.error:
             raise outcome.error
         assert isinstance(outcome, Compacted | Nothing)

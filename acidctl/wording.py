@@ -409,6 +409,12 @@ def _deltas(reason: Reason) -> str:
     return f"{count} delta{'' if count == 1 else 's'}"
 
 
+def _more_above(reason: Reason) -> str:
+    count, last = reason.value("count"), reason.value("high_watermark")
+    more = human_count(count, "more directory", "more directories")
+    return f"{more} above write id {last}, until what is open there ends"
+
+
 def _nothing_to_merge(reason: Reason) -> str:
     count = reason.value("deltas")
     return f"{count or 'no'} current delta{'' if count == 1 else 's'}"
@@ -538,7 +544,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.RENAME: "Hive fails on this name: see what wrote it, and rename or move it by hand",
     Code.SEEK_ROWS: "see whether other directories hold its rows; then remove it by hand",
     Code.ALLOW_CLEANUP: "set no_cleanup to false there when nothing needs it any more",
-    Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, and give a newer `valid_txns`",
+    Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, as the metastore, or a newer `valid_txns`, says",
     Code.WAIT_FOR_WRITER: "wait until the writer has ended, or give `write_ids`",
     # what is hidden in a location, and what clears it
     Code.BACKUP: "what earlier repairs replaced",
@@ -611,6 +617,9 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.AUTO_IS_OFF: _auto_is_off,
     Code.FEW_DELTAS: _few_deltas,
     Code.FEWER_THAN_ASKED: lambda reason: f"{_deltas(reason)} < {reason.value('limit')}, the `min_deltas`",
+    Code.GIVEN_UP: "its last {count} compactions failed, the newest of them {entry}",
+    Code.IN_QUEUE: "compaction {entry} of it is {state}",
+    Code.IS_REPLICA: "the database {database} is replicated from another warehouse",
     Code.MANY_ABORTED: "{count} aborted transactions > {limit}",
     Code.MANY_DELTAS: _many_deltas,
     Code.MANY_DELTAS_AND_NO_BASE: lambda reason: f"{_many_deltas(reason)} and no base",
@@ -618,11 +627,13 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
         f"{_many_deltas(reason)}, and a minor compaction is not supported here"
     ),
     Code.MANY_DELTA_BYTES: "deltas are {ratio:.2f} of the base's bytes > {most:g}",
+    Code.MORE_ABOVE: _more_above,
     Code.NO_DATA: "it holds no data",
     Code.NOTHING_TO_MERGE: _nothing_to_merge,
     Code.NOT_TRANSACTIONAL: lambda reason: f"{joined(reason.parts)}, but not known to be transactional",
     Code.OBSOLETE_BASE_ALONE: "no deltas, but an obsolete base",
     Code.ONE_OF_EACH_KIND: "one delta and one delete delta",
     Code.ONLY_A_BASE: "only a base is current",
+    Code.OTHERS_GAIN_MORE: "{count} others gain more",
     Code.SINGLE_DELTA: "a single delta and no base",
 }

@@ -205,8 +205,8 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
                 refuse_beside_hive(found, lists)
         snapshot, finished = _finished(found, lists, request)
         snapshot = below_straddlers(snapshot)
-        decision, figures = _decide(snapshot, request)
-        if idle := _idle(snapshot, decision):
+        decision, figures = decision_on(snapshot, request)
+        if idle := why_idle(snapshot, decision):
             return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
         lists.require_same(found.hive)
@@ -235,13 +235,22 @@ def refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
     """Raises RefusedError while Hive itself compacts a location, or is about to."""
     entry = lists.compaction_of(found.hive, found.location.partition)
     if entry is not None:
-        raise in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "")
+        can_take_over = lists.warehouse is not None and lists.warehouse.metastore.features.txn_types
+        raise in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "", can_take_over=can_take_over)
 
 
-def in_the_way(shown: str, id_: int, state: str, worker: str = "") -> RefusedError:
-    """The error for an entry of Hive's queue that is there before ours."""
+def in_the_way(shown: str, id_: int, state: str, worker: str = "", *, can_take_over: bool = True) -> RefusedError:
+    """The error for an entry of Hive's queue that is there before ours.
+
+    Args:
+        can_take_over: the server lets an entry be taken out of it, as Hive 4 does.
+    """
     by = f", by {worker}" if worker else ""
-    hint = "`take_over` takes it out of the queue" if state == "initiated" else "`wait` waits until it has ended"
+    hint = (
+        "`take_over` takes it out of the queue"
+        if state == "initiated" and can_take_over
+        else "`wait` waits until it has ended"
+    )
     return RefusedError(
         f"{shown} is not compacted beside Hive", f"the compaction {id_} of Hive's queue is {state}{by}", hint
     )
@@ -289,8 +298,12 @@ def _finished(found: Found, lists: SnapshotLists, request: CompactionRequest) ->
     return found.afresh().snapshot(lists, compactor=True), finished
 
 
-def _decide(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
-    """The type of compaction and why; with the figures, where they decided."""
+def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
+    """The type of compaction that a request asks for in a location, and why; with the figures, where they decided.
+
+    Args:
+        snapshot: as a compaction sees it.
+    """
     figures = figures_of(snapshot.listing, snapshot.state)
     if figures.deltas < request.min_deltas:
         why = reason(Code.FEWER_THAN_ASKED, deltas=figures.deltas, limit=request.min_deltas)
@@ -302,13 +315,20 @@ def _decide(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, F
     return decide(figures, request.thresholds), figures
 
 
-def _idle(snapshot: Snapshot, decision: Decision) -> tuple[Reason, ...]:
+def why_idle(snapshot: Snapshot, decision: Decision) -> tuple[Reason, ...]:
     """Why there is nothing to do; empty when there is something."""
     idle = decision.reason if decision.kind is None else nothing_to_do(snapshot, decision.kind)
     if decision.kind is not None and not idle and not _waits(snapshot):
         return ()
-    stop = snapshot.assumed.stop if snapshot.assumed else None
+    stop = snapshot.assumed.stop if snapshot.assumed else _more_above(snapshot)
     return tuple(filter(None, (idle, stop)))
+
+
+def _more_above(snapshot: Snapshot) -> Reason | None:
+    """What an open write id holds back; None where there is nothing."""
+    above = sum(verdict.reason.code is Code.ABOVE_HIGH_WATERMARK for verdict in snapshot.state.verdicts)
+    last = snapshot.write_ids.high_watermark
+    return reason(Code.MORE_ABOVE, count=above, high_watermark=last) if above else None
 
 
 def _waits(snapshot: Snapshot) -> bool:

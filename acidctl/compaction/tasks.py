@@ -13,6 +13,7 @@ from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.keys import Key
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.split import StripeGroup, StripeSpan
+from acidctl.location.declared import Declared
 from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
@@ -125,10 +126,12 @@ class ConcatTask(FileTask):
     Attributes:
         sources: in read order.
         format: of all of them, and of the output.
+        declared: of text, what a metastore says of its lines.
     """
 
     sources: tuple[Input, ...]
     format: Format
+    declared: Declared | None = None
 
     @property
     def name(self) -> str:

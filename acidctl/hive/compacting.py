@@ -6,17 +6,18 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.request import CompactionRequest, Nothing, Planned, Refused, carry_out
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import Task
 from acidctl.errors import AcidctlError
-from acidctl.hive.turn import Desk, Turn
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
-from acidctl.metastore.client import batches
-from acidctl.metastore.own.locked_transaction import Heartbeats
+
+if TYPE_CHECKING:
+    from acidctl.hive.turn import Desk, Turn
 
 AT_ONCE = 50
 """Locations whose transactions are open at once."""
@@ -55,6 +56,11 @@ def compact_locations(
             yield from outcomes
     if not theirs:
         return
+    # Thrift, only with a metastore.
+    from acidctl.hive.turn import Desk  # noqa: PLC0415
+    from acidctl.metastore.client import batches  # noqa: PLC0415
+    from acidctl.metastore.own.locked_transaction import Heartbeats  # noqa: PLC0415
+
     warehouse = lists.require_warehouse("")
     heartbeats = Heartbeats(warehouse.metastore)
     try:
@@ -74,6 +80,8 @@ def _in_turn(
     request: CompactionRequest,
     carry: Callable[..., Generator[Compacted, None, None]],
 ) -> Generator[Compacted | Nothing | Refused, None, None]:
+    from acidctl.hive.turn import Turn  # noqa: PLC0415
+
     turns: dict[str, Turn] = {}
     ready: list[Planned] = []
 

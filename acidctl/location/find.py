@@ -108,6 +108,7 @@ class Found:
                 )
             write_ids = (write_ids or ValidWriteIds()).for_compactor()
         path = self.location.path
+        is_text = bool(self.declared and self.declared.text)  # files of text do not say themselves what a row is
         snapshot = take_snapshot(
             self.fs,
             path,
@@ -116,7 +117,7 @@ class Found:
             look=self.look,
             assumed=found.assumed,
             said=found.said,
-            declared=None if compactor else self.declared,  # a compaction goes by the files alone
+            declared=None if compactor and not is_text else self.declared,  # a compaction goes by the files alone
             source=found.source,
         )
         if readers and self.hive and lists.warehouse:
@@ -287,7 +288,7 @@ def _places(
     walk = _walk(fs, root, observer, looks=looks)
     if surroundings:
         walk = _after(partial(refuse_part_of_others, path, storage, surroundings), walk)
-    return walk if lists.warehouse is None else (_known(found, lists.warehouse) for found in walk)
+    return walk if lists.warehouse is None else _all_known(walk, lists.warehouse, observer)
 
 
 def _named(
@@ -308,6 +309,16 @@ def _named(
         is_given = not name.is_pattern and not place.location.partition
         declared = declared_by(place.table, place.partition)
         yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared)
+
+
+def _all_known(walk: Iterator[Found], warehouse: Warehouse, observer: Observer) -> Iterator[Found]:
+    for found in walk:
+        try:
+            yield _known(found, warehouse)
+        except RefusedError as error:  # of this one; others are none the worse
+            if observer.error is None or found.is_given:
+                raise
+            observer.error(error)
 
 
 def _known(found: Found, warehouse: Warehouse) -> Found:

@@ -20,6 +20,7 @@ from acidctl.acid.names import MAXL, parse_partition
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.location.given import HIVE
 from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
@@ -41,6 +42,7 @@ from acidctl.metastore.transactions import Transactions
 from acidctl.printable import printable
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
+from acidctl.wording import some_of
 
 _HADOOP = ("hdfs", "webhdfs", "swebhdfs")
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file", "": "file"}
@@ -398,14 +400,29 @@ class Warehouse:
     # -- from locations to tables ------------------------------------------------------------------------------
 
     def table_at(self, fs: FileSystem, location: WalkedLocation) -> HiveTable | None:
-        """The transactional table of which a directory is a location; None where it is of none."""
+        """The transactional table of which a directory is a location; None where it is of none.
+
+        Raises:
+            RefusedError: it is of several, and none is called as it is.
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
         path = location.path
         for _ in location.partition:
             path = os.path.dirname(path)  # noqa: PTH120 - of any store
         key = _key(fs.display(path))
         if key not in self._at_root:
-            self._at_root[key] = self._by_name(location.table, key) or self._by_location.get(key)
+            self._at_root[key] = self._by_name(location.table, key) or self._only_at(key, fs.display(path))
         return self._at_root[key]
+
+    def _only_at(self, key: _Key, shown: str) -> HiveTable | None:
+        tables = self._by_location.get(key, ())
+        if len(tables) > 1:
+            raise RefusedError(
+                f"it cannot be told whose {shown} is",
+                f"the metastore has it in {some_of([table.full_name for table in tables])}: each has its own write ids",
+                f"name the table, {HIVE}{tables[0].full_name}",
+            )
+        return next(iter(tables), None)
 
     def partition_at(self, table: HiveTable, location: WalkedLocation) -> HivePartition | None:
         """The partition that lies in a directory, by its values; None where nothing of it matters, or there is none.
@@ -429,9 +446,13 @@ class Warehouse:
         return found if found and found.table_type and _key(found.location) == key else None
 
     @cached_property
-    def _by_location(self) -> Mapping[_Key, HiveTable]:
+    def _by_location(self) -> Mapping[_Key, list[HiveTable]]:
         """All transactional tables by where they lie."""
-        return {_key(table.location): table for table in find_tables(self.metastore) if table.location}
+        found: dict[_Key, list[HiveTable]] = {}
+        for table in find_tables(self.metastore):
+            if table.location:
+                found.setdefault(_key(table.location), []).append(table)
+        return found
 
 
 def _opened(url: str, storage: Mapping[str, str], whose: str) -> tuple[FileSystem, str]:

@@ -25,7 +25,6 @@ from acidctl.compaction.request import (
     Answer,
     Mode,
     Planned,
-    carry_out,
     plan_location,
     refused_before_work,
     within_budget,
@@ -34,6 +33,7 @@ from acidctl.compaction.run import Engine
 from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError
+from acidctl.hive.compacting import compact_locations
 from acidctl.location.change.journal import unusable
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.find import Found, with_tables
@@ -195,25 +195,15 @@ class Night:
                     yield self._left_for_later(one, TIME_IS_UP)
                 continue
             by_location = {one.planned.location: one for one in some}
-            with closing(self._outcomes(some, engine, on_task)) as outcomes:
+            planned = [(one.place.found, one.planned) for one in some]
+            request = replace(self._request.compaction, min_deltas=0)  # it is decided
+            with closing(compact_locations(planned, self._lists, request, engine, on_task)) as outcomes:
                 for outcome in outcomes:
                     due = by_location[outcome.location]
                     if outcome.result is Result.POSTPONED:
                         self._left[outcome.location] = due.gain
                     yield self._step(NightPart.COMPACT, due.place, outcome, due.gain)
         self._remember({})
-
-    def _outcomes(
-        self, due: Sequence[Due], engine: Engine, on_task: Callable[[Task], None] | None
-    ) -> Generator[Outcome, None, None]:
-        request = replace(self._request.compaction, min_deltas=0)  # it is decided
-        if any(one.place.found.hive for one in due):
-            from acidctl.hive.compacting import compact_locations  # noqa: PLC0415 - Thrift, only with a metastore
-
-            planned = [(one.place.found, one.planned) for one in due]
-            yield from compact_locations(planned, self._lists, request, engine, on_task)
-        else:
-            yield from carry_out([one.planned for one in due], request, engine, on_task)
 
     def clean(self, *, changes_nothing: bool = False) -> Iterator[NightStep]:
         """Remove what is obsolete, where most bytes are freed first; by lists and listings that are taken now.

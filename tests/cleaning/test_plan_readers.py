@@ -66,6 +66,16 @@ def test_a_lock_holds_where_retention_is_waived(table: Path) -> None:
     assert held.names == ("delta_0000003_0000003",)
 
 
+def test_a_lock_is_named_before_the_retention_which_alone_would_not_free_it(table: Path) -> None:
+    found = plan(table, Reader(812, 7, "etl@host7", time.time() - 45 * HOUR), policy=Policy(60 * HOUR))
+    assert {name: one.code for name, one in found.kept_back} == dict.fromkeys(OBSOLETE, Code.READER_HOLDS)
+    assert [one.name for one in found.waiting] == ["delta_0000003_0000003"]
+    after = plan(table, policy=Policy(60 * HOUR))
+    assert [one.name for one in after.waiting] == [*OBSOLETE, "delta_0000003_0000003"], (
+        "then it is the retention's turn"
+    )
+
+
 def test_an_open_transaction_without_a_lock_here_keeps_nothing_by_itself(table: Path) -> None:
     """It keeps back results of transactions that came after it, which is the rule of the cleaner's lists."""
     assert len(plan(table, Reader(812, 0, "etl@host7", time.time() - 45 * HOUR)).names) == 3

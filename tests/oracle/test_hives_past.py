@@ -122,7 +122,7 @@ def test_before_and_after_compactions_and_cleanings_of_both(real_hive: HiveServe
 def test_hive_3_cannot_read_what_its_minor_compaction_made_of_a_table_without_buckets(
     real_hive: HiveServer, kind: CompactionKind
 ) -> None:
-    """It writes each delete event into every file, so that two of its readers meet the same one (HIVE-22318).
+    """It writes each delete event into every file, so that two of its readers meet the same one.
 
     Its own compactions then fail; one by acidctl mends it. Hive 4 writes each event once.
     """

@@ -14,9 +14,12 @@ from support.engines.hive_histories import History, as_text, ours
 from support.servers.hive_server import HiveServer
 from support.tables import json_rows, snapshot_of
 
+from acidctl import Location
 from acidctl.acid.layout import TableType
+from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Mode
+from acidctl.compaction.run import Compacted
 from acidctl.rows.scan.scan import Scan
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
@@ -81,6 +84,39 @@ def test_insert_only_tables_are_read_and_compacted(real_hive: HiveServer, form: 
     assert plain_rows(path) == sorted(map(tuple, real_hive.sql(f"select id, name from {name}"))) == wanted
     real_hive.sql(f"insert into {name} values (99, 'after')")
     assert plain_rows(path) == sorted([*wanted, ("99", "after")])
+
+
+def test_insert_only_text_is_put_together_as_hive_reads_it(real_hive: HiveServer, tmp_path: Path) -> None:
+    properties = "'transactional'='true', 'transactional_properties'='insert_only'"
+    real_hive.sql(
+        "create table lines (id int, name string) row format delimited fields terminated by ','"
+        f" stored as textfile tblproperties({properties})"
+    )
+    real_hive.sql("insert into lines values (1, 'one'), (2, null), (3, '')")
+    for number, content in enumerate((b"4,four\r\n\n5,five", b"\xef\xbb\xbf6,six\r", b"\n7,seven,more\n")):
+        loaded = tmp_path / f"loaded_{number}"
+        loaded.write_bytes(content)
+        real_hive.sql(f"load data local inpath '{loaded}' into table lines")
+    location = Location("hive:default.lines", metastore=real_hive.metastore)
+
+    def theirs() -> list[tuple[str, ...]]:
+        return sorted(map(tuple, real_hive.sql("select id, name from lines")))
+
+    wanted = theirs()
+    assert len(wanted) == 9
+    assert text_rows(location) == wanted
+    assert isinstance(location.compact("major"), Compacted)
+    verdicts = [child.verdict for child in location.state().children]
+    directories = [one.name for one in verdicts if one.state is State.CURRENT]
+    assert [name.partition("_v")[0] for name in directories] == ["base_0000004"]
+    assert text_rows(location) == theirs() == wanted
+    real_hive.sql("insert into lines values (8, 'after')")
+    assert text_rows(location) == theirs() == sorted([*wanted, ("8", "after")])
+
+
+def text_rows(location: Location) -> list[tuple[str, ...]]:
+    rows = [row for batch in location.rows().scan().to_batches() for row in batch.to_pylist()]
+    return sorted(tuple(map(as_text, row.values())) for row in rows)
 
 
 def plain_rows(path: Path) -> list[tuple[str, ...]]:

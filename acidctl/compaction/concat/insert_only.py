@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.concat.orc import write_orc
 from acidctl.compaction.concat.parquet import write_parquet
+from acidctl.compaction.concat.text import require_plain_lines, write_text
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.tasks import BucketResult, ConcatTask, Input
 from acidctl.errors import RefusedError
+from acidctl.location.declared import Declared
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.write.bloom import bloom_ids
@@ -44,11 +46,14 @@ def concat_tasks(
         writing: with settings for ORC of the user's choice no stripe is copied.
 
     Raises:
-        RefusedError: the files are text, or of several formats; or there are settings of ORC for files of Parquet.
+        RefusedError: the files are of several formats, or text that cannot be put together; or there are settings of
+            ORC for files of another format.
     """
     if not sources:
         return []
     format_ = _format_of(snapshot, sources)
+    if format_ is Format.TEXT:
+        require_plain_lines(snapshot, sources)
     by_age = sorted(sources, key=lambda source: source.file.max_write_id)
     # Hive writes empty files without columns, too.
     row = merge_row_types([source.row_type for source in by_age if source.rows] or [by_age[-1].row_type])
@@ -77,6 +82,7 @@ def concat_tasks(
                 verify=writing.verify,
                 weight=sum(source.file.size for source in own),
                 may_copy=not writing.overrides,
+                declared=snapshot.declared if format_ is Format.TEXT else None,
                 rows=sum(source.rows for source in own),
             )
         )
@@ -92,20 +98,22 @@ def run_concat(task: ConcatTask) -> BucketResult:
         VerifyError: what was written is not what was read.
     """
     fs = registry.open_file_system(task.storage)
-    sources = [source for source in (_reopen(fs, item) for item in task.sources) if source.rows]
+    sources = [source for source in (_reopen(fs, item, task.declared) for item in task.sources) if source.rows]
     if not sources:
         return BucketResult(task.bucket)
     if task.format is Format.PARQUET:
         newest = max(range(len(sources)), key=lambda i: (sources[i].file.max_write_id, i))
         written = write_parquet(fs, sources, task, newest)
+    elif task.format is Format.TEXT:
+        written = write_text(fs, sources, task)
     else:
         written = write_orc(fs, sources, task)
     return BucketResult(task.bucket, written, rows_read=sum(source.rows for source in sources))
 
 
-def _reopen(fs: FileSystem, item: Input) -> EventFile:
-    found = read_any_tail(ByteSource(fs, item.path, item.length))
-    return EventFile(fs, item.file, item.path, item.length, found.tail, item.synthetic, found.format)
+def _reopen(fs: FileSystem, item: Input, declared: Declared | None) -> EventFile:
+    found = read_any_tail(ByteSource(fs, item.path, item.length), declared)
+    return EventFile(fs, item.file, item.path, item.length, found.tail, item.synthetic, found.format, declared)
 
 
 def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
@@ -121,14 +129,7 @@ def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
             ", ".join(listed),
             "one file cannot hold both; let Hive compact it, which knows the format of each partition",
         )
-    format_ = sources[0].format
-    if format_ is Format.TEXT:
-        raise RefusedError(
-            f"cannot compact {shown}",
-            f"{snapshot.display(sources[0].file.path)} is text",
-            "how its lines make columns is known to the metastore alone; let Hive compact it",
-        )
-    return format_
+    return sources[0].format
 
 
 def _bucket(source: EventFile) -> int:

@@ -41,6 +41,9 @@ _BLOCK = 8 << 20
 _A_BYTE = 4
 """What a byte of text takes while lines are looked for."""
 _PROLEPTIC = 2
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Of UTF-8."""
+
 _CODECS = {"gz": "gzip", "deflate": "gzip", "bz2": "bz2", "zst": "zstd"}
 _HADOOP_CODECS = {"snappy": "snappy", "lz4": "lz4_raw"}
 _LEAVES = {
@@ -384,12 +387,13 @@ def text_extension(path: str) -> str | None:
 
 
 def _decoded(source: ByteSource) -> Iterator[bytes]:
-    """The text in pieces."""
+    """The text in pieces, without a byte order mark at its beginning, which Hadoop does not count to the first line."""
     work, total = DecodingBudget(source.path, source.size), 0
     for piece in _pieces(source):
+        text = piece.removeprefix(BYTE_ORDER_MARK) if not total else piece
         total += len(piece)
         work.add(0, total)
-        yield piece
+        yield text
 
 
 def _pieces(source: ByteSource) -> Iterator[bytes]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import gzip
 import json
 import pickle
+import re
+import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,12 +17,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet as pq
 from support.files.acid_files import batch_of, struct, write_plain
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.concat import orc, parquet
+from acidctl.compaction.concat import orc, parquet, text
 from acidctl.compaction.concat.insert_only import concat_tasks, run_concat
 from acidctl.compaction.concat.parquet_footer import FooterSink
 from acidctl.compaction.merge import stripe_copy
@@ -26,6 +32,7 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import BucketResult, ConcatTask
 from acidctl.errors import AcidctlError, BadDataError, RefusedError, VerifyError
+from acidctl.location.declared import Declared, TextLayout
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.union_nulls import with_nulls
 from acidctl.orc.read.wide_timestamps import wide
@@ -307,6 +314,93 @@ def test_text_and_mixed_formats_are_refused(tmp_path: Path) -> None:
     write_parquet_file(table / "delta_2_2_0" / "000000_0", pa.table({"a": [1]}))
     with pytest.raises(RefusedError, match=r"delta_1_1_0/000000_0 is text, .*delta_2_2_0/000000_0 is Parquet"):
         tasks_of(table, tmp_path)
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def declared(**more: Any) -> Declared:
+    """What a metastore says of text of two columns."""
+    return Declared((("a", "string"), ("b", "string")), "text", TextLayout((("a", "string"), ("b", "string")), **more))
+
+
+def concat_text(table: Path, said: Declared, **writing: Any) -> list[bytes]:
+    """What becomes of the files of each bucket."""
+    attempts = table.parent / "attempts"
+    attempts.mkdir(exist_ok=True)
+    snapshot = replace(snapshot_of(table), declared=said)
+    sources = open_event_files(snapshot, snapshot.files())
+    made = []
+    for task in concat_tasks(snapshot, MAJOR, sources, str(attempts), Writing(**writing)):
+        if output := run_concat(pickle.loads(pickle.dumps(task))).inserts:
+            assert output.expected == output.found
+            made.append(Path(output.attempt_path).read_bytes())
+            assert len(made[-1]) == output.bytes
+    return made
+
+
+def write_text_files(table: Path, *contents: bytes, name: str = "000000_0") -> None:
+    for number, content in enumerate(contents, 1):
+        path = table / f"delta_{number}_{number}_0" / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("verify", list(Verify))
+@pytest.mark.parametrize(
+    ("contents", "wanted"),
+    [
+        ((b"a\x01b\n", b"c\x01d\n"), b"a\x01b\nc\x01d\n"),
+        ((b"a", b"b", b"c"), b"a\nb\nc"),
+        ((b"a\n\n", b"\nb"), b"a\n\n\nb"),
+        ((b"a\r", b"\nb\r\n", b"c"), b"a\r\n\nb\r\nc"),
+        ((b"\xef\xbb\xbfa\n", b"\xef\xbb\xbfb"), b"a\nb"),
+        ((b"", b"a", b""), b"a"),
+        ((b"\x00\xff\n",), b"\x00\xff\n"),
+    ],
+)
+def test_lines_of_text_stay_what_they_are(
+    tmp_path: Path, contents: tuple[bytes, ...], wanted: bytes, verify: Verify
+) -> None:
+    write_text_files(tmp_path / "t", *contents)
+    assert concat_text(tmp_path / "t", declared(), verify=verify) == [wanted]
+
+
+@given(st.lists(st.text("ab\r\n\x01", max_size=12).map(str.encode), min_size=1, max_size=5))
+def test_no_line_is_lost_or_made_whatever_ends_it(contents: list[bytes]) -> None:
+    def lines(text: bytes) -> list[bytes]:
+        """As Hadoop counts them."""
+        found = re.split(rb"\r\n|\r|\n", text)
+        return found[:-1] if not found[-1] else found
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_text_files(Path(folder, "t"), *contents)
+        made = concat_text(Path(folder, "t"), declared())
+    assert [line for text in made for line in lines(text)] == [line for text in contents for line in lines(text)]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "why"),
+    [
+        ("000000_0", {"header": 1}, "1 at the top and 0 at the end"),
+        ("000000_0", {"footer": 2}, "0 at the top and 2 at the end"),
+        ("000000_0.gz", {}, "compressed text"),
+    ],
+)
+def test_text_that_cannot_be_put_together_is_refused(tmp_path: Path, name: str, more: dict[str, int], why: str) -> None:
+    content = b"a\x01b\nc\x01d\ne\x01f\n"
+    write_text_files(tmp_path / "t", gzip.compress(content) if name.endswith("gz") else content, name=name)
+    with pytest.raises(RefusedError, match=why):
+        concat_text(tmp_path / "t", declared(**more))
+
+
+def test_text_that_loses_a_byte_on_its_way_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_text_files(tmp_path / "t", b"a\n", b"b\n")
+    monkeypatch.setattr(text, "require_bytes", lambda *_: None)
+    write = text.SummedSink.write
+    monkeypatch.setattr(text.SummedSink, "write", lambda sink, data: write(sink, data.replace(b"a\n", b"aa")))
+    with pytest.raises(VerifyError, match="2 lines were to be written, and it has 1"):
+        concat_text(tmp_path / "t", declared())
 
 
 # --- Parquet ---------------------------------------------------------------------------------------------------------

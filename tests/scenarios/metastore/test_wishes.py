@@ -122,9 +122,28 @@ def test_who_says_what_counts_is_the_metastore_at_a_time(ask: Ask, fake: FakeHiv
         source = ask(*line, "-o", "json", "hive:db.t").one()["snapshotSource"]
         assert (source["from"], source["server"]) == ("metastore", fake.address), line
         assert source["at"].endswith("Z"), line
+    for line in (("ls",), ("why",), ("history",), ("advise",), ("clean", "-n"), ("validate",), ("cat",),
+                 ("compact", "--auto", "-n")):  # fmt: skip
+        said = ask(*line, "hive:db.t").err
+        assert said.count(f"as the metastore {fake.address} had it at") == 1, (line, said)
     other = tmp_path / "other"
     write_acid(other / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1,)))
     assert ask("ls", "-o", "json", other).one()["snapshotSource"]["from"] == "everything", "it is not in the metastore"
+
+
+def test_a_directory_of_two_tables_is_told_and_read_by_name_alone(ask: Ask, fake: FakeHive, tmp_path: Path) -> None:
+    lived(fake, tmp_path / "db.db" / "shared")
+    fake.table("db", "u", f"file:{tmp_path}/db.db/shared")
+    write_acid(tmp_path / "db.db/v/delta_0000001_0000001_0000/bucket_00000", insert(1, 0, (1,)))
+    fake.table("db", "v", f"file:{tmp_path}/db.db/v")
+    alone = ask("cat", tmp_path / "db.db/shared")
+    assert alone.status == 7
+    assert "db.t, db.u: each has its own write ids" in alone.err
+    assert "hive:db.t" in alone.err
+    among = ask("ls", "-o", "json", tmp_path / "db.db")
+    assert "db.t, db.u" in among.err, "and the others are listed"
+    assert [Path(one["location"]).name for one in among.json()] == ["v"]
+    assert ask("cat", "hive:db.t").status == 0
 
 
 def test_a_server_that_does_not_tell_of_databases_is_no_trouble(ask: Ask, fake: FakeHive, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.find import Found
+from acidctl.location.lists import Lists
 from acidctl.location.snapshot import SnapshotSource
 from acidctl.printable import printable
 from acidctl.spelling import spelled
@@ -23,7 +24,7 @@ from acidctl.validation.findings import Finding, Severity, Unchecked
 from acidctl.validation.model import Report
 from acidctl.validation.registry import RULES
 from acidctl.validation.rules import Rule
-from acidctl.wording import human_count
+from acidctl.wording import human_count, text_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,6 +64,12 @@ class FindingsPrinter(Visits):
 
     def closed(self, found: Found, error: AcidctlError) -> None:
         self.unlisted.add(found.shown)
+
+    def counted(self, found: Found, lists: Lists) -> None:
+        """Who says what counts in a location that is to be validated."""
+        self.sources[found.shown] = lists.source
+        if lists.said and self._output == "table":
+            self.remember([text_of(lists.said)])
 
     def report(self, report: Report) -> None:
         """Print one."""

@@ -146,7 +146,7 @@ def _run(
             except AcidctlError:  # its report says so
                 yield Place(found.fs, at.path, partition=at.partition)
             else:
-                printer.sources[found.shown] = counted.source
+                printer.counted(found, counted)
                 look = None if found.shown in printer.unlisted else seen.look  # which tells of what is closed
                 yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look)
         yield from drained()
@@ -154,4 +154,5 @@ def _run(
     with progress("checking parts") as bar:
         for report in validate(places(), options, bar.reach, runner):
             printer.report(report)
+    printer.tell_notes()
     printer.tell_strangers()

@@ -18,6 +18,7 @@ from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.wording import text_of
 
 ORDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "cost": lambda found: found["cost"],
@@ -51,7 +52,7 @@ def work(
     for found in visits.known(find(locations, storage, lists, visits.observer)):
         try:
             snapshot = found.snapshot(lists)
-            visits.remember(odd=odd_layout(snapshot))
+            visits.remember(map(text_of, snapshot.state.notes) if output == "table" else (), odd_layout(snapshot))
             snapshot.require_history()
             advice = advise(snapshot.listing, snapshot.state)
             delete_rows = _delete_rows(snapshot, advice) if rows else None

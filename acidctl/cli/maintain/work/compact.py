@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -33,7 +33,6 @@ from acidctl.compaction.request import (
     CompactionRequest,
     Mode,
     Planned,
-    carry_out,
     plan_location,
     refused_before_work,
     within_budget,
@@ -42,6 +41,7 @@ from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import JoinTask, Task
 from acidctl.deadline import Deadline
 from acidctl.errors import RefusedError
+from acidctl.hive.compacting import compact_locations
 from acidctl.location.change.lock import Locking
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
@@ -170,7 +170,8 @@ def _assuming(lists: SnapshotLists) -> SnapshotLists:
         raise RefusedError(
             "compact must be told which write ids are committed",
             "no list of Hive's was given, and there is no terminal to ask at",
-            "give --write-ids or --write-ids-from, or --assume-committed[=AGE] if all older than AGE (1h) is committed",
+            "name the metastore, --metastore URI or uris below [metastore] of the configuration; or give --write-ids, "
+            "--write-ids-from, or --assume-committed[=AGE] if all older than AGE (1h) is committed",
         )
     return lists.assuming(Assumption(0))
 
@@ -269,7 +270,7 @@ def _carry_out(
     printer: CompactionPrinter,
 ) -> None:
     # Closed at once when interrupted: that removes what was staged.
-    with closing(_outcomes(planned, lists, request, engine, bar.ended)) as outcomes:
+    with closing(compact_locations(planned, lists, request, engine, bar.ended)) as outcomes:
         for outcome in outcomes:
             if not isinstance(outcome, Compacted):
                 printer.answered(outcome)
@@ -278,20 +279,6 @@ def _carry_out(
                 for task in outcome.plan.tasks:  # of a location that somebody else holds none has begun
                     bar.ended(task)
             printer.done(outcome)
-
-
-def _outcomes(
-    planned: Sequence[tuple[Found, Planned]],
-    lists: SnapshotLists,
-    request: CompactionRequest,
-    engine: Engine,
-    on_task: Callable[[Task], None],
-) -> Generator[Answer | Compacted, None, None]:
-    if any(found.hive for found, _ in planned):
-        from acidctl.hive.compacting import compact_locations  # noqa: PLC0415 - Thrift, only with a metastore
-
-        return compact_locations(planned, lists, request, engine, on_task)
-    return carry_out([one for _, one in planned], request, engine, on_task)
 
 
 # --- what it says ---
@@ -343,13 +330,12 @@ class CompactionPrinter(Outcomes):
             note(f"{answer.location}: finished an interrupted compaction: {', '.join(answer.finished)}")
         if answer.snapshot:
             self.run.saw(answer.snapshot)
+            for text in map(text_of, answer.snapshot.state.notes):
+                if text not in self._noted:
+                    note(text)
+                self._noted.add(text)
         if not isinstance(answer, Planned):
             self.put(answer)
-            return
-        for text in map(text_of, answer.plan.snapshot.state.notes):
-            if text not in self._noted:
-                note(text)
-            self._noted.add(text)
 
     def that_would_run(self, planned: Sequence[Planned], request: CompactionRequest) -> list[Planned]:
         """What the run itself would refuse is refused by its dry run."""

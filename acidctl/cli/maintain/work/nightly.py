@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from acidctl.night.order import NightRequest
 from acidctl.night.policy import TablePolicy
 from acidctl.night.step import NightPart, NightStep
 from acidctl.outcome import Outcome, Result
-from acidctl.wording import human_count
+from acidctl.wording import human_count, text_of
 
 _AT_ONCE = 4
 """Locations that are cleaned, or purged, at a time: stores make one wait."""
@@ -120,11 +120,12 @@ def work(
             printer.summary(locations, is_planned=True)
             return printer.status
         procedure.confirm("a night's work is planned", "Do all of this?", "nothing was done")
-        for part in (
+        parts: tuple[Callable[[], None], ...] = (
             lambda: _compact(night, engine, jobs, printer),
             lambda: printer.take(night.clean()),
             lambda: printer.take(night.purge()),
-        ):
+        )
+        for part in parts:
             try:
                 part()
             except AcidctlError as error:  # of the engine, or of the metastore: the other parts may do without
@@ -208,6 +209,7 @@ class NightPrinter(Outcomes):
             note(f"{answer.location}: finished an interrupted compaction: {', '.join(answer.finished)}")
         if answer.snapshot:
             self.run.saw(answer.snapshot)
+            self.remember(map(text_of, answer.snapshot.state.notes))
 
     def step(self, step: NightStep, *, is_last: bool = True) -> None:
         """One step."""
@@ -241,6 +243,7 @@ class NightPrinter(Outcomes):
             )
             if count
         ]
+        self.tell_notes()
         freed = f", {human_bytes(self._bytes['purged'])} freed" if self._bytes["purged"] else ""
         note(f"night {self._run_id}: {', '.join([*done, *others])}{freed}")
         if self._bytes["removed"] and not is_planned and self.is_table:
