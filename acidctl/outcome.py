@@ -27,6 +27,7 @@ class Result(StrEnum):
     RESTORED = "restored"
     PURGED = "purged"
     REFUSED = "refused"
+    REQUESTED = "requested"
     REPAIRED = "repaired"
     UNDONE = "undone"
 

@@ -616,6 +616,9 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.AUTO_IS_OFF: _auto_is_off,
     Code.FEW_DELTAS: _few_deltas,
     Code.FEWER_THAN_ASKED: lambda reason: f"{_deltas(reason)} < {reason.value('limit')}, the `min_deltas`",
+    Code.GIVEN_UP: "its last {count} compactions failed, the newest of them {entry}",
+    Code.IN_QUEUE: "compaction {entry} of it is {state}",
+    Code.IS_REPLICA: "the database {database} is replicated from another warehouse",
     Code.MANY_ABORTED: "{count} aborted transactions > {limit}",
     Code.MANY_DELTAS: _many_deltas,
     Code.MANY_DELTAS_AND_NO_BASE: lambda reason: f"{_many_deltas(reason)} and no base",
@@ -630,5 +633,6 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.OBSOLETE_BASE_ALONE: "no deltas, but an obsolete base",
     Code.ONE_OF_EACH_KIND: "one delta and one delete delta",
     Code.ONLY_A_BASE: "only a base is current",
+    Code.OTHERS_GAIN_MORE: "{count} others gain more",
     Code.SINGLE_DELTA: "a single delta and no base",
 }

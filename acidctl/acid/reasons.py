@@ -106,6 +106,9 @@ class Code(StrEnum):
     AUTO_IS_OFF = "auto-is-off"
     FEW_DELTAS = "few-deltas"
     FEWER_THAN_ASKED = "fewer-than-asked"
+    GIVEN_UP = "given-up"
+    IN_QUEUE = "in-queue"
+    IS_REPLICA = "is-replica"
     MANY_ABORTED = "many-aborted"
     MANY_DELTAS = "many-deltas"
     MANY_DELTAS_AND_NO_BASE = "many-deltas-and-no-base"
@@ -118,6 +121,7 @@ class Code(StrEnum):
     OBSOLETE_BASE_ALONE = "obsolete-base-alone"
     ONE_OF_EACH_KIND = "one-of-each-kind"
     ONLY_A_BASE = "only-a-base"
+    OTHERS_GAIN_MORE = "others-gain-more"
     SINGLE_DELTA = "single-delta"
 
     # Layouts that Hive never writes (section 13.1).

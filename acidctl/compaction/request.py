@@ -209,8 +209,8 @@ def plan_location(
                 refuse_beside_hive(found, lists)
         snapshot, finished = _finished(found, lists, request)
         snapshot = below_straddlers(snapshot)
-        decision, figures = _decide(snapshot, request)
-        if idle := _idle(snapshot, decision):
+        decision, figures = decision_on(snapshot, request)
+        if idle := why_idle(snapshot, decision):
             return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
         if is_table_checked:
@@ -313,8 +313,12 @@ def _finished(found: Found, lists: SnapshotLists, request: CompactionRequest) ->
     return found.afresh().snapshot(lists, compactor=True), finished
 
 
-def _decide(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
-    """The type of compaction and why; with the figures, where they decided."""
+def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
+    """The type of compaction that a request asks for in a location, and why; with the figures, where they decided.
+
+    Args:
+        snapshot: as a compaction sees it.
+    """
     figures = figures_of(snapshot.listing, snapshot.state)
     if figures.deltas < request.min_deltas:
         why = reason(Code.FEWER_THAN_ASKED, deltas=figures.deltas, limit=request.min_deltas)
@@ -326,7 +330,7 @@ def _decide(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, F
     return decide(figures, request.thresholds), figures
 
 
-def _idle(snapshot: Snapshot, decision: Decision) -> tuple[Reason, ...]:
+def why_idle(snapshot: Snapshot, decision: Decision) -> tuple[Reason, ...]:
     """Why there is nothing to do; empty when there is something."""
     idle = decision.reason if decision.kind is None else nothing_to_do(snapshot, decision.kind)
     if decision.kind is not None and not idle and not _waits(snapshot):

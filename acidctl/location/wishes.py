@@ -12,6 +12,7 @@ NO_CLEANUP = "no_cleanup"
 
 _QUEUES = ("hive.compactor.job.queue", "mapreduce.job.queuename", "mapred.job.queue.name")
 _JOB = "compactor."
+_POOL = "hive.compactor.worker.pool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,14 @@ class Wishes:
         auto_off_by: who says that nothing is compacted by thresholds, ``table`` or ``database``; empty for nobody.
         no_cleanup_by: who says that nothing is cleaned, ``partition`` too; empty for nobody.
         job: properties of the job that compacts, without their prefix.
+        pool: of workers that is to compact it; empty for those without one.
     """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     auto_off_by: str = ""
     no_cleanup_by: str = ""
     job: Mapping[str, str] = field(default_factory=dict)
+    pool: str = ""
 
     @property
     def queue(self) -> str:
@@ -56,6 +59,7 @@ def wishes_of(
         auto_off_by="database" if by_database else "table" if by_table else "",
         no_cleanup_by=next((name for name, properties in every if is_kept(properties)), ""),
         job={key.removeprefix(_JOB): value for key, value in table.items() if key.startswith(_JOB)},
+        pool=table.get(_POOL) or (database or {}).get(_POOL, ""),
     )
 
 

@@ -154,20 +154,26 @@ def _may_be_replicated(
     named = {txn.id for txn in dead if txn.user.lower().startswith("repl") or txn.agent.lower().startswith("repl")}
     # They take no locks. Where nothing is replicated into this warehouse there are none.
     without_locks = {txn.id for txn in dead if not by_txn.get(txn.id)}
-    if without_locks - named and _is_replication_target(metastore):
+    if without_locks - named and _replicates(metastore):
         named |= without_locks
     return frozenset(named)
 
 
-def _is_replication_target(metastore: Metastore) -> bool:
-    for name in metastore.call(interface.GET_ALL_DATABASES):
-        try:
-            database = metastore.call(interface.GET_DATABASE, name)
-        except NotFoundError:
-            continue  # dropped meanwhile
-        if any(key.startswith(_TARGET) for key in database.parameters):
-            return True
-    return False
+def _replicates(metastore: Metastore) -> bool:
+    return any(is_replication_target(metastore, name) for name in metastore.call(interface.GET_ALL_DATABASES))
+
+
+def is_replication_target(metastore: Metastore, database: str) -> bool:
+    """Whether another warehouse is replicated into a database; not where it was dropped meanwhile.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    try:
+        parameters = metastore.call(interface.GET_DATABASE, database).parameters
+    except NotFoundError:
+        return False
+    return any(key.startswith(_TARGET) for key in parameters)
 
 
 def end_dead(metastore: Metastore, dead: Dead, older_than: float) -> Dead:

@@ -20,6 +20,7 @@ from acidctl.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.own.leader_lock import LeaderLock
 from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.settings import find_settings
 
@@ -254,4 +255,75 @@ def test_a_transaction_that_was_committed_is_never_taken_for_aborted(real_hive: 
     with pytest.raises(LostTransaction):
         aborted.commit()
     heartbeats.close()
+    metastore.close()
+
+
+def test_an_initiator_asks_for_what_hives_own_asks_for(real_hive: HiveServer, acidctl: Acidctl) -> None:
+    """Tables that are due, and tables that are not; then ours asks, and Hive's own finds nothing more to ask for."""
+    low = "'compactorthreshold.hive.compactor.delta.num.threshold'='2'"
+    tables = {
+        "initiated_due": (low, 4),
+        "initiated_few": (low, 2),
+        "initiated_off": (f"{low}, 'no_auto_compaction'='true'", 4),
+        "initiated_usual": ("'x'='y'", 4),
+    }
+    for name, (properties, inserts) in tables.items():
+        real_hive.sql(
+            f"create table {name} (id int) stored as orc tblproperties('transactional'='true', {properties})",
+            *(f"insert into {name} values ({number})" for number in range(inserts)),
+        )
+    real_hive.sql(
+        "create table initiated_days (id int) partitioned by (day string) stored as orc"
+        f" tblproperties('transactional'='true', {low})",
+        *(f"insert into initiated_days partition (day='{day}') values (1)" for day in "aaaab"),
+    )
+    line = ("initiator", "--metastore", real_hive.metastore, "-o", "jsonl")
+    planned = acidctl(*line, "--dry-run", "default.initiated_*")
+    assert planned.status == 0, planned.err
+    ours = {
+        (one["location"].rpartition("/warehouse/")[2].replace("/", " "), one["kind"])
+        for one in planned.lines()
+        if one["result"] == "planned"
+    }
+    assert ours == {("initiated_due", "major"), ("initiated_days day=a", "major")}
+    assert initiated(real_hive) == set()
+    real_hive.round("Initiator")
+    assert initiated(real_hive) == ours
+    late = "alter table initiated_off set tblproperties('no_auto_compaction'='false')"
+    real_hive.sql(late)
+    asked = acidctl(*line, "--once", "default.initiated_*")
+    requested = [one["location"] for one in asked.lines() if one["result"] == "requested"]
+    assert [place.rpartition("/")[2] for place in requested] == ["initiated_off"]
+    everything = {*ours, ("initiated_off", "major")}
+    assert initiated(real_hive) == everything
+    assert not locks(real_hive, "acidctl")
+    real_hive.round("Initiator")
+    assert initiated(real_hive) == everything
+
+
+def initiated(hive: HiveServer) -> set[tuple[str, str]]:
+    """Locations of the queue, with the type of what is asked for."""
+    head, *rows = hive.sql("show compactions")
+    waiting = [one for one in (dict(zip(head, row, strict=True)) for row in rows) if one["State"] == "initiated"]
+    return {
+        (f"{one['Table']} {one['Partition']}".removesuffix(" ---").strip(" -"), one["Type"].lower())
+        for one in waiting
+        if one["Table"].startswith("initiated_")
+    }
+
+
+def test_one_initiator_works_at_a_time(real_hive: HiveServer, acidctl: Acidctl) -> None:
+    settings = find_settings({"uris": real_hive.metastore}, {})
+    assert settings
+    metastore = Metastore(settings)
+    with LeaderLock(metastore, "initiator") as lock:
+        lock.take()
+        (held,) = locks(real_hive, "acidctl")
+        assert "EXCLUSIVE" in held
+        refused = acidctl("initiator", "--once", "--metastore", real_hive.metastore, "default.nothing_*")
+        assert (refused.status, "there is another initiator" in refused.err) == (9, True)
+        assert len(locks(real_hive, "acidctl")) == 1
+        lock.check()
+        assert not open_transactions(real_hive)
+    assert not locks(real_hive, "acidctl")
     metastore.close()

@@ -23,6 +23,10 @@ _COMMITS = 4
 """So often a commit is tried whose answer was lost."""
 
 
+_Kept = tuple[int, int]
+"""A transaction, or 0; and a lock of none, or 0."""
+
+
 class UnknownOutcome(MetastoreError):
     """A commit was asked for and nobody said what became of it."""
 
@@ -36,7 +40,8 @@ class _Beating:
 
 
 class Heartbeats:
-    """Tells a metastore that transactions are alive, over a connection of its own, three times in its time-out.
+    """Tells a metastore that transactions, and locks of none, are alive: over a connection of its own, three times in
+    its time-out.
 
     One thread for all of them, which begins with the first; :meth:`close` ends it.
     """
@@ -52,28 +57,29 @@ class Heartbeats:
                 connect_timeout=min(settings.connect_timeout, patience),
             )
         )
-        self._alive: dict[int, _Beating] = {}
+        self._alive: dict[_Kept, _Beating] = {}
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def keep(self, txn: int, on_lost: Callable[[AcidctlError], None]) -> None:
+    def keep(self, txn: int, on_lost: Callable[[AcidctlError], None], *, lock: int = 0) -> None:
         """Keep one alive from now on.
 
         Args:
             on_lost: called from another thread, once, when it is not there any more, or nobody could be told of it for
                 the whole time-out.
+            lock: of no transaction, where `txn` is 0.
         """
         with self._lock:
-            self._alive[txn] = _Beating(on_lost)
+            self._alive[txn, lock] = _Beating(on_lost)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._beat, name="acidctl-heartbeat", daemon=True)
                 self._thread.start()
 
-    def let_go(self, txn: int) -> None:
+    def let_go(self, txn: int, *, lock: int = 0) -> None:
         """It has ended."""
         with self._lock:
-            self._alive.pop(txn, None)
+            self._alive.pop((txn, lock), None)
 
     def close(self) -> None:
         """No more."""
@@ -87,14 +93,15 @@ class Heartbeats:
         while not self._ended.wait(self._timeout / 3):
             with self._lock:
                 alive = dict(self._alive)
-            for txn, beating in alive.items():
-                if error := self._lost(txn, beating):
-                    self.let_go(txn)
+            for kept, beating in alive.items():
+                if error := self._lost(kept, beating):
+                    self.let_go(kept[0], lock=kept[1])
                     beating.on_lost(error)
 
-    def _lost(self, txn: int, beating: _Beating) -> AcidctlError | None:
+    def _lost(self, kept: _Kept, beating: _Beating) -> AcidctlError | None:
+        txn, lock = kept
         try:
-            self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(None, txn))
+            self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(lock or None, txn or None))
             beating.failing = None
         except LostTransaction as error:
             return error

@@ -146,8 +146,21 @@ def _locked(entry: Compaction, by_place: Mapping[tuple[str, str, str], list[Lock
     return Stuck(entry, Cause.BLOCKED, locks=tuple(locks)) if locks else None
 
 
-def _given_up(entries: Iterable[Compaction], known: KnownTxns, switches: Switches) -> list[Stuck]:
+def _given_up(entries: Sequence[Compaction], known: KnownTxns, switches: Switches) -> list[Stuck]:
     """Locations of which the last compactions all failed: the initiator asks for none any more, and says nothing."""
+    found = [
+        Stuck(last, Cause.GIVEN_UP, known.age(last.ended), failures=count)
+        for last, count in given_up(entries, switches.most_failures)
+    ]
+    return sorted(found, key=lambda one: one.entry.name)
+
+
+def given_up(entries: Iterable[Compaction], most_failures: int) -> list[tuple[Compaction, int]]:
+    """Of each location of which the last compactions all failed, and none waits: the newest, and how many they are.
+
+    Args:
+        most_failures: one after another, that an initiator puts up with.
+    """
     by_name: defaultdict[str, list[Compaction]] = defaultdict(list)
     waiting = set()
     for entry in entries:
@@ -159,6 +172,6 @@ def _given_up(entries: Iterable[Compaction], known: KnownTxns, switches: Switche
     for name, past in by_name.items():
         newest_first = sorted(past, key=lambda one: -one.id)
         failed = list(takewhile(lambda one: one.state == "failed", newest_first))
-        if failed and name not in waiting and len(failed) >= switches.most_failures:
-            found.append(Stuck(failed[0], Cause.GIVEN_UP, known.age(failed[0].ended), failures=len(failed)))
-    return sorted(found, key=lambda one: one.entry.name)
+        if failed and name not in waiting and len(failed) >= most_failures:
+            found.append((failed[0], len(failed)))
+    return found

@@ -17,7 +17,7 @@ from support.metastore.fake_hive import FakeHive
 from acidctl.cli.command_table import SUMMARIES, command_named
 
 Run = Callable[..., Result]
-TAKE_MANY = ("advise", "clean", "compact", "ls", "purge", "request", "restore", "txns", "validate")
+TAKE_MANY = ("advise", "clean", "compact", "initiator", "ls", "purge", "request", "restore", "txns", "validate")
 
 
 @pytest.fixture

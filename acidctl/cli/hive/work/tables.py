@@ -19,7 +19,6 @@ _COLUMNS = (
     "bucketColumns", "sortColumns", "noAutoCompaction", "noCleanup", "pool", "thresholds", "job",
 )  # fmt: skip
 _THRESHOLD = "compactorthreshold."
-_POOL = "hive.compactor.worker.pool"
 
 
 def work(
@@ -60,8 +59,8 @@ def _properties(metastore: Metastore, database: str) -> Mapping[str, str]:
 
 
 def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str], partitions: bool) -> Record:
-    settings, above = table.parameters, database
-    wishes = wishes_of(settings, above, database_wins=metastore.features.txn_types)
+    settings = table.parameters
+    wishes = wishes_of(settings, database, database_wins=metastore.features.txn_types)
     return {
         "database": table.database,
         "table": table.name,
@@ -76,7 +75,7 @@ def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str],
         "sortColumns": list(table.sort_columns),
         "noAutoCompaction": bool(wishes.auto_off_by),
         "noCleanup": bool(wishes.no_cleanup_by),
-        "pool": settings.get(_POOL) or above.get(_POOL),
+        "pool": wishes.pool or None,
         "thresholds": {
             key.removeprefix(_THRESHOLD): value for key, value in settings.items() if key.startswith(_THRESHOLD)
         },

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from acidctl.cli.hive.work.worker_page import serve
+from acidctl.cli.hive.work.service_figures import WorkerFigures
+from acidctl.cli.hive.work.service_page import serve
 from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.output.console import Records, note, put_line
 from acidctl.cli.report.compaction_text import compaction_text
@@ -63,7 +64,7 @@ def work(
         )
         worker = Worker(metastore, asked, engines, said.done, said.failed)
         if listen:
-            address = stack.enter_context(serve(listen, worker.counts))
+            address = stack.enter_context(serve(listen, WorkerFigures(worker.counts)))
             note(f"metrics are at http://{address}/metrics")
         freed = worker.free_dead()
         if freed:

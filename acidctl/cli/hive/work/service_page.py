@@ -1,24 +1,21 @@
-"""``--listen``: the figures of a worker in Prometheus' text form, and whether it is well, over HTTP."""
+"""``--listen``: the figures of a service in Prometheus' text form, and whether it is well, over HTTP."""
 
 from __future__ import annotations
 
 import re
 import socket
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from socketserver import ThreadingMixIn
-from typing import Any
+from typing import Any, Protocol
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 
 from acidctl.errors import EnvironmentProblem, UsageProblem
-from acidctl.hive.worker import Counts
 
-_STALE_SECONDS = 300.0
 _PORT = re.compile(r"[0-9]{1,5}")
 
 
@@ -40,47 +37,24 @@ class _Quiet(WSGIRequestHandler):
         """Nothing is written for a request."""
 
 
-class Collector:
-    """The figures of a worker as Prometheus' library collects them."""
-
-    def __init__(self, counts: Counts) -> None:
-        self._counts = counts
+class Collector(Protocol):
+    """Figures as Prometheus' library collects them."""
 
     def collect(self) -> Iterable[Metric]:
         """All of them, now."""
-        counts = self._counts
-        entries = CounterMetricFamily(
-            "acidctl_worker_entries",
-            "Compactions of the queue that it took, by what became of them.",
-            labels=["result"],
-        )
-        for result, count in sorted(dict(counts.results).items()):
-            entries.add_metric([result], count)
-        yield entries
-        size = CounterMetricFamily("acidctl_worker_bytes", "Bytes of inputs and outputs.", labels=["kind"])
-        size.add_metric(["read"], counts.bytes_read)
-        size.add_metric(["written"], counts.bytes_written)
-        yield size
-        yield CounterMetricFamily(
-            "acidctl_worker_seconds", "Time between taking entries and their ends.", counts.seconds
-        )
-        yield GaugeMetricFamily("acidctl_worker_running", "Entries that it works on.", counts.running)
-        yield GaugeMetricFamily(
-            "acidctl_worker_last_look_timestamp_seconds", "When the metastore last answered it.", counts.looked
-        )
 
-
-def is_well(counts: Counts, now: float) -> bool:
-    """Whether the metastore answers, or some slot is at work."""
-    return counts.running > 0 or (not counts.failing and now - counts.looked < _STALE_SECONDS)
+    @property
+    def is_well(self) -> bool:
+        """Whether the service does what it is there for."""
 
 
 @contextmanager
-def serve(listen: str, counts: Counts) -> Iterator[str]:
+def serve(listen: str, collector: Collector) -> Iterator[str]:
     """Answer requests for the length of a block.
 
     Args:
         listen: ``PORT`` or ``HOST:PORT``.
+        collector: whose figures are shown.
 
     Yields:
         ``HOST:PORT``.
@@ -93,7 +67,7 @@ def serve(listen: str, counts: Counts) -> Iterator[str]:
     if not _PORT.fullmatch(port) or int(port) > 65535:
         raise UsageProblem(f"not an address: {listen}", "", "write PORT or HOST:PORT")
     registry = CollectorRegistry()
-    registry.register(Collector(counts))
+    registry.register(collector)
     metrics = make_wsgi_app(registry)
 
     def answer(environment: dict[str, Any], start: Any) -> Iterable[bytes]:
@@ -104,7 +78,7 @@ def serve(listen: str, counts: Counts) -> Iterator[str]:
         if path != "/healthz":
             start("404 Not Found", [("Content-Type", "text/plain")])
             return [b"/metrics and /healthz are here\n"]
-        well = is_well(counts, time.time())
+        well = collector.is_well
         start("200 OK" if well else "503 Service Unavailable", [("Content-Type", "text/plain")])
         return [b"ok\n" if well else b"the metastore does not answer\n"]
 

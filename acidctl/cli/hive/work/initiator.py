@@ -1,0 +1,90 @@
+"""What `acidctl initiator` does and says: a line for each location that something is asked for in, and a sum."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from acidctl.cli.hive.work.service_figures import InitiatorFigures
+from acidctl.cli.hive.work.service_page import serve
+from acidctl.cli.output.console import Records, note, put_line
+from acidctl.cli.report.outcomes import show_failure
+from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.hive.hive import as_hive_names
+from acidctl.hive.initiator import Initiated, Initiation, Initiator
+from acidctl.metastore.client import Metastore
+from acidctl.outcome import Result
+from acidctl.wording import human_count
+
+_QUIET = (Result.NOTHING_TO_DO, Result.SKIPPED)
+"""Most locations of a warehouse: people are told their number only."""
+
+
+def work(
+    *,
+    names: tuple[str, ...],
+    every: float,
+    once: bool,
+    most: int | None,
+    pool: str | None,
+    listen: str | None,
+    dry_run: bool,
+    exclude: tuple[str, ...],
+    metastore: Metastore,
+    storage: dict[str, str],
+    output: str,
+) -> int:
+    """Look, once or until it is ended; the exit status, of one look."""
+    said = _Said(output)
+    asked = Initiation(
+        as_hive_names(names or ("*.*",)), exclude, pool or "", most, changes_nothing=dry_run, storage=storage
+    )
+    initiator = Initiator(metastore, asked, said.done, said.failed)
+    with ExitStack() as stack:
+        if listen:
+            address = stack.enter_context(serve(listen, InitiatorFigures(initiator.counts)))
+            note(f"metrics are at http://{address}/metrics")
+        if once or dry_run:
+            initiator.once()
+            said.sum_up()
+            return said.status
+        note(f"looking over {metastore.shown} every {every:g} s; end it with Ctrl-C or SIGTERM")
+        try:
+            initiator.run(every)
+        except KeyboardInterrupt:  # a service is ended so, and that is no failure
+            note("told to end: its lock is given back")
+    return ExitStatus.DONE
+
+
+class _Said:
+    """What is said of each location.
+
+    Attributes:
+        status: the worst exit status of all failures.
+    """
+
+    def __init__(self, output: str) -> None:
+        self.status = 0
+        self._records = None if output == "table" else Records(output)
+        self._counts: dict[Result, int] = {}
+
+    def done(self, one: Initiated) -> None:
+        """One was looked at."""
+        self._counts[one.result] = self._counts.get(one.result, 0) + 1
+        if self._records:
+            self._records.put(one.record())
+        elif one.result not in _QUIET:
+            kind = one.kind.value if one.kind else ""
+            entry = f" as {one.entry}" if one.entry else ""
+            put_line(f"{one.location}: {kind} {one.result.value}{entry}: {one.reason}")
+
+    def failed(self, location: str, error: AcidctlError) -> None:
+        """One cannot be looked at, or a whole round failed."""
+        self.status = max(self.status, error.exit_status)
+        show_failure(location, error)
+
+    def sum_up(self) -> None:
+        """How many there were."""
+        if self._records is None:
+            parts = [f"{count:,} {result.value}" for result, count in sorted(self._counts.items())]
+            looked = human_count(sum(self._counts.values()), "location")
+            note(f"{looked} looked at{': ' if parts else ''}{', '.join(parts)}")

@@ -1,0 +1,122 @@
+"""A lock that one process of a warehouse holds at a time, for work that two must not do at once.
+
+It is exclusive, on a name that no table has: a metastore does not ask whether there is one. It is of no transaction, as
+an open one would hold back the cleaning of every table of Hive 4.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Self
+
+from acidctl.errors import AcidctlError, ConflictError
+from acidctl.metastore import interface
+from acidctl.metastore.activity import Lock, find_locks
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.own.locked_transaction import Heartbeats
+from acidctl.metastore.own.own_transaction import OwnTransaction
+
+DATABASE = "acidctl"
+"""In which these names are."""
+
+
+class LeaderLock:
+    """Taken by :meth:`take`, kept alive by heartbeats, given back by :meth:`release` or at the end of a ``with``.
+
+    Args:
+        role: the name that it is on: one lock for each.
+
+    Attributes:
+        lost: why it is not held any more, where that is known.
+    """
+
+    def __init__(self, metastore: Metastore, role: str) -> None:
+        self._metastore, self._role = metastore, role
+        self._heartbeats: Heartbeats | None = None
+        self._id = 0
+        self.lost: AcidctlError | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def take(self) -> None:
+        """Take it.
+
+        Raises:
+            ConflictError: somebody else holds it.
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        own = OwnTransaction(self._metastore)  # its names only: none is opened
+        part = interface.LockComponent(interface.LockType.EXCLUSIVE, database=DATABASE, table=self._role)
+        user = self._metastore.settings.user_name
+        request = interface.LockRequest((part,), None, user, own.host, own.agent, None)
+        try:
+            answer = self._metastore.call(interface.LOCK, request)
+        except BaseException:
+            self._give_back(own.agent)
+            raise
+        if answer.state != interface.LockState.ACQUIRED:
+            holder = next((one for one in self._locks() if one.id != answer.lock and not one.is_waiting), None)
+            self._unlock(answer.lock)
+            who = f"{holder.user}@{holder.host} holds the lock {holder.id}" if holder else "another one holds its lock"
+            raise ConflictError(
+                f"there is another {self._role} on {self._metastore.shown}",
+                who,
+                "end it first; the lock of one that died is free after the metastore's time-out for transactions",
+            )
+        self._id, self.lost = answer.lock, None
+        self._heartbeats = Heartbeats(self._metastore)
+        self._heartbeats.keep(0, self._lose, lock=self._id)
+
+    def check(self) -> None:
+        """Say so where it was lost.
+
+        Raises:
+            ConflictError: it timed out, or somebody gave it back; another one may be at work.
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        if not self.lost:
+            try:
+                self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(self._id, None))
+            except LostTransaction as error:
+                self.lost = error
+        if self.lost:
+            raise ConflictError(f"the lock of the {self._role} was lost", str(self.lost), "another one may be at work")
+
+    def release(self) -> None:
+        """Give it back; where that fails the metastore's time-out does it."""
+        if self._heartbeats:
+            self._heartbeats.let_go(0, lock=self._id)
+            self._heartbeats.close()
+            self._heartbeats = None
+        if self._id:
+            self._unlock(self._id)
+            self._id = 0
+
+    def _lose(self, error: AcidctlError) -> None:
+        self.lost = error
+
+    def _locks(self) -> tuple[Lock, ...]:
+        with suppress(AcidctlError):
+            return find_locks(self._metastore, DATABASE, self._role)
+        return ()
+
+    def _give_back(self, agent: str) -> None:
+        """Where the answer was lost: it may be held nevertheless."""
+        for one in self._locks():
+            if one.agent == agent:
+                self._unlock(one.id)
+
+    def _unlock(self, lock: int) -> None:
+        for _ in range(2):  # the connection may just have been lost
+            try:
+                self._metastore.call(interface.UNLOCK, interface.UnlockRequest(lock))
+            except LostTransaction:
+                return  # it is given back
+            except AcidctlError:
+                continue  # left to the server's time-out
+            return
