@@ -19,6 +19,7 @@ _LAZY = {
     "TableLocation": "acidctl.rows.scan.table",
     "TableScan": "acidctl.rows.scan.table",
     "find_locations": "acidctl.api",
+    "nightly": "acidctl.night.verb",
     "open_table": "acidctl.rows.scan.table",
 }
 """Where public names are defined; the stub beside this file declares them."""
@@ -32,6 +33,7 @@ __all__ = [
     "TableScan",
     "__version__",
     "find_locations",
+    "nightly",
     "open_table",
 ]
 

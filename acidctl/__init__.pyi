@@ -2,6 +2,7 @@ from acidctl.api import Location as Location
 from acidctl.api import find_locations as find_locations
 from acidctl.compaction.request import CompactionRequest as CompactionRequest
 from acidctl.hive.hive import Hive as Hive
+from acidctl.night.verb import nightly as nightly
 from acidctl.rows.scan.table import Table as Table
 from acidctl.rows.scan.table import TableLocation as TableLocation
 from acidctl.rows.scan.table import TableScan as TableScan
@@ -16,6 +17,7 @@ __all__ = [
     "TableScan",
     "__version__",
     "find_locations",
+    "nightly",
     "open_table",
 ]
 

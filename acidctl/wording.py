@@ -609,6 +609,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.TABLES_BELOW: "it is a folder of tables: {path} stands deeper in it",
     # left for another run
     Code.BUDGET_IS_USED: "{bytes:,} bytes are more than is left of `max_bytes`",
+    Code.EXCLUDED: "the policy of {pattern} excludes its table",
     Code.OUT_OF_HOURS: "outside the window {window} (it is {now})",
     Code.TIME_IS_UP: "the time is up, nothing was changed",
     # whether to compact

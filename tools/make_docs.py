@@ -120,6 +120,10 @@ FILES: tuple[tuple[str, str], ...] = (
         "A project's settings, in the working directory or above. They count where trusted-projects in the user's file "
         "names its directory.",
     ),
+    (
+        "~/.local/state/acidctl/nightly.json",
+        "What a night of `acidctl nightly` left for later; --state names another folder.",
+    ),
     ("~/.cache/acidctl/", "Java's class archive, which `acidctl doctor --faster-start` makes."),
 )
 

@@ -39,6 +39,6 @@ _VALUES: dict[str, object] = {
     "usable": 2, "what": Code.COMPACTION_STAGING, "why": "why it is", "wide": _directory("base_0000005_v0000026"),
     "write_id": 5, "count": 12, "format": "Parquet", "table_type": "full-acid", "window": "22:00-06:00", "now": "12:30",
     "deltas": 12, "limit": 10, "most": 0.1, "ratio": 0.25, "server": "thrift://metastore:9083", "table": "sales.orders",
-    "entry": 7, "state": "initiated", "database": "sales",
+    "entry": 7, "state": "initiated", "database": "sales", "pattern": "sales.*",
     "who": "etl@host7", "agent": "hive_20261123162700_5d", "at": "2026-11-23 16:27:00 UTC",
 }  # fmt: skip

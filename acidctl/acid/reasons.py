@@ -98,6 +98,7 @@ class Code(StrEnum):
 
     # What is left for another run.
     BUDGET_IS_USED = "budget-is-used"
+    EXCLUDED = "excluded"
     OUT_OF_HOURS = "out-of-hours"
     TIME_IS_UP = "time-is-up"
 

@@ -26,6 +26,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "apply": "Carry out a cleaning that was planned before.",
         "restore": "Bring back what a cleaning run moved to the trash.",
         "purge": "Delete the trash of earlier cleaning runs for good.",
+        "nightly": "Compact, clean and purge in one go, for cron.",
     },
     "Ask the metastore": {
         "tables": "List the transactional tables: type, location, owner, what is set.",
@@ -67,6 +68,7 @@ AFTER_INTERRUPT = {
     "apply": "plan again: acidctl clean --plan; what was removed can be restored",
     "restore": "run it again: it moves back what is left",
     "purge": "run it again: it deletes what is left",
+    "nightly": "run it again, or wait for the next night: it goes on with what is left",
     "request": "see what was asked for: acidctl compactions",
     "abort": "run it again: it says what is still there",
     "initiator": "start it again: it asks for what is due then",

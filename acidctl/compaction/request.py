@@ -352,11 +352,22 @@ def _waits(snapshot: Snapshot) -> bool:
     return bool(assumed and snapshot.state.originals and any(u.is_original for u in assumed.undecided))
 
 
-def within_budget(planned: Sequence[Planned], budget: int) -> tuple[list[Planned], list[Planned]]:
-    """As many as a budget of input bytes allows, those with most deltas per byte first; and those that are left."""
+def _most_deltas(planned: Planned) -> Any:
+    """For sorting: most deltas per byte first."""
+    return -len(planned.plan.inputs) / (planned.plan.input_bytes + 1), planned.plan.snapshot.path
+
+
+def within_budget(
+    planned: Sequence[Planned], budget: int, order: Callable[[Planned], Any] = _most_deltas
+) -> tuple[list[Planned], list[Planned]]:
+    """As many as a budget of input bytes allows; and those that are left.
+
+    Args:
+        order: for sorting: what comes first; by itself those with most deltas per byte.
+    """
     chosen: list[Planned] = []
     left: list[Planned] = []
-    for one in sorted(planned, key=lambda p: (-len(p.plan.inputs) / (p.plan.input_bytes + 1), p.plan.snapshot.path)):
+    for one in sorted(planned, key=order):
         fits = one.plan.input_bytes <= budget
         budget -= one.plan.input_bytes if fits else 0
         (chosen if fits else left).append(one)

@@ -25,7 +25,7 @@ from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
 from acidctl.location.walk import Observer, WalkedLocation, walk_locations
 from acidctl.spelling import spelled
-from acidctl.storage.port import FileSystem
+from acidctl.storage.port import FileSystem, parent_of
 from acidctl.storage.registry import open_location
 from acidctl.wording import text_of
 
@@ -402,3 +402,28 @@ def once(places: Iterable[Found]) -> Iterator[Found]:
         if key not in seen:
             seen.add(key)
             yield found
+
+
+def with_tables(
+    places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str]
+) -> Iterator[tuple[Found, bool]]:
+    """Each location, and before the first partition of a table the table's own directory, which is not a location.
+
+    That of a table is left out when none of the given paths leads to it: nothing above them is anybody's business.
+
+    Yields:
+        The place, and whether it is such a table's directory.
+    """
+    within: list[tuple[str, str]] = []
+    seen: set[tuple[str, str]] = set()
+    for found in places:
+        table = found.location.path
+        for _ in found.location.partition:
+            table = parent_of(table)
+        key = (found.fs.url, table)
+        if key not in seen and found.location.partition:
+            within = within or [(fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given)]
+            if any(key[0] == url and f"{table}/".startswith(f"{path}/") for url, path in within):
+                yield Found(found.fs, WalkedLocation(table, found.location.table), False), True
+        seen.add(key)
+        yield found, False

@@ -26,7 +26,7 @@ def said(command: str) -> set[str]:
     """What stands in back quotes in the section of a command, and in the sections that it refers to."""
     sections = dict(re.findall(r"^## (\w+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
     more = {"why": ["ls"], "apply": ["clean"], "purge": ["restore"], "abort": ["txns", "compactions"],
-            "housekeep": ["txns"]}.get(command, [])  # fmt: skip
+            "housekeep": ["txns"], "nightly": ["compact", "clean", "restore"]}.get(command, [])  # fmt: skip
     text = "".join(sections.get(name, "") for name in (command, *more))
     return {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.findall(r"\w+", span)}
 
@@ -55,6 +55,7 @@ def undocumented(command: str, text: str) -> set[str]:
         ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
         ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"), ("config", "show"), ("config", "path"),
         ("repair", "key-index", "T"), ("clean", "T"),
+        ("nightly", "--assume-committed=0s", "--engine", "local", "--min-deltas", "2", "--dry-run", "T"),
     ],
     ids=" ".join,
 )  # fmt: skip

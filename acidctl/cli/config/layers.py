@@ -13,6 +13,8 @@ A file has a table for each command, whose keys are the command's options withou
     uris = "thrift://metastore:9083"
     [limits]
     stripe-memory = "8G"
+    [policy."sales.*"]
+    older-than = "72h"
     [profile.prod.compact]
     master = "yarn"
 """
@@ -34,7 +36,7 @@ from acidctl.nearest import did_you_mean
 
 TRUSTED = "trusted-projects"
 GENERAL = ("log-format",)
-_TABLES = ("storage", "profile", "limits", "metastore")
+_TABLES = ("storage", "profile", "limits", "metastore", "policy")
 
 
 class Value(NamedTuple):
@@ -156,6 +158,8 @@ def _read(
             yield from _limits(layer, place, _table(layer, place, value))
         elif key == "metastore":
             yield from _metastore(layer, place, _table(layer, place, value))
+        elif key == "policy":
+            yield from _policies(layer, place, _table(layer, place, value), commands)
         elif key in GENERAL:
             yield (key,), _general(layer, place, value)
         elif command := None if key in _TABLES else commands(key):
@@ -167,7 +171,7 @@ def _read(
 
 
 def _top_level(*, top: bool) -> list[str]:
-    return [*SUMMARIES, *GENERAL, "storage", "limits", "metastore", *(["profile", TRUSTED] if top else [])]
+    return [*SUMMARIES, *GENERAL, "storage", "limits", "metastore", "policy", *(["profile", TRUSTED] if top else [])]
 
 
 def _options(
@@ -248,6 +252,22 @@ def _metastore(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> It
         text = _text(layer, at, value)
         _keep_secret(layer, at, key, text)
         yield ("metastore", key), Value(text, layer.origin)
+
+
+def _policies(
+    layer: Layer, place: CommandPath, table: Mapping[str, Any], commands: Commands
+) -> Iterator[tuple[Name, Value]]:
+    from acidctl.cli.config.policy_tables import check_policy  # noqa: PLC0415 - only where there are policies
+
+    for pattern, policy in table.items():
+        for key, value in _table(layer, (*place, pattern), policy).items():
+            at = (*place, pattern, key)
+            given = value if isinstance(value, bool | dict) else _text(layer, at, value)
+            try:
+                check_policy(pattern, key, given, _command(["nightly"], commands))
+            except UsageProblem as error:
+                _refuse(layer, at, str(error), error.hint)
+            yield ("policy", pattern.lower(), key), Value(given, layer.origin)
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

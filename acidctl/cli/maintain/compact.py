@@ -8,7 +8,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import engine_options
 from acidctl.cli.options.param_types import COUNT, DURATION, SIZE, WINDOW, NumberType
 
-_engine_options = shared.together(
+compaction_engine_options = shared.together(
     engine_options("spark", "<host>-compactor-<database>.<table>"),
     click.option("--jobs", type=COUNT, help="Processes of --engine local; without it one per core."),
     click.option(
@@ -45,7 +45,7 @@ _when_options = shared.together(
 )
 
 
-_writing_options = shared.together(
+writing_options = shared.together(
     click.option(
         "--verify",
         type=click.Choice(["keys", "bytes", "full"]),
@@ -108,8 +108,8 @@ _hive_options = shared.together(
 @shared.table_type_option
 @shared.typed_option("--force", is_flag=True, help="Go on although a writer seems to be at work.")
 @_when_options
-@_engine_options
-@_writing_options
+@compaction_engine_options
+@writing_options
 @shared.lock_options
 @_hive_options
 @shared.exit_code_option

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Event
@@ -15,10 +15,6 @@ import click
 from acidctl.cli.output.console import can_ask
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
-from acidctl.location.find import Found
-from acidctl.location.walk import WalkedLocation
-from acidctl.storage.port import parent_of
-from acidctl.storage.registry import open_location
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -43,31 +39,6 @@ class Stop:
     def is_due(self) -> bool:
         """Asked between two steps, where nothing is half-done."""
         return self.interrupted.is_set() or (self.until is not None and time.monotonic() >= self.until)
-
-
-def with_tables(
-    places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str]
-) -> Iterator[tuple[Found, bool]]:
-    """Each location, and before the first partition of a table the table's own directory, which is not a location.
-
-    That of a table is left out when none of the given paths leads to it: nothing above them is anybody's business.
-
-    Yields:
-        The place, and whether it is such a table's directory.
-    """
-    within: list[tuple[str, str]] = []
-    seen: set[tuple[str, str]] = set()
-    for found in places:
-        table = found.location.path
-        for _ in found.location.partition:
-            table = parent_of(table)
-        key = (found.fs.url, table)
-        if key not in seen and found.location.partition:
-            within = within or [(fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given)]
-            if any(key[0] == url and f"{table}/".startswith(f"{path}/") for url, path in within):
-                yield Found(found.fs, WalkedLocation(table, found.location.table), False), True
-        seen.add(key)
-        yield found, False
 
 
 def in_order(items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Stop) -> Iterator[tuple[T, R]]:

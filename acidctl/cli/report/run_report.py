@@ -115,6 +115,7 @@ class RunReport:
         started, ended: seconds since the epoch.
         errors: of no location.
         failures: locations that failed, and what could not be listed.
+        facts: what else there is to say of the run, by name.
     """
 
     command: str
@@ -127,6 +128,7 @@ class RunReport:
     errors: list[dict[str, Any]] = field(default_factory=list)
     results: dict[str, LocationResult] = field(default_factory=dict)
     failures: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
     _began: float = field(default_factory=time.monotonic)
 
     def saw(self, snapshot: Snapshot) -> None:
@@ -235,6 +237,7 @@ class RunReport:
             "seconds": round(self.seconds, 3),
             "exitStatus": self.exit_status,
             "outcome": ended,
+            **self.facts,
             "errors": self.errors,
             "totals": {"locations": self.counts(), "bytes": self.bytes(), "failures": self.all_failures},
             "locations": [_as_json(result) for result in self.results.values()],

@@ -371,6 +371,7 @@ def test_options_of_stores_go_to_their_store_only() -> None:
 
 NEEDED = {
     "compact": ("--assume-committed=0s", "--major", "--engine", "local"),
+    "nightly": ("--assume-committed=1h", "--dry-run", "--engine", "local"),
     "why": ("base_1",),
     "blame": ("1:1:1",),
     "diff": ("--from", "1"),

@@ -17,7 +17,9 @@ from support.metastore.fake_hive import FakeHive
 from acidctl.cli.command_table import SUMMARIES, command_named
 
 Run = Callable[..., Result]
-TAKE_MANY = ("advise", "clean", "compact", "initiator", "ls", "purge", "request", "restore", "txns", "validate")
+TAKE_MANY = (
+    "advise", "clean", "compact", "initiator", "ls", "nightly", "purge", "request", "restore", "txns", "validate",
+)  # fmt: skip
 
 
 @pytest.fixture

@@ -51,6 +51,11 @@ def show_settings(*, origin: bool, with_defaults: bool, output: str) -> int:
         console().print(table_of(names, [row[: len(names)] for row in rows]))
     else:
         note("nothing is set: see `acidctl config path`")
+    if patterns := [name[1] for name in found if name[0] == "policy"]:
+        from acidctl.night.policy import specificity  # noqa: PLC0415 - only where there are policies
+
+        order = " ".join(sorted(set(patterns), key=specificity))
+        note(f"a table takes each key of a policy from the first of these that matches it and has the key: {order}")
     visits = Visits()
     for problem in _wrong_variables():
         visits.failed("", problem)
@@ -103,7 +108,7 @@ def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name
             yield (key,), found
     yield from _limits(settings, with_defaults=with_defaults)
     for name, found in settings.items():
-        if name[0] in ("storage", "metastore"):
+        if name[0] in ("storage", "metastore", "policy"):
             yield name, Value(HIDDEN, found.origin) if is_secret_name(name[-1]) else found
     for title in SUMMARIES:
         if one := command_named(title):

@@ -17,7 +17,7 @@ from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
 from acidctl.cleaning.plan import CleaningPlan
 from acidctl.cleaning.request import RefusedCleaning, plan_location
 from acidctl.cleaning.retention import Policy
-from acidctl.cli.options.many_locations import Procedure, Stop, with_tables
+from acidctl.cli.options.many_locations import Procedure, Stop
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import console, human_bytes, note
 from acidctl.cli.output.progress import progress
@@ -26,7 +26,7 @@ from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_files import refuse_replacing
 from acidctl.cli.report.run_report import RunReport
 from acidctl.location.change.own_files import new_run_id
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import Found, find, once, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.outcome import Outcome
@@ -154,7 +154,7 @@ class CleaningPrinter(Outcomes):
     """
 
     def __init__(self, output: str, run: RunReport, given: Sequence[str] = ()) -> None:
-        super().__init__(output, run, _text_of)
+        super().__init__(output, run, cleaning_text)
         self._given = given
         self._planned_count = 0
         self._cleaned: list[Cleaned] = []
@@ -211,7 +211,7 @@ class CleaningPrinter(Outcomes):
             self.sum_up(self._planned_count, f"{len(self._cleaned)} cleaned, {size}")
 
 
-def _text_of(outcome: Outcome) -> str:
+def cleaning_text(outcome: Outcome) -> str:
     if isinstance(outcome, Cleaned):
         return _cleaned(outcome)
     return _planned(outcome.plan) if isinstance(outcome, PlannedCleaning) else ""

@@ -99,7 +99,7 @@ def work(
     if force and lists.assumption:
         lists = replace(lists, assumption=replace(lists.assumption, force=True))
     table_properties = dict(key_and_value(item, "--property") for item in properties)
-    until, closed = _until(window, deadline)
+    until, closed = end_of_work(window, deadline)
     engine.check("--jobs", jobs)
     request = CompactionRequest(
         mode,
@@ -113,7 +113,7 @@ def work(
         dry_run,
         take_over=take_over,
         wait=wait or 0.0,
-        writing=_writing(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
+        writing=writing_of(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
         locking=replace(locking, age=lists.age),
     )
     printer = CompactionPrinter(output, run)
@@ -149,7 +149,7 @@ def work(
         if asks:
             _agree(planned)
         engine = engine.in_queue_of([queues[one.location] for one in planned])
-        with _open_engine(engine, jobs, until, planned) as (bar, running):
+        with open_engine(engine, jobs, until, planned) as (bar, running):
             _carry_out([(by_place[one.location], one) for one in planned], lists, request, running, bar, printer)
     return printer.exit_status(exit_code)
 
@@ -202,7 +202,7 @@ def _agree(planned: Sequence[Planned]) -> None:
         )
 
 
-def _until(window: DailyWindow | None, deadline: float | None) -> tuple[Deadline, Reason | None]:
+def end_of_work(window: DailyWindow | None, deadline: float | None) -> tuple[Deadline, Reason | None]:
     """When to end; and why nothing may be done now, if so."""
     ends = [] if deadline is None else [deadline]
     if window is not None:
@@ -226,7 +226,7 @@ def _thresholds(properties: dict[str, str], min_deltas: int | None, max_ratio: f
     return limits if max_ratio is None else replace(limits, delta_ratio=max_ratio)
 
 
-def _writing(
+def writing_of(
     compression: str | None,
     stripe_size: int | None,
     stride: int | None,
@@ -244,7 +244,7 @@ def _writing(
 
 
 @contextmanager
-def _open_engine(
+def open_engine(
     choice: EngineChoice, jobs: int | None, until: Deadline, planned: Sequence[Planned]
 ) -> Iterator[tuple[Working, Engine]]:
     """Where tasks run, on Spark or in processes of this machine, and what shows how far they are.

@@ -7,13 +7,13 @@ import time
 from acidctl.cleaning.outcomes import InTrash, in_trash
 from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.cleaning.undo import delete
-from acidctl.cli.options.many_locations import Procedure, with_tables
+from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import human_bytes, note, put_line
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.location.change.journal import unusable
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import Found, find, once, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.outcome import Outcome, Result
 from acidctl.wording import human_count

@@ -8,14 +8,14 @@ from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun, trash_runs
 from acidctl.cleaning.undo import USABLE, bring_back, newest
 from acidctl.cli.maintain.work.clean import MOST_NOTES, NAMES_SHOWN
-from acidctl.cli.options.many_locations import Procedure, with_tables
+from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, note, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import NotFoundError
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import Found, find, once, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Outcome, Result

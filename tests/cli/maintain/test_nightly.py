@@ -1,0 +1,221 @@
+"""`nightly` by its options: what is decided, ranked, done, left for later and said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from support.command_line import Result
+from support.made.due import write_deltas
+from support.tables import age, read_rows
+
+from acidctl import nightly
+from acidctl.night.order import NightRequest
+from acidctl.night.policy import Policies, TablePolicy
+
+Acidctl = Callable[..., Result]
+DUE = ("nightly", "--engine", "local", "--assume-committed=1h", "--min-deltas", "3")
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, state: Path) -> Path:
+    """Due: sales.orders, two partitions of sales.days; not due: sales.small."""
+    found = tmp_path / "warehouse"
+    sales = found / "sales.db"
+    write_deltas(sales / "orders", 1, 5)
+    write_deltas(sales / "days" / "day=1", 1, 3)
+    write_deltas(sales / "days" / "day=2", 1, 9)
+    write_deltas(sales / "small", 1, 2)
+    age(found, 30)
+    return found
+
+
+def ranked(found: Result, part: str, result: str = "planned") -> list[str]:
+    steps = [step for step in found.lines() if (step["part"], step["result"]) == (part, result)]
+    return [step["location"].partition("sales.db/")[2] for step in steps]
+
+
+def write_config(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    path.chmod(0o600)
+    return path
+
+
+def test_a_dry_run_ranks_by_gain_and_changes_nothing(acidctl: Acidctl, warehouse: Path, state: Path) -> None:
+    before = sorted(map(str, warehouse.rglob("*")))
+    found = acidctl(*DUE, "--dry-run", "-o", "jsonl", warehouse)
+    assert found.status == 0, found.err
+    steps = {step["location"]: step for step in found.lines() if step["part"] == "compact"}
+    names = ranked(found, "compact")
+    gains = [steps[str(warehouse / "sales.db" / name)]["gain"] for name in names]
+    assert set(names) == {"orders", "days/day=1", "days/day=2"}
+    assert gains == sorted(gains, reverse=True)
+    assert gains[0] > gains[-1]
+    advised = acidctl("advise", "-o", "json", "--sort", "gain", warehouse).json()
+    assert [one["location"].partition("sales.db/")[2] for one in advised if one["gain"]][:3] == names
+    assert sorted(map(str, warehouse.rglob("*"))) == before
+    assert not state.exists()
+    assert "3 to compact, 0 to clean, 0 to purge" in found.err
+
+
+def test_nights_compact_then_clean_then_purge_under_one_id(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
+    rows = {table: len(read_rows(table)) for table in (warehouse / "sales.db").iterdir() if table.name != "days"}
+    first = acidctl(*DUE, "--yes", "--report", tmp_path / "r.json", warehouse)
+    assert first.status == 0, first.err
+    assert "3 compacted, 0 cleaned, 0 purged" in first.err
+    report = json.loads((tmp_path / "r.json").read_text())
+    orders = next(one for one in report["locations"] if one["location"].endswith("orders"))
+    assert (orders["result"], set(orders["parts"])) == ("compacted", {"compact", "clean"})
+    assert (orders["before"]["directories"]["small"], orders["after"]["directories"]["obsolete"]) == (5, 5)
+    age(warehouse, 48)
+    second = acidctl(*DUE, "--yes", "-o", "jsonl", warehouse)
+    runs = {step["trashRun"] for step in second.lines() if step["result"] == "cleaned"}
+    assert runs == {step["run"] for step in second.lines()}
+    assert len(runs) == 1
+    assert len(ranked(second, "clean", "cleaned")) == 3
+    undone = acidctl("restore", "--yes", "--run", *runs, warehouse)
+    assert "3 locations: 3 restored" in undone.err
+    third = acidctl(*DUE, "--yes", "--purge-older-than", "0", warehouse)
+    assert "0 compacted, 3 cleaned, 0 purged" in third.err  # of this very night nothing
+    assert "undo the cleaning: acidctl restore --run" in third.err
+    fourth = acidctl(*DUE, "--yes", "--purge-older-than", "0", warehouse)
+    assert "0 compacted, 0 cleaned, 3 purged" in fourth.err
+    assert acidctl(*DUE, "--yes", "--exit-code", warehouse).status == 12
+    assert {table: len(read_rows(table)) for table in rows} == rows
+
+
+def test_what_bytes_do_not_reach_is_left_and_comes_first_next_night(acidctl: Acidctl, warehouse: Path) -> None:
+    every = acidctl(*DUE, "--dry-run", "-o", "jsonl", warehouse)
+    sizes = {step["location"]: step["inputBytes"] for step in every.lines() if step["result"] == "planned"}
+    first, *_, last = ranked(every, "compact")
+    budget = sum(sizes.values()) - 1
+    found = acidctl(*DUE, "--yes", "--exit-code", "--max-bytes", budget, "-o", "jsonl", warehouse)
+    assert found.status == 13
+    assert ranked(found, "compact", "postponed") == [last]
+    write_deltas(warehouse / "sales.db" / first, 10, 19)  # gains more than what was left
+    age(warehouse / "sales.db" / first, 30)
+    assert ranked(acidctl(*DUE, "--dry-run", "-o", "jsonl", warehouse), "compact") == [last, first]
+    less = acidctl(
+        *DUE, "--dry-run", "-o", "jsonl", "--max-bytes", sizes[str(warehouse / "sales.db" / last)], warehouse
+    )
+    assert ranked(less, "compact") == [last]
+
+
+def test_out_of_hours_nothing_is_done_but_a_plan_is_shown(acidctl: Acidctl, warehouse: Path) -> None:
+    now = datetime.now()
+    window = f"{now + timedelta(hours=2):%H:%M}-{now + timedelta(hours=3):%H:%M}"
+    found = acidctl(*DUE, "--yes", "--exit-code", "--window", window, "-o", "jsonl", warehouse)
+    assert found.status == 13
+    (only,) = found.lines()
+    assert (only["location"], only["result"]) == (str(warehouse), "postponed")
+    assert "outside the window" in only["reason"]
+    assert len(ranked(acidctl(*DUE, "--dry-run", "--window", window, "-o", "jsonl", warehouse), "compact")) == 3
+
+
+def test_when_the_time_is_up_all_is_left_for_later(acidctl: Acidctl, warehouse: Path) -> None:
+    found = acidctl(*DUE, "--yes", "--exit-code", "--deadline", "0", "-o", "jsonl", warehouse)
+    assert found.status == 13
+    assert {step["result"] for step in found.lines()} == {"postponed"}
+    assert not list(warehouse.rglob("base_*"))
+    assert acidctl(*DUE, "--yes", "--exit-code", "--deadline", "10m", warehouse).status == 0
+
+
+def test_policies_exclude_choose_and_rank(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
+    config = write_config(
+        tmp_path,
+        '[policy."sales.*"]\nexclude = true\n[policy."sales.days"]\nexclude = false\npriority = 3\nmin-deltas = 4\n'
+        '[policy."sales.orders"]\nexclude = false\nkind = "minor"\n[policy."*"]\npriority = 9\nolder-than = "2h"\n'
+        '[policy."sales.small"]\nexclude = false\nmin-deltas = 2\n',
+    )
+    found = acidctl("--config", config, *DUE, "--dry-run", "-o", "jsonl", warehouse)
+    assert found.status == 0, found.err
+    assert ranked(found, "compact")[-1] == "days/day=2"
+    assert set(ranked(found, "compact")) == {"orders", "small", "days/day=2"}
+    steps = {step["location"].rpartition("/")[2]: step for step in found.lines() if step["part"] == "compact"}
+    assert steps["orders"]["kind"] == "minor"
+    assert steps["orders"]["policy"] == ["sales.orders", "sales.*", "*"]
+    write_deltas(warehouse / "sales.db" / "tmp_x", 1, 8)
+    age(warehouse, 30)
+    left = acidctl("--config", config, *DUE, "--yes", "-o", "jsonl", warehouse)
+    (skipped,) = [step for step in left.lines() if step["result"] == "skipped"]
+    assert (skipped["code"], skipped["location"].rpartition("/")[2]) == ("excluded", "tmp_x")
+    assert "the policy of sales.* excludes" in skipped["reason"]
+    assert not list((warehouse / "sales.db" / "tmp_x").glob("base_*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[policy."sales.*"]\nexlude = true\n', "did you mean exclude?"),
+        ('[policy."sales.*"]\nolder_than = "2h"\n', "did you mean older-than"),
+        ('[policy."sales.*"]\nnothing-near = 1\n', "keys: exclude, kind, priority, min-deltas"),
+        ('[policy."sales.*"]\nolder-than = "10m"\n', "a retention below 1h is not safe"),
+        ('[policy."sales.*"]\nolder-than = "soon"\n', "is not a duration"),
+        ('[policy."sales.*"]\nmin-deltas = 0\n', "0 is not in the range"),
+        ('[policy."sales.*"]\nkind = "majr"\n', "is not one of 'major', 'minor'"),
+        ('[policy."sales.*"]\nexclude = "yes"\n', "write true or false"),
+        ('[policy."sales.*"]\npriority = true\n', "it is no switch"),
+        ('[policy."sales.*"]\nmax-ratio = "nan"\n', "nan"),
+        ("[policy.sales.orders]\nexclude = true\n", '[policy."sales.orders"]'),
+        ('[policy."/warehouse/sales.db"]\nexclude = true\n', "is no pattern of names of tables"),
+        ('[policy."hive:sales.*"]\nexclude = true\n', "is no pattern of names of tables"),
+        ("[policy]\nexclude = true\n", "it is not a table"),
+        ('[polcy."sales.*"]\nexclude = true\n', "did you mean policy"),
+        ('[profile.x.policy."sales.*"]\nexlude = true\n', "did you mean exclude?"),
+    ],
+)
+def test_mistakes_in_policies_are_clear(
+    acidctl: Acidctl, warehouse: Path, tmp_path: Path, text: str, said: str
+) -> None:
+    config = write_config(tmp_path, text)
+    for line in ((*DUE, "--dry-run", warehouse), ("config", "show")):
+        found = acidctl("--config", config, *line)
+        assert found.status == 2, found.err
+        assert said in found.err
+
+
+def test_config_show_says_which_policy_wins(acidctl: Acidctl, tmp_path: Path) -> None:
+    config = write_config(
+        tmp_path,
+        '[policy."*"]\npriority = 1\n[policy."sales.*"]\nexclude = true\n[policy."sales.orders"]\nolder-than = "72h"\n',
+    )
+    found = acidctl("--config", config, "config", "show", "--origin")
+    assert 'policy."sales.orders".older-than' in found.out
+    assert "from the first of these that matches it and has the key: sales.orders sales.* *" in found.err
+    toml = acidctl("--config", config, "config", "show", "-o", "toml")
+    again = acidctl("--config", write_config(tmp_path, toml.out), "config", "show", "-o", "toml")
+    assert again.out == toml.out
+    assert "exclude = true" in toml.out
+
+
+def test_nobody_is_asked_without_a_terminal_and_nothing_is_assumed(acidctl: Acidctl, warehouse: Path) -> None:
+    found = acidctl(*DUE, warehouse)
+    assert found.status == 7
+    assert "give --yes" in found.err
+    assert "compact: " in found.out  # the plan
+    untold = acidctl("nightly", "--engine", "local", "--yes", warehouse)
+    assert untold.status == 7
+    assert "--assume-committed" in untold.err
+    unsafe = acidctl(*DUE, "--yes", "--older-than", "0", warehouse)
+    assert unsafe.status == 2
+    assert not list(warehouse.rglob("base_*"))
+
+
+def test_the_verb_does_the_same(warehouse: Path, tmp_path: Path) -> None:
+    request = NightRequest(policies=Policies({"sales.orders": TablePolicy(min_deltas=3)}))
+    planned = [*nightly(warehouse, request=request, assume_committed=3600, dry_run=True)]
+    assert [step.location.rpartition("/")[2] for step in planned if step.result == "planned"] == ["orders"]
+    assert not list(warehouse.rglob("base_*"))
+    done = [*nightly(warehouse, request=request, assume_committed=3600, state=tmp_path / "state")]
+    assert [step.location.rpartition("/")[2] for step in done if step.is_changed] == ["orders"]
+    assert not [step for step in done if step.error]
