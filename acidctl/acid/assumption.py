@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acidctl.acid.layout import data_bytes_of, files_by_child
+from acidctl.acid.layout import data_bytes_of
 from acidctl.acid.listing import Ages, Entry, Listing
 from acidctl.acid.names import (
     ACID_PREFIXES,
@@ -108,12 +108,12 @@ class _Location:
     now: float
     force: bool = False
     ages: Ages = field(init=False)
-    files: dict[str, list[Entry]] = field(init=False)
+    files: Mapping[str, list[Entry]] = field(init=False)
     directories: list[AcidDirectory] = field(init=False)
     manifests: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ages, self.files = Ages.of(self.listing), files_by_child(self.listing)
+        self.ages, self.files = Ages.of(self.listing), self.listing.files_by_child
         self.directories = [d for d in map(acid_directory, self.ages.times) if d]
         self.manifests = {target: name for name in self.ages.times if (target := manifest_for(name))}
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.acid.layout import data_files_of, entries_by_child, files_by_child, straddles, strange_paths
+from acidctl.acid.layout import data_files_of, straddles, strange_paths
 from acidctl.acid.listing import Entry, Listing, without
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
@@ -44,7 +44,7 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
     """
     tops = {entry.path.partition("/")[0] for entry in listing.entries}
     manifests = {target: name for name in tops if (target := manifest_for(name))}
-    children = entries_by_child(listing) if state.in_state(State.OBSOLETE) else {}
+    children = listing.by_child if state.in_state(State.OBSOLETE) else {}
     found = {}
     for verdict in state.in_state(State.CURRENT):
         directory, by = verdict.directory, (verdict.name,)
@@ -196,7 +196,7 @@ class LayoutProblem:
 
 def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
     """What Hive never writes among the current directories: rules V5, V7, V9, V17, V22, V25."""
-    children = files_by_child(listing)
+    children = listing.files_by_child
     current = [verdict.directory for verdict in (state.base, *state.deltas) if verdict and verdict.directory]
     found = []
     spelled: dict[str, AcidDirectory] = {}

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Entry, Listing
@@ -88,14 +87,6 @@ class TableType(StrEnum):
     INSERT_ONLY = "insert-only"
 
 
-def entries_by_child(listing: Listing) -> dict[str, list[Entry]]:
-    """Everything below each direct child of the location, and the child itself, in the order of the listing."""
-    children: dict[str, list[Entry]] = {}
-    for entry in listing.entries:
-        children.setdefault(entry.path.partition("/")[0], []).append(entry)
-    return children
-
-
 def strange_paths(entries: Iterable[Entry]) -> Iterator[str]:
     """What Hive never puts into an ACID directory or among original files: other names, or its own at other places.
 
@@ -145,13 +136,6 @@ def tables_below(listing: Listing) -> Iterator[str]:
 def _stops(name: str) -> bool:
     """Whether what stands below a directory of this name is not a table: hidden, or in an ACID directory."""
     return is_hidden(name) or acid_directory(name) is not None or is_union_subdirectory(name)
-
-
-def files_by_child(listing: Listing) -> dict[str, list[Entry]]:
-    """The files below each direct child of the location (a file at the location is its own child), sorted by path."""
-    children = entries_by_child(listing)
-    files = {name: [entry for entry in entries if not entry.is_dir] for name, entries in children.items()}
-    return {name: sorted(found, key=itemgetter(0)) for name, found in files.items() if found}
 
 
 def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[DataFile]:
@@ -237,7 +221,7 @@ def original_files(entries: Iterable[Entry]) -> list[DataFile]:
 
 def current_files(state: AcidState, listing: Listing) -> list[DataFile]:
     """Every data file a reader of the state opens: base, originals, then deltas in read order, each by path."""
-    children = files_by_child(listing)
+    children = listing.files_by_child
     found = list(original_files(state.originals))
     for verdict in (state.base, *state.deltas):
         if verdict and verdict.directory:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 from acidctl.acid.names import is_hidden
@@ -28,7 +30,7 @@ class Entry(NamedTuple):
     is_dir: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Listing:
     """All entries below `location`, sorted by path, hidden ones included.
 
@@ -37,6 +39,24 @@ class Listing:
 
     location: str
     entries: tuple[Entry, ...]
+
+    def __reduce__(self) -> tuple[type[Listing], tuple[str, tuple[Entry, ...]]]:
+        """Nothing that was worked out goes along to another process."""
+        return Listing, (self.location, self.entries)
+
+    @cached_property
+    def by_child(self) -> Mapping[str, list[Entry]]:
+        """Everything below each direct child of the location, and the child itself, in the order of the listing."""
+        children: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            children.setdefault(entry.path.partition("/")[0], []).append(entry)
+        return children
+
+    @cached_property
+    def files_by_child(self) -> Mapping[str, list[Entry]]:
+        """The files below each direct child (a file at the location is its own child), sorted by path."""
+        files = {name: [entry for entry in entries if not entry.is_dir] for name, entries in self.by_child.items()}
+        return {name: sorted(found, key=itemgetter(0)) for name, found in files.items() if found}
 
 
 def without(listing: Listing, names: AbstractSet[str]) -> Listing:

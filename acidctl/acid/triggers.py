@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from acidctl.acid.layout import DataFile, Role, current_files, data_bytes_of, files_by_child
+from acidctl.acid.layout import DataFile, Role, current_files, data_bytes_of
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import Kind
 from acidctl.acid.reasons import Code, Reason, reason
@@ -96,7 +96,7 @@ class Figures:
 
 def figures_of(listing: Listing, state: AcidState) -> Figures:
     """The figures of one location: data files only, hidden ones excluded."""
-    children = files_by_child(listing)
+    children = listing.files_by_child
     base_bytes = sum(entry.size for entry in state.originals)
     if state.base and state.base.directory:
         base_bytes = data_bytes_of(children.get(state.base.name, ()))

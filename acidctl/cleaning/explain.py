@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from acidctl.acid.layout import files_by_child
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import MINL, AcidDirectory, Kind, manifest_for, parse_partition
 from acidctl.acid.reasons import Code, Reason, reason
@@ -152,7 +151,7 @@ def proof_inputs(snapshot: Snapshot) -> ProofInputs:
 
 def prove_all(evidence: ProofInputs) -> tuple[VerdictProof, ...]:
     """A proof for every child of the location, in the order of its verdicts."""
-    children = files_by_child(evidence.listing)
+    children = evidence.listing.files_by_child
     return tuple(_proof(verdict, evidence, children) for verdict in evidence.state.verdicts)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acidctl.acid.layout import files_by_child
 from acidctl.acid.listing import Ages, Entry, Listing
 from acidctl.acid.names import Kind, acid_directory, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
@@ -76,7 +75,7 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
         now: seconds since the epoch.
     """
     found = Leftovers()
-    children = files_by_child(snapshot.listing)
+    children = snapshot.listing.files_by_child
     directories = {
         entry.path.partition("/")[0]
         for entry in snapshot.listing.entries

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from acidctl.acid.doubts import doubtful, half_finished, layout_problems, only_by_doubt, unmarked_bases
-from acidctl.acid.layout import entries_by_child, files_by_child, strange_paths
+from acidctl.acid.layout import strange_paths
 from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing
 from acidctl.acid.names import is_hidden
 from acidctl.acid.reasons import Code, Reason, reason
@@ -148,7 +148,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     policy, now = policy or Policy(), time.time() if now is None else now
     snapshot.require_history()
     _refuse_straddling(snapshot)
-    ages, children = Ages.of(snapshot.listing), files_by_child(snapshot.listing)
+    ages, children = Ages.of(snapshot.listing), snapshot.listing.files_by_child
     if any(name.startswith("_tmp_") for name in children):  # the notes of publications lie there
         refuse_half_published(snapshot)
     lists = ReaderLists(snapshot.write_ids, snapshot.txns, snapshot.base_formats)
@@ -345,7 +345,7 @@ class _Judge:
     @cached_property
     def _entries(self) -> Mapping[str, list[Entry]]:
         """All there is, by child; whatever time is asked about, nothing strange may go."""
-        return entries_by_child(self._snapshot.listing)
+        return self._snapshot.listing.by_child
 
     def _beyond_cleaner(self) -> Reason:
         given, lowered = self._snapshot.txns, self._cleaner.txns

@@ -26,7 +26,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "apply": "Carry out a cleaning that was planned before.",
         "restore": "Bring back what a cleaning run moved to the trash.",
         "purge": "Delete the trash of earlier cleaning runs for good.",
-        "nightly": "Compact, clean, purge in one go.",
+        "nightly": "Compact, clean and purge in one go, for cron.",
     },
     "Ask the metastore": {
         "tables": "List the transactional tables: type, location, owner, what is set.",

@@ -190,11 +190,15 @@ class Refused(Answer):
     result: Result = Result.FAILED
 
 
-def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest) -> Planned | Nothing | Refused:
+def plan_location(
+    found: Found, lists: SnapshotLists, request: CompactionRequest, *, is_table_checked: bool = True
+) -> Planned | Nothing | Refused:
     """What is to be done in one location, by a snapshot that is taken now.
 
     Args:
         lists: what was said of the snapshot.
+        is_table_checked: ask whether its table is still the one that the lists are of; who does not, asks for many at
+            once by :func:`of_changed_tables`, before anything is done.
     """
     snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
@@ -209,7 +213,8 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
         if idle := why_idle(snapshot, decision):
             return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
-        lists.require_same(found.hive)
+        if is_table_checked:
+            lists.require_same(found.hive)
         refuse_unsafe(snapshot, time.time(), force=request.force)
         plan = plan_compaction(
             snapshot,
@@ -229,6 +234,16 @@ def plan_location(found: Found, lists: SnapshotLists, request: CompactionRequest
         finished=finished,
         reasons=(decision.reason,),
     )
+
+
+def of_changed_tables(planned: Sequence[tuple[Found, Planned]], lists: SnapshotLists) -> list[Refused]:
+    """Those whose table was dropped and created again, or moved, since the lists were taken."""
+    problems = lists.changed([found.hive for found, _ in planned])
+    return [
+        Refused(location=one.location, error=error, snapshot=one.snapshot, finished=one.finished)
+        for (_, one), error in zip(planned, problems, strict=True)
+        if error
+    ]
 
 
 def refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:

@@ -10,15 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from acidctl.acid.layout import (
-    DataFile,
-    TableType,
-    data_files_of,
-    entries_by_child,
-    is_full_acid,
-    strange_paths,
-    tables_below,
-)
+from acidctl.acid.layout import DataFile, TableType, data_files_of, is_full_acid, strange_paths, tables_below
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import (
     METADATA_ACID,
@@ -118,7 +110,7 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
         return _unknown(Code.TABLES_BELOW, path=below)
     if found := other_format_within(fs, path, look.listing):
         return _unknown(Code.OTHER_FORMAT_BELOW, path=found[0], what=found[1])
-    children = entries_by_child(look.listing)
+    children = look.listing.by_child
     if said is not None:
         if acid_directory(base_name(path)) and not any(map(acid_directory, children)):
             return _unknown(Code.PART_OF_A_TABLE)

@@ -141,6 +141,13 @@ class SnapshotLists:
         if self.asks_metastore and self.warehouse and table:
             self.warehouse.table_again(table)
 
+    def changed(self, tables: Sequence[HiveTable | None]) -> list[AcidctlError | None]:
+        """The same of many at once: of each its error, or None."""
+        if not (self.asks_metastore and self.warehouse):
+            return [None] * len(tables)
+        problems = iter(self.warehouse.changed([table for table in tables if table]))
+        return [next(problems) if table else None for table in tables]
+
     def compaction_of(self, table: HiveTable | None, partition: Sequence[tuple[str, str]]) -> CompactionInfo | None:
         """An entry of Hive's queue that is at work in a location, or about to be; None without a metastore, too."""
         return self.warehouse.compaction_of(table, partition) if self.warehouse and table else None

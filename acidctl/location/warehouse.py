@@ -272,13 +272,28 @@ class Warehouse:
         """
         self._expected.pop(table.full_name, None)  # as it was
         again = next(self.tables(HiveName(table.database, table.name, {})))
-        if _key(again.location) != _key(table.location):
-            why = f"it lies at {printable(again.location[:_MOST_SHOWN])} now, not at {table.location}"
-        elif again.made != table.made:
-            why = "it was dropped and created again meanwhile"
-        else:
-            return again
-        raise ConflictError(f"{table.full_name} is not the table that it was", why, "look for its locations again")
+        _require_same(table, again)
+        return again
+
+    def changed(self, tables: Iterable[HiveTable]) -> list[AcidctlError | None]:
+        """Of each whether it is what it was: None, or the error of :meth:`table_again`; all are asked for at once."""
+        tables = list(tables)
+        by_database: dict[str, dict[str, None]] = {}
+        for table in tables:
+            by_database.setdefault(table.database, {})[table.name] = None
+        now: dict[str, HiveTable] = {}
+        for database, names in by_database.items():
+            with suppress(AcidctlError):  # each that is not among the answers is asked for by itself
+                now |= {table.full_name: table for table in tables_named(self.metastore, database, list(names))}
+        problems: list[AcidctlError | None] = []
+        for table in tables:
+            again = now.get(table.full_name)
+            try:
+                _require_same(table, again) if again else self.table_again(table)
+                problems.append(None)
+            except AcidctlError as error:
+                problems.append(error)
+        return problems
 
     def places(
         self, name: HiveName, storage: Mapping[str, str], on_error: OnError | None = None
@@ -478,6 +493,16 @@ def _possible(url: str, whose: str) -> str:
         f"the metastore has it at {printable(url[:_MOST_SHOWN])}, {why}" if url else "the metastore has no place of it",
         "correct it there: ALTER TABLE ... SET LOCATION",
     )
+
+
+def _require_same(table: HiveTable, again: HiveTable) -> None:
+    if _key(again.location) != _key(table.location):
+        why = f"it lies at {printable(again.location[:_MOST_SHOWN])} now, not at {table.location}"
+    elif again.made != table.made:
+        why = "it was dropped and created again meanwhile"
+    else:
+        return
+    raise ConflictError(f"{table.full_name} is not the table that it was", why, "look for its locations again")
 
 
 def _of_another(shown: str, table: str, other: str) -> RefusedError:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from acidctl.acid.layout import DataFile, data_files_of, files_by_child
+from acidctl.acid.layout import DataFile, data_files_of
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import AcidDirectory
 from acidctl.errors import BadDataError
@@ -162,7 +162,7 @@ def directories(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[AcidDirector
     Those that a reader of the snapshot reads; of the others only one that was asked for by its path.
     """
     state = snapshot.state
-    children = files_by_child(snapshot.listing)
+    children = snapshot.listing.files_by_child
     current = {verdict.name for verdict in (state.base, *state.deltas) if verdict}
     asked = scope.path.partition("/")[0]
     for verdict in state.verdicts:

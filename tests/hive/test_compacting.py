@@ -204,6 +204,37 @@ def test_many_partitions_each_have_their_turn(tmp_path: Path, acidctl: Acidctl) 
         assert not fake.txns
 
 
+@pytest.mark.parametrize("count", [2, 12])
+def test_whether_tables_are_the_same_is_asked_for_all_locations_at_once(
+    fake: FakeHive, acidctl: Acidctl, tmp_path: Path, count: int
+) -> None:
+    for table, part in ((table, part) for table in ("days", "more") for part in range(count)):
+        if not part:
+            fake.table("s", table, f"file:{tmp_path}/{table}", ["day"])
+            fake.write_ids[f"s.{table}"] = [1, 2]
+        fake.partition("s", table, f"day={part}")
+        for number in (1, 2):
+            where = tmp_path / table / f"day={part}" / f"delta_{number:07}_{number:07}_0000"
+            write_acid(where / "bucket_00000", insert(number, 0, (number,)))
+    line = (*COMPACT, "--major", "-n", "-o", "jsonl", "--metastore", fake.address, "hive:s.*")
+    fake.calls.clear()
+    assert {one["result"] for one in acidctl(*line).lines()} == {"planned"}
+    assert "get_table_req" not in fake.calls
+    assert fake.calls.count("get_table_objects_by_name_req") == 2, "when they are found, and when all are planned"
+
+    def made_anew() -> None:
+        parts = fake.partitions["s", "more"]
+        fake.table("s", "more", f"file:{tmp_path}/more", ["day"])
+        fake.partitions["s", "more"] = parts
+
+    fake.before["show_compact"] = made_anew
+    found = acidctl(*line)
+    results = {(one["location"].split("/")[-2], one["result"]) for one in found.lines()}
+    assert results == {("days", "planned"), ("more", "failed")}
+    assert found.status == ConflictError.exit_status
+    assert "was dropped and created again meanwhile" in found.err
+
+
 # --- others in the queue ----------------------------------------------------------------------------------------------
 
 

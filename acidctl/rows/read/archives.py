@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
-from acidctl.acid.layout import data_files_of, files_by_child, original_files
+from acidctl.acid.layout import data_files_of, original_files
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind, is_visible_path
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
@@ -108,7 +108,7 @@ def archives(snapshot: Snapshot) -> Iterator[Archive]:
     Raises:
         BadDataError, NotFoundError, AccessError: a file that readers use cannot be read.
     """
-    children = files_by_child(snapshot.listing)
+    children = snapshot.listing.files_by_child
     deltas = [v.directory for v in snapshot.state.verdicts if v.directory and v.directory.kind is not Kind.BASE]
     originals: list[Verdict] = []
     for verdict in snapshot.state.verdicts:

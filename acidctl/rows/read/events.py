@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from acidctl.acid import bucket as codec
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_by_child, is_full_acid
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, is_full_acid
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
@@ -429,7 +429,7 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
 
 def _native_files(snapshot: Snapshot) -> Iterator[DataFile]:
     """The native files of all ACID directories, whatever their state."""
-    for name, entries in files_by_child(snapshot.listing).items():
+    for name, entries in snapshot.listing.files_by_child.items():
         directory = acid_directory(name)
         if directory is not None:
             yield from data_files_of(directory, entries)

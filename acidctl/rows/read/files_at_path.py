@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, files_by_child, original_files
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     AcidDirectory,
@@ -68,7 +68,7 @@ def _of_location(fs: FileSystem, path: str, is_dir: bool) -> list[EventFile]:
     snapshot = take_snapshot(fs, location, on_bad_metadata=_no_matter)
     files: list[DataFile] = []
     originals = []
-    for name, entries in files_by_child(snapshot.listing).items():
+    for name, entries in snapshot.listing.files_by_child.items():
         directory = _acid_directory(name)
         if directory is not None and any("/" in entry.path for entry in entries):
             files += data_files_of(directory, entries)

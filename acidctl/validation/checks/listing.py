@@ -8,7 +8,7 @@ from functools import cached_property
 
 from acidctl.acid.bucket import MAX_STATEMENT
 from acidctl.acid.doubts import half_finished, layout_problems, spelled_twice
-from acidctl.acid.layout import data_files_of, files_by_child, is_full_acid
+from acidctl.acid.layout import data_files_of, is_full_acid
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import (
     ACID_PREFIXES,
@@ -64,9 +64,9 @@ class ListingToCheck:
     bad_metadata: Mapping[str, AcidctlError] = field(default_factory=dict)
 
     @cached_property
-    def children(self) -> dict[str, list[Entry]]:
+    def children(self) -> Mapping[str, list[Entry]]:
         """The files of each child of the location."""
-        return files_by_child(self.snapshot.listing)
+        return self.snapshot.listing.files_by_child
 
     @cached_property
     def is_full(self) -> bool:

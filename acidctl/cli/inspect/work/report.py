@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from acidctl.acid.layout import DataFile, data_files_of, files_by_child, is_full_acid, original_files
+from acidctl.acid.layout import DataFile, data_files_of, is_full_acid, original_files
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.state import EntryKind, State
 from acidctl.acid.triggers import Decision, decide, figures_of
@@ -64,7 +64,7 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
 
     counts: dict[str, int] = {}
     full = is_full_acid(snapshot.listing)
-    children = files_by_child(snapshot.listing)
+    children = snapshot.listing.files_by_child
     for verdict in snapshot.state.verdicts:
         files: list[DataFile] = []
         if verdict.directory:

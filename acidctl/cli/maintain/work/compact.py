@@ -33,6 +33,8 @@ from acidctl.compaction.request import (
     CompactionRequest,
     Mode,
     Planned,
+    Refused,
+    of_changed_tables,
     plan_location,
     refused_before_work,
     within_budget,
@@ -123,12 +125,13 @@ def work(
         if closed or until.is_over:
             printer.postponed(found.shown, closed or TIME_IS_UP)
             continue
-        answer = plan_location(found, lists, request)
+        answer = plan_location(found, lists, request, is_table_checked=False)
         printer.answered(answer)
         if isinstance(answer, Planned):
             planned.append(answer)
             queues[answer.location] = lists.wishes_of(found.hive).queue
             by_place[answer.location] = found
+    planned = printer.that_are_the_same(planned, of_changed_tables([(by_place[p.location], p) for p in planned], lists))
     planned, left = (planned, []) if max_bytes is None else within_budget(planned, max_bytes)
     for one in left:
         printer.postponed(one.location, reason(Code.BUDGET_IS_USED, bytes=one.plan.input_bytes))
@@ -336,6 +339,13 @@ class CompactionPrinter(Outcomes):
                 self._noted.add(text)
         if not isinstance(answer, Planned):
             self.put(answer)
+
+    def that_are_the_same(self, planned: Sequence[Planned], changed: Sequence[Refused]) -> list[Planned]:
+        """Those whose table is still the one that was listed."""
+        for refused in changed:
+            self.put(refused)
+        gone = {one.location for one in changed}
+        return [one for one in planned if one.location not in gone]
 
     def that_would_run(self, planned: Sequence[Planned], request: CompactionRequest) -> list[Planned]:
         """What the run itself would refuse is refused by its dry run."""

@@ -120,7 +120,7 @@ def work(
             printer.summary(locations, is_planned=True)
             return printer.status
         procedure.confirm("a night's work is planned", "Do all of this?", "nothing was done")
-        parts: tuple[Callable[[], None], ...] = (
+        parts: tuple[Callable[[], object], ...] = (
             lambda: _compact(night, engine, jobs, printer),
             lambda: printer.take(night.clean()),
             lambda: printer.take(night.purge()),
