@@ -16,9 +16,11 @@ from acidctl.cli.command_table import SUMMARIES, command_named
 Acidctl = Callable[..., Any]
 MAJOR = ("compact", "--major", "--engine", "local", "--assume-committed=0s")
 
+NIGHT = ("nightly", "--engine", "local", "--assume-committed=0s", "-n")
+
 LOCATIONS = [
     ("ls",), ("why",), ("cat",), ("history",), ("advise",), MAJOR, ("compact", "--auto", "--assume-committed=0s", "-n"),
-    ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
+    NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
     ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("repair", "undo"), ("repair", "undo", "--list"),
     ("repair", "forget"), ("blame", "{}", "1:bucket=0:0"), ("diff", "{}", "--from", "1"),
 ]  # fmt: skip
@@ -35,13 +37,16 @@ READ = [
 WRITTEN = [
     ("compact", "--auto", "--assume-committed=0s", "{t}", "--report"),
     ("compact", "--auto", "--assume-committed=0s", "{t}", "--metrics-file"),
+    (*NIGHT, "{t}", "--report"), (*NIGHT, "{t}", "--metrics-file"),
     ("clean", "{t}", "--plan"), ("clean", "{t}", "--report"), ("clean", "{t}", "--metrics-file"),
     ("validate", "{t}", "--report"), ("purge", "{t}", "--report"), ("restore", "{t}", "--metrics-file"),
     ("repair", "nested", "{t}", "--report"), ("cat", "{t}", "-o", "jsonl", "--out"),
     ("diff", "{t}", "--from", "1", "--out"),
 ]  # fmt: skip
 """Which write a file."""
-ASK_A_METASTORE = {"tables", "txns", "locks", "compactions", "request", "abort", "worker", "housekeep"}
+ASK_A_METASTORE = {
+    "tables", "txns", "locks", "compactions", "request", "initiator", "abort", "worker", "housekeep",
+}  # fmt: skip
 ELSEWHERE = {"config", "doctor", "demo"} | ASK_A_METASTORE
 """Commands without any of these."""
 
