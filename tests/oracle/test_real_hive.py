@@ -6,6 +6,7 @@ compared with Hive's own, and the table is validated; after a compaction Hive re
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def test_histories_of_sql_are_read_as_hive_reads_them(real_hive: HiveServer, ext
     assert list(history.path.glob("delete_delta_*")), "rows were updated or deleted"
 
 
+def changed(rows: Counter[tuple[str, ...]], low: int) -> Counter[tuple[str, ...]]:
+    """What UPDATE, DELETE and MERGE of the next test make of rows."""
+    found: Counter[tuple[str, ...]] = Counter({(str(low + 1000), "n", "1.5"): 1})
+    for (number, name, score), count in rows.items():
+        place = int(number) - low
+        if place not in (5, 11, 25):
+            found[number, "m" if place == 7 else name, "0.0" if 4 <= place <= 20 else score] += count
+    return found
+
+
 @pytest.mark.parametrize("kind", list(CompactionKind))
 def test_hive_goes_on_with_what_was_compacted(real_hive: HiveServer, kind: CompactionKind) -> None:
     history = History(real_hive, f"compacted_{kind.value}", 11)
@@ -44,9 +55,19 @@ def test_hive_goes_on_with_what_was_compacted(real_hive: HiveServer, kind: Compa
     before = history.judge()
     run_compaction(history.path, kind)
     assert history.judge() == before
-    history.run(f"update {history.name} set score = 0 where id % 2 = 0")
-    history.run(f"delete from {history.name} where id % 5 = 0")
-    after = history.judge()
+    wanted = Counter(values for _, values in before)
+    for low, vectorized in ((0, "true"), (30, "false")):  # conditions go down to the files
+        real_hive.set("hive.vectorized.execution.enabled", vectorized)
+        history.run(f"update {history.name} set score = 0 where id between {low + 4} and {low + 20}")
+        history.run(f"delete from {history.name} where id in ({low + 5}, {low + 11}, {low + 25})")
+        sources = f"select {low + 7} as id union all select {low + 1000}"
+        history.run(
+            f"merge into {history.name} as t using ({sources}) as s on t.id = s.id"
+            " when matched then update set name = 'm' when not matched then insert values (s.id, 'n', 1.5)"
+        )
+        wanted = changed(wanted, low)
+        after = history.judge()
+        assert Counter(values for _, values in after) == wanted, (vectorized, history.statements)
     run_compaction(history.path, CompactionKind.MAJOR)
     assert history.judge() == after
 
