@@ -47,6 +47,9 @@ from acidctl.outcome import Outcome, Result
 if TYPE_CHECKING:
     from acidctl.metastore.tables import HiveTable
 
+_SINGLE = "acidctl-"
+"""With this the pools of single compactions begin."""
+
 
 class Mode(StrEnum):
     """Which compaction is asked for."""
@@ -206,7 +209,8 @@ def plan_location(
         if found.hive:
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
             if not (request.in_queue or request.take_over or request.wait):
-                refuse_beside_hive(found, lists)
+                may_be_left = lists.asks_metastore and not request.visibility_txn
+                refuse_beside_hive(found, lists, but=_SINGLE if may_be_left else None)
         snapshot, finished = _finished(found, lists, request)
         snapshot = below_straddlers(snapshot)
         decision, figures = decision_on(snapshot, request)
@@ -246,10 +250,14 @@ def of_changed_tables(planned: Sequence[tuple[Found, Planned]], lists: SnapshotL
     ]
 
 
-def refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
-    """Raises RefusedError while Hive itself compacts a location, or is about to."""
+def refuse_beside_hive(found: Found, lists: SnapshotLists, *, but: str | None = None) -> None:
+    """Raises RefusedError while Hive itself compacts a location, or is about to.
+
+    Args:
+        but: entries in pools that begin so are looked at in their turn: whose process was killed is in nobody's way.
+    """
     entry = lists.compaction_of(found.hive, found.location.partition)
-    if entry is not None:
+    if entry is not None and not (but and (entry.pool or "").startswith(but)):
         can_take_over = lists.warehouse is not None and lists.warehouse.metastore.features.txn_types
         raise in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "", can_take_over=can_take_over)
 

@@ -7,7 +7,6 @@ away, and the result appears by its rename.
 
 from __future__ import annotations
 
-import re
 import time
 import uuid
 from collections.abc import Callable
@@ -30,6 +29,7 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, failed
 from acidctl.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, give_back
 from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
@@ -50,12 +50,6 @@ from acidctl.metastore.queue.compactions import (
     request_compaction,
 )
 from acidctl.metastore.tables import HiveTable
-
-ABORTED_COMPACTION = 50006
-"""Hive's code for the abort of a compaction's transaction."""
-
-_OWN_POOL = re.compile(r"acidctl-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""Pools of :meth:`Turn.take`."""
 
 _PAUSE, _LONGEST_PAUSE = 1.0, 15.0
 _NOTHING_DUE = "None of the compaction thresholds met, compaction request is refused!"
@@ -285,28 +279,6 @@ class Turn:
         self._has_ended = True
 
 
-def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
-    """Ask for the same compaction again, in the same pool, in place of an entry: none goes back to waiting.
-
-    It counts as refused and not as failed: after some failures Hive gives a table up. In the pool of a single
-    compaction nobody looks any more, and it is not asked for again.
-
-    Returns:
-        Whether the entry is known to be out of the queue.
-    """
-    if not queue_work.mark_refused(metastore, entry, why):
-        return False
-    if entry.type not in list(interface.CompactionType) or _OWN_POOL.fullmatch(entry.pool or ""):
-        return True
-    kind = interface.CompactionType(entry.type).name.lower()
-    wish = Wish(entry.database, entry.table, entry.partition or "", kind, pool=entry.pool or "")
-    for _ in range(2):  # were the first one heard, the second would be refused
-        with suppress(AcidctlError):
-            request_compaction(metastore, wish)
-            break
-    return True
-
-
 def partition_of(found: Found) -> str:
     """The name of a location's partition as Hive has it; empty for a whole table."""
     return "/".join(partition_name(key, value) for key, value in found.location.partition)
@@ -336,6 +308,7 @@ def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> int:
     """Put it into the queue, once what is in the way is gone; its id."""
     until, pause = time.monotonic() + request.wait, _PAUSE
     take_over = request.take_over
+    freed: set[int] = set()
     while True:
         answer = request_compaction(metastore, wish)
         if answer.accepted:
@@ -344,9 +317,13 @@ def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> int:
             take_over = False
             abort_compactions(metastore, [answer.id])
             continue
+        found = find_compactions(metastore, id=answer.id) if answer.id else []
+        if found and answer.id not in freed:
+            freed.add(answer.id)
+            if free_single(metastore, found[0]):
+                continue
         left = until - time.monotonic()
         if left <= 0:
-            found = find_compactions(metastore, id=answer.id) if answer.id else []
             worker = found[0].worker if found else ""
             if not answer.id:
                 raise RefusedError(

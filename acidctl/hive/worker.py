@@ -21,8 +21,9 @@ from acidctl.compaction.run import Engine, failed
 from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
-from acidctl.hive.turn import ABORTED_COMPACTION, Desk, Turn, give_back, partition_of
-from acidctl.hive.worker_id import is_dead, worker_id
+from acidctl.hive.leftover import free, free_dead, give_back
+from acidctl.hive.turn import Desk, Turn, partition_of
+from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import Found, find
 from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
@@ -33,7 +34,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.queue import queue_work
-from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compactions
+from acidctl.metastore.queue.compactions import WORKING, find_compactions
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
@@ -231,8 +232,7 @@ class Worker:
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        dead = [one for one in find_compactions(self._metastore, state=WORKING) if is_dead(one.worker)]
-        return [one.id for one in dead if _free(self._metastore, one, f"its worker {one.worker} died")]
+        return free_dead(self._metastore)
 
     # -- a slot ------------------------------------------------------------------------------------------------
 
@@ -292,7 +292,7 @@ class Worker:
         try:
             for one in find_compactions(metastore, state=WORKING):
                 if one.worker in unsure:
-                    _free(metastore, one, "its worker could not tell what became of it", again=unsure[one.worker])
+                    free(metastore, one, "its worker could not tell what became of it", again=unsure[one.worker])
         except AcidctlError:
             with self._lock:
                 self._unsure = unsure | self._unsure
@@ -435,20 +435,3 @@ class Worker:
             with self._lock:
                 self._in_work -= share
                 self._lock.notify_all()
-
-
-def _free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True) -> bool:
-    """End an entry that nobody works on, and its transaction; whether that is known to be done.
-
-    Args:
-        again: ask for it once more; else it has failed.
-    """
-    kind = CompactionType.__members__.get(one.kind.upper().replace("-", "_"), 0)
-    entry = interface.QueueEntry(one.id, one.database, one.table, one.partition or None, kind, pool=one.pool or None)
-    with suppress(ConflictError):  # meanwhile it was given to another worker
-        queue_work.require_worked_on_by(metastore, entry, one.worker)
-        if one.txn:
-            with suppress(AcidctlError):
-                metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(one.txn, ABORTED_COMPACTION))
-        return give_back(metastore, entry, why) if again else queue_work.mark_failed(metastore, entry, why)
-    return False

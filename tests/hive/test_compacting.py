@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +21,14 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Planned, plan_location
 from acidctl.errors import ConflictError
 from acidctl.hive.compacting import compact_locations
-from acidctl.hive.turn import ABORTED_COMPACTION
+from acidctl.hive.leftover import ABORTED_COMPACTION, free_single
+from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import TxnState, TxnType
+from acidctl.metastore.queue.compactions import find_compactions, read_properties
 from acidctl.metastore.settings import find_settings
 
 Acidctl = Callable[..., Result]
@@ -269,6 +274,53 @@ def test_what_is_worked_on_is_not_taken_over(table_4: Table) -> None:
     assert "open_txns" not in table_4.fake.calls
 
 
+def test_what_a_killed_compact_left_at_work_is_ended_by_the_next(table_4: Table) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    txn = table_4.fake.begin(type=3)
+    left = table_4.fake.entry(
+        "s", "t", "working", pool=f"acidctl-{uuid.uuid4()}", txn=txn,
+        worker=f"acidctl-{socket.gethostname()}-{ended.pid}.77-1",
+    )  # fmt: skip
+    found = table_4.compact("--major")
+    assert found.status == 0, found.err
+    assert [(one.id, one.state) for one in table_4.fake.queue] == [
+        (left, "refused"),
+        (left + 1, "ready for cleaning"),
+    ]
+    assert table_4.fake.txns[txn].state == TxnState.ABORTED
+    table_4.require_ended()
+
+
+@pytest.mark.parametrize(
+    ("pool", "worker"),
+    [(f"acidctl-{uuid.uuid4()}", worker_id()), (f"acidctl-{uuid.uuid4()}", "acidctl-elsewhere-1.77-1"), ("mine", "")],
+    ids=["alive", "of another machine", "of a worker"],
+)
+def test_what_is_not_known_to_be_left_behind_stays(table_4: Table, pool: str, worker: str) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    dead = f"acidctl-{socket.gethostname()}-{ended.pid}.77-1"
+    table_4.fake.entry("s", "t", "working", pool=pool, worker=worker or dead)
+    assert table_4.compact("--major").status == 7
+    assert [one.state for one in table_4.fake.queue] == ["working"]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_what_was_killed_before_its_commit_is_ended_once_its_transaction_is_aborted(is_open: bool) -> None:
+    pool = f"acidctl-{uuid.uuid4()}"
+    with FakeHive(4) as fake:
+        txn = fake.begin(type=3)
+        fake.entry("s", "t", "ready for cleaning", pool=pool, txn=txn)
+        if not is_open:
+            fake.end(txn, commit=False)
+        settings = find_settings({"uris": fake.address}, {})
+        assert settings
+        metastore = Metastore(settings)
+        assert free_single(metastore, find_compactions(metastore, pool=pool)[0]) is not is_open
+        assert [one.state for one in fake.queue] == ["ready for cleaning" if is_open else "failed"]
+
+
 def test_it_waits_for_hives_own(table: Table) -> None:
     there = table.fake.entry("s", "t", "working", worker="host9-12")
     asked = 0
@@ -473,3 +525,20 @@ def test_deltas_that_an_open_transaction_holds_back_are_counted(table: Table) ->
     said = table.compact("--auto", "-o", "jsonl").lines()
     assert [code for one in said for code in one["reasonCodes"]] == ["few-deltas", "more-above"]
     assert "1 more directory above write id 4, until what is open there ends" in said[0]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "properties"),
+    [
+        ("0:", ()),
+        ("2:1:a3:x:y2:bc0:", (("a", "x:y"), ("bc", ""))),
+        ("1:2:\N{GRINNING FACE}1:b", (("\N{GRINNING FACE}", "b"),)),
+        ("", ()),
+        ("1:9:a", ()),
+        ("1:-1:a1:b", ()),
+        ("99999999999:1:a", ()),
+        ("1:1:a", ()),
+    ],
+)
+def test_properties_are_read_as_hive_writes_them(text: str, properties: tuple[tuple[str, str], ...]) -> None:
+    assert read_properties(text) == properties

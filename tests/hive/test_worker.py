@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +311,25 @@ def test_what_is_taken_when_it_was_told_to_stop_is_given_back(fake: FakeHive) ->
     worker.run()
     assert done == []
     assert states(fake) == [(1, "refused"), (2, "initiated")]
+
+
+def test_what_is_given_back_keeps_how_it_is_to_be_done(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    fake.more_of_entry[1] = {"properties": "1:3:a:b3:x,y", "order_by": "order by a", "buckets": 4}
+    worker = Worker(client(fake), Work(), lambda *_: LocalEngine(1), lambda _: None, lambda _: None)
+    fake.before["find_next_compact2"] = lambda: worker.stop(now=True)
+    worker.run()
+    (wish,) = fake.wishes
+    assert (wish.properties, wish.order_by, wish.buckets) == ({"a:b": "x,y"}, "order by a", 4)
+
+
+def test_a_view_in_the_queue_is_refused(fake: FakeHive) -> None:
+    fake.table("s", "v", "")
+    fake.tables["s", "v"] = replace(fake.tables["s", "v"], table_type="VIRTUAL_VIEW")
+    fake.entry("s", "v", "initiated")
+    ((one,), _) = work(fake)
+    assert (one.result, fake.queue[0].state) == ("refused", "refused")
+    require_ended(fake)
 
 
 def test_why_it_failed_is_said_whatever_names_are_there(fake: FakeHive) -> None:

@@ -30,6 +30,7 @@ FAILED_STATES = ("failed", "did not initiate", "attempted", "refused", "aborted"
 _KINDS = {kind: kind.name.lower().replace("_", "-") for kind in CompactionType}
 _REFUSED_BY = re.compile(r"state=['\"]?([a-z ]+)['\"]? and id=(\d+)")
 _AT_ONCE = 1000
+_MOST_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +244,34 @@ def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
     if named := _REFUSED_BY.search(message):
         return QueueAnswer(int(named[2]), named[1], False, message)
     return QueueAnswer(max(answer.id, 0), answer.state, False, message)
+
+
+def read_properties(text: str) -> tuple[tuple[str, str], ...]:
+    """Properties as an entry of the queue has them: their number, then each key and value after its length.
+
+    Returns:
+        None of them where the text is not of that form.
+    """
+    left = text.encode("utf-16-le", "surrogatepass")  # Java counts lengths in these
+
+    def number() -> int:
+        nonlocal left
+        digits = left[: 2 * _MOST_DIGITS].decode("utf-16-le", "replace").partition(":")[0]
+        left = left[2 * (len(digits) + 1) :]
+        return int(digits)
+
+    def part() -> str:
+        nonlocal left
+        size = 2 * number()
+        if not 0 <= size <= len(left):
+            raise ValueError(size)
+        said, left = left[:size].decode("utf-16-le"), left[size:]
+        return said
+
+    try:
+        return tuple((part(), part()) for _ in range(number()))
+    except ValueError:
+        return ()
 
 
 def abort_compactions(metastore: Metastore, ids: Sequence[int]) -> Mapping[int, tuple[bool, str]]:

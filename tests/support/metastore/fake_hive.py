@@ -72,6 +72,8 @@ class FakeHive:
         queue: entries of compactions, history and all; tests may put their own there.
         txns: by id.
         locks: components, in their order.
+        wishes: compactions that were asked for, in their order.
+        more_of_entry: what workers learn of an entry, and the queue does not show, by its id.
     """
 
     version: int = 4
@@ -84,6 +86,8 @@ class FakeHive:
     tables: dict[tuple[str, str], wire.Table] = field(default_factory=dict)
     partitions: dict[tuple[str, str], dict[str, wire.Partition]] = field(default_factory=dict)
     write_ids: dict[str, list[int]] = field(default_factory=dict)
+    wishes: list[wire.CompactionRequest] = field(default_factory=list)
+    more_of_entry: dict[int, dict[str, Any]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Called before a method is: somebody else does something in this very moment."""
@@ -492,6 +496,7 @@ class FakeHive:
     # -- compactions ---------------------------------------------------------------------------------------------
 
     def _do_compact2(self, request: wire.CompactionRequest) -> wire.CompactionResponse:
+        self.wishes.append(request)
         there = next(
             (
                 one
@@ -551,7 +556,7 @@ class FakeHive:
         return wire.MaybeQueueEntry(
             wire.QueueEntry(
                 one.id or 0, one.database, one.table, one.partition, one.type, one.run_as, state="w",
-                worker=request.worker, pool=one.pool,
+                worker=request.worker, pool=one.pool, **self.more_of_entry.get(one.id or 0, {}),
             )
         )  # fmt: skip
 

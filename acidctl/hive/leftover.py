@@ -1,0 +1,113 @@
+"""Entries of Hive's queue that nobody works on any more: given back, ended, and their transactions with them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+from acidctl.errors import AcidctlError, ConflictError
+from acidctl.hive.worker_id import is_dead
+from acidctl.metastore import interface
+from acidctl.metastore.activity import find_transactions
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.interface import CompactionType
+from acidctl.metastore.queue import queue_work
+from acidctl.metastore.queue.compactions import (
+    READY,
+    WORKING,
+    Compaction,
+    Wish,
+    find_compactions,
+    read_properties,
+    request_compaction,
+)
+
+ABORTED_COMPACTION = 50006
+"""Hive's code for the abort of a compaction's transaction."""
+
+_OWN_POOL = re.compile(r"acidctl-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""Pools of a single compaction, into which nobody else looks."""
+
+
+def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
+    """Ask for the same compaction again, in the same pool, in place of an entry: none goes back to waiting.
+
+    It counts as refused and not as failed: after some failures Hive gives a table up. In the pool of a single
+    compaction nobody looks any more, and it is not asked for again.
+
+    Returns:
+        Whether the entry is known to be out of the queue.
+    """
+    if not queue_work.mark_refused(metastore, entry, why):
+        return False
+    if entry.type not in list(CompactionType) or _OWN_POOL.fullmatch(entry.pool or ""):
+        return True
+    wish = Wish(
+        entry.database,
+        entry.table,
+        entry.partition or "",
+        CompactionType(entry.type).name.lower(),
+        pool=entry.pool or "",
+        properties=read_properties(entry.properties or ""),
+        buckets=entry.buckets if entry.buckets and entry.buckets > 0 else None,
+        order_by=entry.order_by or "",
+    )
+    for _ in range(2):  # were the first one heard, the second would be refused
+        with suppress(AcidctlError):
+            request_compaction(metastore, wish)
+            break
+    return True
+
+
+def free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True) -> bool:
+    """End an entry that nobody works on, and its transaction; whether that is known to be done.
+
+    Args:
+        again: ask for it once more; else it has failed.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    entry = _entry(one)
+    with suppress(ConflictError):  # meanwhile it was given to another worker
+        queue_work.require_worked_on_by(metastore, entry, one.worker)
+        if one.txn:
+            with suppress(AcidctlError):
+                metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(one.txn, ABORTED_COMPACTION))
+        return give_back(metastore, entry, why) if again else queue_work.mark_failed(metastore, entry, why)
+    return False
+
+
+def free_dead(metastore: Metastore) -> list[int]:
+    """Give entries back that workers of this machine have left behind, who ended without a word.
+
+    Returns:
+        Their ids.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    dead = [one for one in find_compactions(metastore, state=WORKING) if is_dead(one.worker)]
+    return [one.id for one in dead if free(metastore, one, f"its worker {one.worker} died")]
+
+
+def free_single(metastore: Metastore, one: Compaction) -> bool:
+    """End an entry of a single compaction whose process was killed; whether that is known to be done.
+
+    Its worker is dead; or it was handed to the cleaner by a transaction that was never committed, and stays for ever.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    if not _OWN_POOL.fullmatch(one.pool):
+        return False
+    if one.state == WORKING:
+        return is_dead(one.worker) and free(metastore, one, f"its process {one.worker} died")
+    if one.state != READY or not one.txn or one.txn not in find_transactions(metastore).aborted_ids:
+        return False
+    return queue_work.mark_failed(metastore, _entry(one), "its process died before the commit")
+
+
+def _entry(one: Compaction) -> interface.QueueEntry:
+    kind = CompactionType.__members__.get(one.kind.upper().replace("-", "_"), 0)
+    return interface.QueueEntry(one.id, one.database, one.table, one.partition or None, kind, pool=one.pool or None)
