@@ -18,6 +18,7 @@ from support.servers.hive_server import HiveServer
 from support.validating import check
 
 from acidctl import Location
+from acidctl.acid.bucket import encode
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import HistoryError
 
@@ -86,6 +87,47 @@ def test_rows_that_a_rebalance_gave_new_ids_are_read_and_compacted(hive: HiveSer
     assert location.clean(0, unsafe_retention=True).removed
     same(table.judge(), after)
     go_on(table)
+
+
+def spread(before: list[Any], buckets: int) -> list[Any]:
+    """The ids and rows that a rebalance makes of rows, which are in the order of their ids: as Hive's query has it."""
+    each = -(-len(before) // buckets)
+    return sorted(
+        ((write_id, encode(number // each, 0), number), row) for number, ((write_id, _, _), row) in enumerate(before)
+    )
+
+
+def rebalanced(hive: HiveServer, name: str, clauses: str) -> tuple[HiveTable, list[Any]]:
+    """A table with nulls that Hive rebalanced, and its rows before."""
+    table = filled(hive, name)
+    table.run(f"update {name} set name = null where id % 7 = 0")
+    before = table.judge()
+    hive.set("hive.compactor.crud.query.based", "true")
+    hive.sql(f"alter table {name} compact 'rebalance' {clauses}")
+    hive.round("Worker")
+    return table, before
+
+
+def test_a_rebalance_fills_one_bucket_after_the_other(hive: HiveServer) -> None:
+    """Each takes the quotient that is rounded up: of 32 rows in 12 buckets the last has two, and the twelfth none."""
+    table, before = rebalanced(hive, "spread", "clustered into 12 buckets")
+    (base,) = (table.path / name for name in names(table.path) if name.startswith("base_"))
+    assert sorted(file.name for file in base.iterdir()) == [f"bucket_{number:05d}" for number in range(11)]
+    same(table.rows(), spread(before, 12))
+
+
+@pytest.mark.parametrize("order", ["name", "name desc"])
+def test_a_sorted_rebalance_gives_all_rows_the_greatest_write_id(hive: HiveServer, order: str) -> None:
+    """Nulls come last, and first where it is descending."""
+    is_descending = order.endswith("desc")
+    table, before = rebalanced(hive, f"sorted_{len(order)}", f"clustered into 3 buckets order by {order}")
+    last = max(write_id for (write_id, _, _), _ in before)
+    ordered = sorted((row for _, row in before), key=lambda row: (row[1] == "NULL", row[1]), reverse=is_descending)
+    after = table.rows()
+    assert [row[1] for _, row in after] == [row[1] for row in ordered]
+    expected = spread([((last, 0, 0), row) for row in ordered], 3)
+    assert [key for key, _ in after] == [key for key, _ in expected]
+    assert values(after) == values(before)
 
 
 def test_rows_before_and_after_a_rebalance_are_not_compared_by_their_ids(hive: HiveServer) -> None:
