@@ -496,6 +496,16 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.NEW_READER_SEES_OTHER: "the state of new readers without the planned directories is another one",
     Code.OLD_READER_MAY_READ: "a reader that began after {by[0]} was superseded may still read it",
     Code.OLD_READER_SEES_OTHER: "a reader that is still running would read something else",
+    # entries of the metastore's queue
+    Code.COMMIT_UNKNOWN: "the metastore does not tell when, or before which transaction, it was committed",
+    Code.COMMITTED_LATELY: lambda reason: f"it was committed lately, {_may_go(reason.value('until'))}",
+    Code.HIDES_ABORTED: "{by[0]} may hold rows of aborted writes, and the metastore would forget that they are",
+    Code.HIVE_CLEANS: lambda reason: f"Hive's own cleaner began with it at {utc(reason.value('since'))}",
+    Code.NO_HIGHEST_WRITE_ID: "it has no highest write id: the metastore would forget too much",
+    Code.NOT_A_COMPACTION: "it is no compaction, but {kind}",
+    Code.STILL_LEFT: "{by[0]} is still there",
+    Code.TRANSACTION_BELOW: "transaction {ids[0]} began before its compaction was committed, and is still open",
+    Code.WRITES_UNDECIDED: "not every write up to {ids[0]} is known to be committed or aborted",
     # layouts
     Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} has no ids, and stands beside bucket files",
     Code.NESTED_FILE: "{path} is nested in {by[0]}",

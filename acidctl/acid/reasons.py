@@ -82,6 +82,17 @@ class Code(StrEnum):
     OLD_READER_MAY_READ = "old-reader-may-read"
     OLD_READER_SEES_OTHER = "old-reader-sees-other"
 
+    # Why an entry of the metastore's queue is not cleaned, or not marked as cleaned.
+    COMMIT_UNKNOWN = "commit-unknown"
+    COMMITTED_LATELY = "committed-lately"
+    HIDES_ABORTED = "hides-aborted"
+    HIVE_CLEANS = "hive-cleans"
+    NO_HIGHEST_WRITE_ID = "no-highest-write-id"
+    NOT_A_COMPACTION = "not-a-compaction"
+    STILL_LEFT = "still-left"
+    TRANSACTION_BELOW = "transaction-below"
+    WRITES_UNDECIDED = "writes-undecided"
+
     # By what a location is known to be transactional, or why it is not.
     ACID_COLUMNS = "acid-columns"
     EMPTY = "empty"
