@@ -1,96 +1,288 @@
-"""What decides on an entry of Hive's queue that is ready for cleaning: when it may be cleaned, and marked as cleaned.
+"""Cleans what Hive's queue has as ready for cleaning, through the trash, and says so to the metastore (Hive 4).
 
-Marking is the last step: the metastore then forgets the aborted transactions up to the entry's highest write id, and
-whatever still holds rows of them would be read. So an entry is left to Hive's own cleaner where anything is in doubt.
+Each entry is a turn of its own, the lowest highest write id of a location first, as Hive's cleaner takes them:
+whether it may be cleaned now, what may go by what compactions up to its highest write id replaced, the removal, a new
+look, and the mark. What is in doubt is left to Hive's own cleaner; two cleaners at once do each other no harm.
 """
 
 from __future__ import annotations
 
-from acidctl.acid.names import MAXL, Kind
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from threading import Event
+
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.state import AcidState, State, Verdict
-from acidctl.acid.writeids import ListReader, Range, ValidWriteIds
-from acidctl.metastore.activity import KnownTxns, TxnStatus
-from acidctl.metastore.queue.compactions import Compaction
+from acidctl.cleaning.apply import How
+from acidctl.cleaning.outcomes import Cleaned
+from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
+from acidctl.cleaning.request import carry_out
+from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
+from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.hive.ready_rules import why_left, why_unmarked, why_waiting
+from acidctl.hive.turn import partition_of
+from acidctl.location.change.lock import Locking
+from acidctl.location.change.own_files import new_run_id
+from acidctl.location.find import Found, find
+from acidctl.location.given import HIVE
+from acidctl.location.hive_names import HiveName, partition_values
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.location.warehouse import Warehouse
+from acidctl.metastore.activity import KnownTxns, find_transactions, spelled_alike
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import Unreachable, Unreadable
+from acidctl.metastore.housekeeping import server_time
+from acidctl.metastore.queue import queue_work
+from acidctl.metastore.queue.compactions import READY, Compaction, find_compactions
+from acidctl.metastore.tables import is_excluded
+from acidctl.outcome import Outcome, Result
 
-OPEN_TXN_GAP = 10.0
-"""Seconds for which a transaction may have an id and not be seen yet: the server waits for one of them."""
-
-HIVES_TURN = 3600.0
-"""Seconds since Hive's own cleaner began with an entry in which it is taken to be at work on it."""
-
-_CLEANED_KINDS = ("major", "minor", "rebalance")
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 
 
-def why_left(entry: Compaction, now: float) -> Reason | None:
-    """Why an entry is left to Hive whatever its location holds; None where it is not.
+@dataclass(frozen=True, slots=True)
+class CleanerWork:
+    """What a cleaner does.
+
+    Attributes:
+        names: of tables, ``hive:db.*``.
+        exclude: patterns of tables that are left out.
+        policy: how old what is removed must be.
+        how: where to it goes.
+        changes_nothing: only say what would be done.
+        storage: options of stores.
+    """
+
+    names: Sequence[str] = ("hive:*.*",)
+    exclude: Sequence[str] = ()
+    policy: Policy = field(default_factory=lambda: Policy(FLOOR_SECONDS))
+    how: How = How.TRASH
+    changes_nothing: bool = False
+    storage: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanedEntry(Outcome):
+    """What became of an entry of the queue.
+
+    Attributes:
+        entry: its id.
+        marked: whether the metastore has it as done.
+        names: of what was removed, or would be.
+        run: of the trash.
+        bytes: of what was removed, or would be.
+    """
+
+    entry: int
+    marked: bool = False
+    names: tuple[str, ...] = ()
+    run: str = ""
+    bytes: int = 0
+
+    def facts(self) -> Mapping[str, object]:
+        """As of :class:`Outcome`."""
+        removed = {"removed": list(self.names), "bytes": self.bytes, "run": self.run or None} if self.names else {}
+        return {"entry": self.entry, "marked": self.marked, **removed}
+
+
+@dataclass(slots=True)
+class CleanerCounts:
+    """What a cleaner has done so far.
+
+    Attributes:
+        results: entries by what became of them, in all rounds.
+        marked: entries that it has said to be done.
+        looked: when the last round ended, seconds since the epoch.
+        failing: whether the last one was given up.
+    """
+
+    results: Counter[str] = field(default_factory=Counter)
+    marked: int = 0
+    bytes: int = 0
+    rounds: int = 0
+    looked: float = 0.0
+    failing: bool = False
+
+
+class Cleaner:
+    """Looks through the queue in rounds.
 
     Args:
-        now: seconds since the epoch by the server's clock.
+        on_outcome: told of every entry.
+        on_error: told of a round that failed.
     """
-    if entry.kind not in _CLEANED_KINDS:
-        return reason(Code.NOT_A_COMPACTION, kind=entry.kind)
-    if entry.highest_write_id <= 0:
-        return reason(Code.NO_HIGHEST_WRITE_ID)  # the metastore would forget what it knows of the whole location
-    if entry.next_txn <= 0 or entry.committed is None:
-        return reason(Code.COMMIT_UNKNOWN)
-    if entry.cleaner_start is not None and now - entry.cleaner_start < HIVES_TURN:
-        return reason(Code.HIVE_CLEANS, since=entry.cleaner_start)
-    return None
+
+    def __init__(
+        self,
+        metastore: Metastore,
+        asked: CleanerWork,
+        on_outcome: Callable[[CleanedEntry], None],
+        on_error: Callable[[AcidctlError], None],
+    ) -> None:
+        self._metastore, self._asked = metastore, asked
+        self._on_outcome, self._on_error = on_outcome, on_error
+        self._stopping = Event()
+        self._run_id = ""
+        self.counts = CleanerCounts()
+
+    def stop(self) -> None:
+        """Begin with no entry any more."""
+        self._stopping.set()
+
+    def run(self, every: float) -> None:
+        """Rounds until it is told to stop.
+
+        Args:
+            every: seconds from the begin of one to that of the next.
+
+        Raises:
+            UsageProblem: the server is older than Hive 4.
+        """
+        self.require_queue()
+        pause = _FIRST_PAUSE
+        while not self._stopping.is_set():
+            begun = time.monotonic()
+            try:
+                self.once()
+                pause, wait = _FIRST_PAUSE, every - (time.monotonic() - begun)
+            except AcidctlError as error:  # a server that is away for a while is no reason to end
+                self.counts.failing = True
+                self._on_error(error)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                wait = min(pause, every)
+            self._stopping.wait(max(wait, 0.0))
+
+    def require_queue(self) -> None:
+        """Refuse a server before Hive 4.
+
+        Raises:
+            UsageProblem: its cleaner waits for locks that nobody outside of it knows.
+            MetastoreError: it cannot be reached.
+        """
+        if not self._metastore.features.txn_types:
+            raise UsageProblem(
+                f"the metastore {self._metastore.shown} takes no word of a cleaner outside of it",
+                "that came with Hive 4",
+                "`clean` removes what nobody reads",
+            )
+
+    def once(self) -> None:
+        """One round.
+
+        Raises:
+            UsageProblem: the server is older than Hive 4, or a name is none.
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        self.require_queue()
+        self._run_id = new_run_id()
+        now = server_time(self._metastore)  # ours may be ahead, and would shorten what is waited for
+        entries = [one for one in find_compactions(self._metastore, state=READY) if self._is_asked_for(one)]
+        known = replace(find_transactions(self._metastore), now=now)
+        for entry in sorted(entries, key=lambda one: (one.name, one.highest_write_id, one.id)):
+            if self._stopping.is_set():
+                return
+            done = self._turn(entry, known)
+            self.counts.results[done.result] += 1
+            self.counts.marked += done.marked
+            self.counts.bytes += done.bytes if done.result is Result.CLEANED else 0
+            self._on_outcome(done)
+        self.counts.rounds += 1
+        self.counts.looked, self.counts.failing = time.time(), False
+
+    def _is_asked_for(self, entry: Compaction) -> bool:
+        table = f"{entry.database}.{entry.table}".lower()
+        return not is_excluded(table, self._asked.exclude) and any(
+            is_excluded(table, [f"{name.database}.{name.table}"])
+            and name.partition.items() <= partition_values(entry.partition).items()
+            for name in map(HiveName.parse, self._asked.names)
+        )
+
+    def _turn(self, entry: Compaction, known: KnownTxns) -> CleanedEntry:
+        try:
+            if why := why_left(entry, known.now):
+                return _said(entry, Result.SKIPPED, why)
+            if why := why_waiting(entry, known):
+                return _said(entry, Result.POSTPONED, why)
+            return self._clean(entry, known)
+        except (Unreachable, Unreadable):
+            raise  # of a server that is gone nothing more is to be had
+        except NotFoundError as error:
+            return _said(entry, Result.SKIPPED, reason(Code.REFUSED, why=str(error)))
+        except AcidctlError as error:
+            return CleanedEntry(location=entry.name, result=Result.FAILED, error=error, entry=entry.id)
+
+    def _clean(self, entry: Compaction, known: KnownTxns) -> CleanedEntry:
+        lists = SnapshotLists(warehouse=Warehouse(self._metastore)).begun()
+        found = self._place(entry, lists)
+        snapshot = found.snapshot(lists, readers=True)
+        if snapshot.no_cleanup:
+            return _said(entry, Result.SKIPPED, reason(Code.NO_CLEANUP, who=snapshot.no_cleanup))
+        plan = self._plan(entry, found, snapshot)
+        if isinstance(plan, CleanedEntry):
+            return plan
+        if self._asked.changes_nothing:
+            return CleanedEntry(
+                location=entry.name, result=Result.PLANNED, entry=entry.id, names=plan.names, bytes=plan.bytes
+            )
+        cleaned = Cleaned.after(plan)
+        if plan.removals:
+            lists.require_same(found.hive)
+            cleaned = carry_out(plan, self._asked.how, Locking(age=self._asked.policy.older_than), run_id=self._run_id)
+        why = self._why_unmarked(entry, found, lists, known)
+        if why is None:
+            queue_work.mark_cleaned(self._metastore, entry)
+        return CleanedEntry(
+            location=entry.name,
+            result=Result.CLEANED if why is None or plan.removals else Result.POSTPONED,
+            reasons=(why,) if why else (),
+            entry=entry.id,
+            marked=why is None,
+            names=plan.names,
+            bytes=plan.bytes,
+            run=cleaned.run.id if cleaned.run else "",
+        )
+
+    def _place(self, entry: Compaction, lists: SnapshotLists) -> Found:
+        """The location of an entry.
+
+        Raises:
+            NotFoundError: the table or the partition is gone, or it is none or several: Hive knows what to do then.
+        """
+        name = entry.name
+        places = list(islice(find([f"{HIVE}{name}"], self._asked.storage, lists), 2))
+        if len(places) != 1 or spelled_alike(partition_of(places[0])) != spelled_alike(entry.partition):
+            raise NotFoundError(f"{name} is not one location", "", "")
+        return places[0]
+
+    def _plan(self, entry: Compaction, found: Found, snapshot: Snapshot) -> CleaningPlan | CleanedEntry:
+        """What goes for an entry: what is obsolete up to its highest write id, and for all readers of now."""
+        everything = plan_cleaning(snapshot, self._asked.policy)
+        plan = plan_cleaning(replace(_up_to(entry, found, snapshot), readers=snapshot.readers), self._asked.policy)
+        beyond = tuple(sorted(set(plan.names) - set(everything.names)))
+        return _said(entry, Result.SKIPPED, reason(Code.STILL_LEFT, by=beyond)) if beyond else plan
+
+    def _why_unmarked(self, entry: Compaction, found: Found, lists: SnapshotLists, known: KnownTxns) -> Reason | None:
+        """Why an entry may not be marked, by a new look at its location and at itself."""
+        again = lists.renewed().begun()
+        place = found.afresh()
+        fresh = place.snapshot(again)
+        if why := why_unmarked(entry, fresh.state, fresh.write_ids, _up_to(entry, place, fresh).state):
+            return why
+        again.require_same(found.hive)
+        (now,) = find_compactions(self._metastore, id=entry.id) or (None,)
+        if now is None or now.state != READY or replace(now, cleaner_start=None) != replace(entry, cleaner_start=None):
+            return reason(Code.IN_QUEUE, entry=entry.id, state=now.state if now else "gone")
+        return why_left(now, known.now)
 
 
-def why_waiting(entry: Compaction, known: KnownTxns, retention: float = 0.0) -> Reason | None:
-    """Why an entry that is not left to Hive cannot be cleaned yet; None where it can.
-
-    Args:
-        known: everything that is open, transactions that only read among them.
-        retention: seconds for which what was replaced is kept.
-    """
-    least = min((txn.id for txn in known.txns if txn.state is not TxnStatus.ABORTED), default=None)
-    if least is not None and least < entry.next_txn:
-        return reason(Code.TRANSACTION_BELOW, ids=(least,))
-    if known.high_watermark < entry.next_txn - 1:
-        return reason(Code.COMMIT_UNKNOWN)  # another server's numbers
-    until = (entry.committed or 0.0) + retention + OPEN_TXN_GAP
-    if known.now <= until:
-        return reason(Code.COMMITTED_LATELY, until=until)
-    return None
+def _up_to(entry: Compaction, found: Found, snapshot: Snapshot) -> Snapshot:
+    """The same look at a location, by the write ids up to an entry's highest one."""
+    write_ids = snapshot.write_ids.at(entry.highest_write_id)
+    return take_snapshot(snapshot.fs, snapshot.path, write_ids, snapshot.txns, look=found.look, source=snapshot.source)
 
 
-def why_unmarked(entry: Compaction, state: AcidState, write_ids: ValidWriteIds) -> Reason | None:
-    """Why an entry may not be marked as cleaned; None where it may.
-
-    Args:
-        state: of the location, listed again after it was cleaned, as a new reader finds it.
-        write_ids: those by which it was found, of a reader.
-    """
-    if state.history_problem is not None:
-        return state.history_problem
-    highest = entry.highest_write_id
-    is_decided = highest <= write_ids.high_watermark < MAXL and min(write_ids.open, default=MAXL) > highest
-    if not is_decided or write_ids.mode is not ListReader.READER:
-        return reason(Code.WRITES_UNDECIDED, ids=(highest,))
-    left = [one for one in state.verdicts if one.state in (State.OBSOLETE, State.ABORTED) and _reaches(one, highest)]
-    if left:
-        return reason(Code.STILL_LEFT, by=tuple(one.name for one in left))
-    # Of whatever state: a delta that ends above the highest write id may hold rows of aborted ids below it.
-    hiding = [one for one in state.verdicts if _may_hide(one, write_ids, highest)]
-    if hiding:
-        return reason(Code.HIDES_ABORTED, by=tuple(one.name for one in hiding))
-    return None
-
-
-def _reaches(verdict: Verdict, highest: int) -> bool:
-    """Whether an entry is below the highest write id, in part at least; original files always are."""
-    return verdict.directory is None or verdict.directory.min_write_id <= highest
-
-
-def _may_hide(verdict: Verdict, write_ids: ValidWriteIds, highest: int) -> bool:
-    """Whether an entry may hold rows of aborted write ids that only the metastore's list hides."""
-    directory = verdict.directory
-    if directory is None or directory.visibility_txn or (directory.kind is Kind.BASE and verdict.compacted):
-        return False  # compactions leave such rows out
-    last = min(directory.max_write_id, highest)
-    if directory.min_write_id > last:
-        return False
-    return write_ids.range_aborted(directory.min_write_id, last) is not Range.NONE
+def _said(entry: Compaction, result: Result, why: Reason) -> CleanedEntry:
+    return CleanedEntry(location=entry.name, result=result, reasons=(why,), entry=entry.id)

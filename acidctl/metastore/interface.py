@@ -728,6 +728,7 @@ SET_HADOOP_JOBID = method("set_hadoop_jobid", (STRING, I64))
 MARK_COMPACTED = method("mark_compacted", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
 MARK_FAILED = method("mark_failed", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
 MARK_REFUSED = method("mark_refused", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
+MARK_CLEANED = method("mark_cleaned", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
 
 
 # --- the server itself ----------------------------------------------------------------------------------------------

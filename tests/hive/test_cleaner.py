@@ -1,122 +1,257 @@
-"""When an entry of Hive's queue may be cleaned, and when it may be marked: against the rules one by one."""
+"""Entries of Hive's queue that are cleaned and marked, and those that are left to Hive."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from support.command_line import Result
+from support.files.acid_files import delete, insert, write_acid
+from support.metastore.fake_hive import FakeHive
 
-from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import MAXL
-from acidctl.acid.reasons import Code, Reason
-from acidctl.acid.state import select
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.hive.cleaner import HIVES_TURN, OPEN_TXN_GAP, why_left, why_unmarked, why_waiting
-from acidctl.metastore.activity import KnownTxns, Txn, TxnStatus
-from acidctl.metastore.queue.compactions import READY, Compaction
+from acidctl.acid.triggers import CompactionKind
+from acidctl.cleaning.retention import Policy
+from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.interface import TxnState
+from acidctl.metastore.settings import find_settings
 
-NOW = 1_800_000_000.0
-ENTRY = Compaction(
-    7, "s", "t", "", "major", READY, committed=NOW - 60, txn=40, next_txn=50, highest_write_id=10
-)  # fmt: skip
+Acidctl = Callable[..., Result]
+READY = "ready for cleaning"
 
 
-def known(*open_ids: int, aborted: tuple[int, ...] = (), high: int = 99, now: float = NOW) -> KnownTxns:
-    states = {**dict.fromkeys(open_ids, TxnStatus.OPEN), **dict.fromkeys(aborted, TxnStatus.ABORTED)}
-    txns = tuple(Txn(id_, states[id_], "READ_ONLY", "", "", "", "", None, None) for id_ in sorted(states))
-    return KnownTxns(high, txns, now)
+class Table:
+    """``s.t``: three inserts, one of them aborted, and what was compacted from them, in Hive 4's own protocol."""
+
+    def __init__(self, fake: FakeHive, location: Path, acidctl: Acidctl) -> None:
+        self.fake, self.location, self._acidctl = fake, location, acidctl
+        fake.table("s", "t", f"file:{location}")
+        self.outcomes: list[CleanedEntry] = []
+        settings = find_settings({"uris": fake.address}, {})
+        assert settings
+        self.metastore = Metastore(settings)
+        for number in (1, 2, 3, 4):
+            self.write(aborted=number == 2)
+
+    def write(self, *, aborted: bool = False) -> None:
+        ids = self.fake.write_ids.setdefault("s.t", [])
+        txn = self.fake.begin()
+        ids.append(txn)
+        number = len(ids)
+        name = f"delta_{number:07d}_{number:07d}_0000"
+        rows = (insert(number, row, (10 * number + row,)) for row in range(3))
+        write_acid(self.location / name / "bucket_00000", *rows)
+        self.fake.end(txn, commit=not aborted)
+
+    def compact(self, kind: str = "major") -> None:
+        done = self._acidctl("compact", "--engine", "local", f"--{kind}", "--metastore", self.fake.address, "hive:s.t")
+        assert done.status == 0, done.err
+        self.set_ready(committed=self.fake.now - 60)
+
+    def set_ready(self, **changes: Any) -> None:
+        for name in changes.keys() & {"committed", "cleaner_start"}:
+            changes[name] = int(changes[name] * 1000)
+        for one in self.fake.queue:
+            if one.state == READY:
+                self.fake.set_entry(one.id or 0, **changes)
+
+    def clean(self, **asked: Any) -> list[CleanedEntry]:
+        self.outcomes = []
+        asked = {"policy": Policy(0), **asked}
+        Cleaner(self.metastore, CleanerWork(**asked), self.outcomes.append, lambda _: None).once()
+        return self.outcomes
+
+    def rows(self) -> list[Any]:
+        found = self._acidctl("cat", "-o", "jsonl", "--metastore", self.fake.address, "hive:s.t")
+        assert found.status == 0, found.err
+        return sorted(found.lines(), key=str)
+
+    @property
+    def names(self) -> set[str]:
+        return {path.name for path in self.location.iterdir() if path.name[0] not in "._"}
+
+    @property
+    def states(self) -> list[str]:
+        return [one.state for one in self.fake.queue]
 
 
-def code(found: Reason | None) -> Code | None:
-    return found and found.code
+@pytest.fixture
+def table(tmp_path: Path, acidctl: Acidctl) -> Iterator[Table]:
+    with FakeHive(4) as fake:
+        yield Table(fake, tmp_path / "t", acidctl)
 
 
-def unmarked(*names: str, ids: str, highest: int = 10) -> Code | None:
-    """Whether an entry may be marked that left these directories."""
-    entries = tuple(Entry(f"{name}/bucket_00000", 1, None, False) for name in names)
-    write_ids = ValidWriteIds.parse(f"s.t:{ids}")
-    state = select(Listing("/t", entries), write_ids, ValidTxns(99))
-    return code(why_unmarked(replace(ENTRY, highest_write_id=highest), state, write_ids))
+def codes(outcomes: list[CleanedEntry]) -> list[str]:
+    return [reason.code.value for one in outcomes for reason in one.reasons]
+
+
+@pytest.mark.parametrize("kind", [one.value for one in CompactionKind])
+def test_what_was_compacted_is_cleaned_and_marked(table: Table, kind: str) -> None:
+    before = table.rows()
+    table.compact(kind)
+    (done,) = table.clean()
+    assert (done.result, done.marked, codes([done])) == ("cleaned", True, [])
+    assert table.states == ["succeeded"]
+    assert {name.partition("_v")[0] for name in table.names} == (
+        {"base_0000004"} if kind == "major" else {"delta_0000001_0000004"}
+    )
+    assert table.rows() == before
+    assert [txn.id for txn in table.fake.txns.values() if txn.state == TxnState.ABORTED] == []
+    assert table.clean() == []
+
+
+def test_nothing_is_done_where_nothing_is_to_be_changed(table: Table) -> None:
+    table.compact()
+    names = table.names
+    (done,) = table.clean(changes_nothing=True)
+    assert (done.result, done.marked) == ("planned", False)
+    assert len(done.names) == 4
+    assert (table.names, table.states) == (names, [READY])
+
+
+def test_it_waits_for_who_may_read_what_was_replaced(table: Table) -> None:
+    table.compact()
+    reader = table.fake.begin()
+    table.set_ready(next_txn=reader + 1)
+    names = table.names
+    assert codes(table.clean()) == ["transaction-below"]
+    table.fake.end(reader)
+    table.set_ready(committed=table.fake.now - 5)
+    assert codes(table.clean()) == ["committed-lately"]
+    assert (table.names, table.states) == (names, [READY])
+    table.set_ready(committed=table.fake.now - 60)
+    assert table.clean()[0].marked
 
 
 @pytest.mark.parametrize(
-    ("changed", "expected"),
+    ("changes", "code"),
     [
-        ({}, None),
-        ({"kind": "minor"}, None),
-        ({"kind": "rebalance"}, None),
-        ({"kind": "abort-txn-cleanup"}, Code.NOT_A_COMPACTION),
-        ({"kind": "unknown (9)"}, Code.NOT_A_COMPACTION),
-        ({"highest_write_id": 0}, Code.NO_HIGHEST_WRITE_ID),
-        ({"next_txn": 0}, Code.COMMIT_UNKNOWN),
-        ({"committed": None}, Code.COMMIT_UNKNOWN),
-        ({"cleaner_start": NOW - HIVES_TURN + 1}, Code.HIVE_CLEANS),
-        ({"cleaner_start": NOW + 5}, Code.HIVE_CLEANS),
-        ({"cleaner_start": NOW - HIVES_TURN}, None),
+        ({"highest_write_id": 0}, "no-highest-write-id"),
+        ({"next_txn": 0}, "commit-unknown"),
+        ({"type": 4}, "not-a-compaction"),
     ],
 )
-def test_what_is_left_to_hive(changed: dict[str, object], expected: Code | None) -> None:
-    assert code(why_left(replace(ENTRY, **changed), NOW)) == expected  # type: ignore[arg-type]
+def test_what_is_in_doubt_is_left_to_hive(table: Table, changes: dict[str, int], code: str) -> None:
+    table.compact()
+    table.set_ready(**changes)
+    names = table.names
+    assert codes(table.clean()) == [code]
+    assert (table.names, table.states) == (names, [READY])
 
 
-@given(
-    st.sets(st.integers(1, 60)), st.sets(st.integers(1, 60)), st.integers(1, 60), st.integers(0, 40), st.integers(0, 20)
-)
-def test_an_entry_waits_as_long_as_a_reader_may_need_what_it_replaced(
-    open_ids: set[int], aborted: set[int], next_txn: int, age: int, retention: int
-) -> None:
-    entry = replace(ENTRY, next_txn=next_txn, committed=NOW - age)
-    found = why_waiting(entry, known(*open_ids, aborted=tuple(aborted - open_ids)), retention)
-    is_held = any(id_ < next_txn for id_ in open_ids)
-    assert (found is None) == (not is_held and age > retention + OPEN_TXN_GAP)
-    assert (code(found) == Code.TRANSACTION_BELOW) == is_held
+def test_hives_own_cleaner_is_not_disturbed(table: Table) -> None:
+    table.compact()
+    table.set_ready(cleaner_start=table.fake.now - 60)
+    assert codes(table.clean()) == ["hive-cleans"]
+    assert table.states == [READY]
 
 
-def test_a_transaction_of_a_state_that_is_not_known_is_waited_for() -> None:
-    one = known(3)
-    odd = replace(one, txns=tuple(replace(txn, state=TxnStatus.UNKNOWN) for txn in one.txns))
-    assert code(why_waiting(ENTRY, odd)) == Code.TRANSACTION_BELOW
+def test_owners_are_heard_and_what_is_gone_is_left_to_hive(table: Table) -> None:
+    table.compact()
+    table.fake.tables["s", "t"].parameters["no_cleanup"] = "true"
+    assert codes(table.clean()) == ["no-cleanup"]
+    del table.fake.tables["s", "t"]
+    (done,) = table.clean()
+    assert (done.result, codes([done])) == ("skipped", ["refused"])
+    assert table.states == [READY]
 
 
-def test_numbers_of_another_server_are_not_compared() -> None:
-    assert code(why_waiting(ENTRY, known(high=48))) == Code.COMMIT_UNKNOWN
-    assert why_waiting(ENTRY, known(high=49)) is None
+def test_only_what_an_entry_replaced_goes(table: Table) -> None:
+    """What was written since stays, and an aborted delta above the highest write id, too."""
+    table.compact()
+    table.write()
+    table.write(aborted=True)
+    before = table.rows()
+    (done,) = table.clean()
+    assert done.marked
+    assert {name.partition("_v")[0] for name in table.names} == {
+        "base_0000004", "delta_0000005_0000005_0000", "delta_0000006_0000006_0000"
+    }  # fmt: skip
+    assert table.rows() == before
+    assert [txn.state for txn in table.fake.txns.values()] == [TxnState.ABORTED]
 
 
-@pytest.mark.parametrize(
-    ("names", "aborted", "expected"),
-    [
-        (("base_0000010_v0000040",), "", None),
-        (("base_0000010_v0000040",), "3,4", None),
-        (("base_0000010_v0000040", "delta_0000011_0000011_0000"), "11", None),
-        (("base_0000010_v0000040", "delta_0000009_0000009_0000"), "", Code.STILL_LEFT),
-        (("base_0000010_v0000040", "delta_0000009_0000009_0000"), "9", Code.STILL_LEFT),
-        (("delta_0000001_0000010_v0000040",), "3", None),
-        (("delta_0000001_0000010",), "3", Code.HIDES_ABORTED),
-        (("base_0000004_v0000040", "delta_0000005_0000015"), "7", Code.HIDES_ABORTED),
-        (("base_0000004_v0000040", "delta_0000005_0000015"), "12", None),
-    ],
-)
-def test_what_may_be_marked(names: tuple[str, ...], aborted: str, expected: Code | None) -> None:
-    assert unmarked(*names, ids=f"20:{MAXL}::{aborted}") == expected
+def test_aborted_rows_in_a_delta_of_several_write_ids_stay_hidden(table: Table) -> None:
+    """A stream that goes on above the compaction: the metastore must not forget which of its ids were aborted."""
+    stream = table.location / "delta_0000005_0000007"
+    ids = table.fake.write_ids["s.t"]
+    txns = [table.fake.begin() for _ in range(3)]
+    ids.extend(txns)
+    write_acid(stream / "bucket_00000", *(insert(number, 0, (number,)) for number in (5, 6, 7)))
+    for txn, aborted in zip(txns, (False, True, False), strict=True):
+        table.fake.end(txn, commit=not aborted)
+    table.compact()
+    before = table.rows()
+    table.set_ready(highest_write_id=6)
+    found = table.clean()
+    assert not found[0].marked
+    assert table.rows() == before
 
 
-@pytest.mark.parametrize("ids", [f"9:{MAXL}::", "20:8:8:", f"{MAXL}:{MAXL}::"])
-def test_nothing_is_marked_by_a_list_that_leaves_a_write_undecided(ids: str) -> None:
-    assert unmarked("delta_0000001_0000010_v0000040", ids=ids) == Code.WRITES_UNDECIDED
+@pytest.mark.parametrize("kind", ["lost", "done", "failed"])
+@pytest.mark.parametrize("method", ["mark_cleaned", "show_compact", "get_open_txns_info", "get_valid_write_ids"])
+def test_a_call_that_goes_wrong_shows_no_aborted_row(table: Table, method: str, kind: str) -> None:
+    before = table.rows()
+    table.compact()
+    table.fake.fault(method, kind, 1)
+    with suppress(AcidctlError):
+        table.clean()
+    assert table.rows() == before
+    table.clean()
+    assert table.rows() == before
+    assert table.states == ["succeeded"]
+    assert {name.partition("_v")[0] for name in table.names} == {"base_0000004"}
 
 
-RANGES = st.tuples(st.integers(1, 14), st.integers(0, 5), st.sampled_from(["", "_0000", "_v0000040"]))
+def test_several_entries_of_a_location_are_taken_in_their_order(table: Table) -> None:
+    table.compact()
+    for _ in range(2):
+        table.write()
+    table.compact("minor")
+    for _ in range(2):
+        table.write()
+    table.compact()
+    before = table.rows()
+    done = table.clean()
+    assert [one.marked for one in done] == [True, True, True], [str(one.error) for one in done]
+    assert set(table.states) == {"succeeded"}
+    assert table.rows() == before
 
 
-@given(st.lists(RANGES, max_size=5), st.sets(st.integers(1, 20)), st.integers(1, 15))
-def test_what_is_marked_hides_no_aborted_row(ranges: list[tuple[int, int, str]], ids: set[int], highest: int) -> None:
-    """The model: after marking no id up to the highest is known as aborted, so no directory may hold one."""
-    found = {(low, low + more, end) for low, more, end in ranges}
-    names = sorted(f"delta_{low:07d}_{last:07d}{end}" for low, last, end in found)
-    aborted = ",".join(map(str, sorted(ids)))
-    if unmarked(*names, ids=f"20:{MAXL}::{aborted}", highest=highest) is None:
-        written = [set(range(low, last + 1)) for low, last, end in found if not end.startswith("_v")]
-        assert not any(one & ids & set(range(highest + 1)) for one in written)
+def test_young_ones_stay_as_long_as_the_retention_says(table: Table) -> None:
+    table.compact()
+    (done,) = table.clean(policy=Policy(3600))
+    assert (done.result, done.marked, codes([done])) == ("postponed", False, ["still-left"])
+    assert table.states == [READY]
+
+
+def test_names_and_patterns_choose(table: Table) -> None:
+    table.compact()
+    assert table.clean(names=["hive:s.u"]) == []
+    assert table.clean(names=["hive:s.*"], exclude=["s.t"]) == []
+    assert len(table.clean(names=["hive:s.t"], changes_nothing=True)) == 1
+
+
+def test_hive_3_has_no_word_for_it(tmp_path: Path) -> None:
+    with FakeHive(3) as fake:
+        settings = find_settings({"uris": fake.address}, {})
+        assert settings
+        with pytest.raises(UsageProblem, match="came with Hive 4"):
+            Cleaner(Metastore(settings), CleanerWork(), lambda _: None, lambda _: None).once()
+
+
+def test_deletes_go_with_what_they_hit(table: Table) -> None:
+    ids = table.fake.write_ids["s.t"]
+    txn = table.fake.begin()
+    ids.append(txn)
+    write_acid(table.location / "delete_delta_0000005_0000005_0000" / "bucket_00000", delete(1, 0, 5))
+    table.fake.end(txn)
+    table.compact()
+    before = table.rows()
+    assert table.clean()[0].marked
+    assert {name.partition("_v")[0] for name in table.names} == {"base_0000005"}
+    assert table.rows() == before

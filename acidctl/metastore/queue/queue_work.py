@@ -12,6 +12,7 @@ from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable
+from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compactions
 from acidctl.metastore.wire import Method
 from acidctl.printable import printable
@@ -95,6 +96,31 @@ def mark_failed(metastore: Metastore, entry: interface.QueueEntry, why: str) -> 
 def mark_refused(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
     """Take an entry out of the queue, as refused; whether that is known to be done."""
     return _mark(metastore, interface.MARK_REFUSED, entry, why)
+
+
+def mark_cleaned(metastore: Metastore, entry: Compaction) -> None:
+    """Take an entry out of the queue, as succeeded; the metastore forgets aborted write ids up to its highest one.
+
+    Nothing may be left in the location that holds rows of those.
+
+    Raises:
+        ValueError: an entry without id, type or highest write id: the metastore would forget all of the location.
+        Unreachable: no answer: it may have been done nevertheless; asked again it does no harm.
+        MetastoreError: the metastore failed.
+    """
+    kind = CompactionType.__members__.get(entry.kind.upper(), 0)
+    if entry.id <= 0 or entry.highest_write_id <= 0 or not kind:
+        raise ValueError(f"not an entry to be marked: {entry}")
+    struct = interface.QueueEntry(
+        entry.id,
+        entry.database,
+        entry.table,
+        entry.partition or None,
+        kind,
+        highest_write_id=entry.highest_write_id,
+        pool=entry.pool or None,
+    )
+    metastore.call(interface.MARK_CLEANED, struct)
 
 
 def _mark(metastore: Metastore, method: Method, entry: interface.QueueEntry, why: str) -> bool:

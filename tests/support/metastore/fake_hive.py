@@ -580,6 +580,15 @@ class FakeHive:
         self._queued(entry.id)
         self.set_entry(entry.id, state="refused", error=entry.error, ended=self._ms(self.now))
 
+    def _do_mark_cleaned(self, entry: wire.QueueEntry) -> None:
+        """Aborted write ids of the table are forgotten up to its highest one: readers take them for committed."""
+        if any(one.id == entry.id for one in self.queue):
+            self.set_entry(entry.id, state="succeeded", ended=self._ms(self.now))
+        ids = self.write_ids.get(f"{entry.database}.{entry.table}", [])
+        for txn in ids[: entry.highest_write_id or len(ids)]:
+            if txn in self.txns and self.txns[txn].state == TxnState.ABORTED:
+                del self.txns[txn]
+
     def _queued(self, id_: int) -> wire.CompactionInfo:
         for one in self.queue:
             if one.id == id_ and one.state in ("initiated", "working", "ready for cleaning"):
