@@ -200,6 +200,10 @@ class Initiator:
             except AcidctlError as error:
                 self._failed(found.shown, error)
                 continue
+            except Exception as error:  # noqa: BLE001 - a bug in one location is not to end the others
+                what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {found.shown} was looked at")
+                self._failed(found.shown, what)
+                continue
             if isinstance(one, tuple):
                 due.append(one)
             else:

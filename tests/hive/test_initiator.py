@@ -15,7 +15,9 @@ from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 
+from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes
 from acidctl.errors import AcidctlError, ConflictError
+from acidctl.hive import initiator as initiator_module
 from acidctl.hive.initiator import Initiated, Initiation, Initiator
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockType
@@ -156,6 +158,23 @@ def test_a_bad_table_does_not_hold_up_the_others(house: House, tmp_path: Path) -
     found = house.look()
     assert found["c_due"] == "requested"
     assert house.errors
+
+
+def test_a_bug_in_one_table_does_not_hold_up_the_others(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.table("a_odd", 20)
+    house.table("b_due", 20)
+
+    def wish(*asked: Any) -> CompactionRequest:
+        if asked[1].name == "a_odd":
+            raise ValueError("odd")
+        return as_its_owner_wishes(*asked)
+
+    monkeypatch.setattr(initiator_module, "as_its_owner_wishes", wish)
+    assert house.look() == {"b_due": "requested"}
+    ((location, error),) = house.errors
+    assert location.endswith("a_odd")
+    assert "unexpected ValueError: odd" in str(error)
+    assert house.fake.locks == []
 
 
 def test_only_one_is_at_work_in_a_warehouse(house: House) -> None:
