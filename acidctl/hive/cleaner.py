@@ -125,7 +125,6 @@ class Cleaner:
         self._metastore, self._asked = metastore, asked
         self._on_outcome, self._on_error = on_outcome, on_error
         self._stopping = Event()
-        self._run_id = ""
         self.counts = CleanerCounts()
 
     def stop(self) -> None:
@@ -177,7 +176,6 @@ class Cleaner:
             MetastoreError: the metastore cannot be reached, or failed.
         """
         self.require_queue()
-        self._run_id = new_run_id()
         now = server_time(self._metastore)  # ours may be ahead, and would shorten what is waited for
         entries = [one for one in find_compactions(self._metastore, state=READY) if self._is_asked_for(one)]
         known = replace(find_transactions(self._metastore), now=now)
@@ -230,7 +228,7 @@ class Cleaner:
         cleaned = Cleaned.after(plan)
         if plan.removals:
             lists.require_same(found.hive)
-            cleaned = carry_out(plan, self._asked.how, Locking(age=self._asked.policy.older_than), run_id=self._run_id)
+            cleaned = carry_out(plan, self._asked.how, Locking(age=self._asked.policy.older_than), run_id=new_run_id())
         why = self._why_unmarked(entry, found, lists, known)
         if why is None:
             queue_work.mark_cleaned(self._metastore, entry)
