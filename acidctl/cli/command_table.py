@@ -37,6 +37,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "abort": "End transactions; take compactions out of the queue.",
         "initiator": "Ask for the compactions that are due, over the whole warehouse.",
         "worker": "Compact what waits in Hive's queue.",
+        "cleaner": "Clean what Hive's queue has as ready for cleaning.",
         "housekeep": "End transactions and locks of dead clients.",
     },
     "Try and check": {
@@ -72,6 +73,7 @@ AFTER_INTERRUPT = {
     "request": "see what was asked for: acidctl compactions",
     "abort": "run it again: it says what is still there",
     "initiator": "start it again: it asks for what is due then",
+    "cleaner": "start it again: it goes on with what is left",
     "worker": "start it again: what it worked on is given back to the queue",
     "housekeep": "run it again: it ends what is left",
     "repair": "run it again: it finishes what was begun; `acidctl repair undo` takes it back",

@@ -211,6 +211,9 @@ class Cleaner:
             return _said(entry, Result.SKIPPED, reason(Code.REFUSED, why=str(error)))
         except AcidctlError as error:
             return CleanedEntry(location=entry.name, result=Result.FAILED, error=error, entry=entry.id)
+        except Exception as error:  # noqa: BLE001 - a bug in one entry is not to end the others
+            what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {entry.name} was cleaned")
+            return CleanedEntry(location=entry.name, result=Result.FAILED, error=what, entry=entry.id)
 
     def _clean(self, entry: Compaction, known: KnownTxns) -> CleanedEntry:
         lists = SnapshotLists(warehouse=Warehouse(self._metastore)).begun()

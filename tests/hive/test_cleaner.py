@@ -255,3 +255,26 @@ def test_deletes_go_with_what_they_hit(table: Table) -> None:
     assert table.clean()[0].marked
     assert {name.partition("_v")[0] for name in table.names} == {"base_0000005"}
     assert table.rows() == before
+
+
+def test_the_command_shows_asks_and_cleans(table: Table) -> None:
+    table.compact()
+    before = table.rows()
+    line = ("cleaner", "--metastore", table.fake.address, "--older-than", "0", "--unsafe-retention")
+    shown = table._acidctl(*line, "--dry-run")
+    assert (shown.status, table.states) == (0, [READY])
+    assert "s.t: planned: 4 directories" in shown.out
+    assert "1 entry ready for cleaning: 1 planned" in shown.err
+    assert table._acidctl(*line).status == 2  # a service
+    unasked = table._acidctl(*line, "--once")
+    assert (unasked.status, "give --yes" in unasked.err, table.states) == (7, True, [READY])
+    assert (
+        table._acidctl("cleaner", "--once", "--yes", "--older-than", "0", "--metastore", table.fake.address).status == 7
+    )
+    (done,) = table._acidctl(*line, "--once", "--yes", "-o", "jsonl").lines()
+    assert (done["result"], done["marked"], len(done["removed"])) == ("cleaned", True, 4)
+    assert table.rows() == before
+    undone = table._acidctl("restore", "--yes", "--run", done["run"], table.location)
+    assert undone.status == 0, undone.err
+    assert len(table.names) == 5
+    assert table.rows() == before  # whatever came back is replaced, for readers of now too

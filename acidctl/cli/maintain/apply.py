@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from acidctl.cli.maintain.clean import how_options, plan_options
+from acidctl.cli.maintain.clean import plan_options
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import FILE
+from acidctl.cli.options.removal import how_options
 
 
 @shared.command(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from acidctl.cli.maintain.clean import how_options
 from acidctl.cli.maintain.compact import compaction_engine_options, writing_options
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import COUNT, DIRECTORY, DURATION, SIZE, WINDOW
+from acidctl.cli.options.removal import how_options
 
 _what_options = shared.together(
     click.option(

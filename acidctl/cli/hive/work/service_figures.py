@@ -1,4 +1,4 @@
-"""The figures of a worker and of an initiator, as Prometheus' library collects them."""
+"""The figures of a worker, an initiator and a cleaner, as Prometheus' library collects them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from acidctl.hive.cleaner import CleanerCounts
 from acidctl.hive.initiator import InitiatorCounts
 from acidctl.hive.worker import Counts
 
@@ -60,6 +61,31 @@ class InitiatorFigures:
         yield GaugeMetricFamily("acidctl_initiator_round_seconds", "How long the last one took.", counts.seconds)
         yield GaugeMetricFamily(
             "acidctl_initiator_last_round_timestamp_seconds", "When the last one ended.", counts.looked
+        )
+
+    @property
+    def is_well(self) -> bool:
+        """Whether its last round came to its end."""
+        return not self._counts.failing
+
+
+class CleanerFigures:
+    """Of a cleaner."""
+
+    def __init__(self, counts: CleanerCounts) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterable[Metric]:
+        """All of them, now."""
+        counts = self._counts
+        yield _by_result(
+            "acidctl_cleaner_entries", "Entries ready for cleaning, by what became of them.", counts.results
+        )
+        yield CounterMetricFamily("acidctl_cleaner_marked", "Entries that the metastore has as done.", counts.marked)
+        yield CounterMetricFamily("acidctl_cleaner_bytes", "Bytes that were removed.", counts.bytes)
+        yield CounterMetricFamily("acidctl_cleaner_rounds", "Looks through the queue.", counts.rounds)
+        yield GaugeMetricFamily(
+            "acidctl_cleaner_last_round_timestamp_seconds", "When the last one ended.", counts.looked
         )
 
     @property
