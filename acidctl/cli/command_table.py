@@ -35,7 +35,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "compactions": "List the queue of compactions, and say what is stuck and what frees it.",
         "request": "Ask Hive's workers for compactions.",
         "abort": "End transactions; take compactions out of the queue.",
-        "initiator": "Ask for the compactions that are due, over the whole warehouse.",
+        "initiator": "Ask for the compactions that are due in a warehouse.",
         "worker": "Compact what waits in Hive's queue.",
         "cleaner": "Clean what Hive's queue has as ready for cleaning.",
         "housekeep": "End transactions and locks of dead clients.",

@@ -389,7 +389,7 @@ def with_stores() -> Iterator[tuple[str, ...]]:
         below = command.commands if isinstance(command, click.Group) else {}
         for path, one in (((name,), command), *(((name, part), one) for part, one in below.items())):
             # The first has its URLs from a file, the others from a metastore.
-            if "storage-option" in options_of(one) and name not in ("apply", "initiator", "txns", "worker"):
+            if "storage-option" in options_of(one) and name not in ("apply", "cleaner", "initiator", "txns", "worker"):
                 yield path
 
 

@@ -45,7 +45,7 @@ WRITTEN = [
 ]  # fmt: skip
 """Which write a file."""
 ASK_A_METASTORE = {
-    "tables", "txns", "locks", "compactions", "request", "initiator", "abort", "worker", "housekeep",
+    "tables", "txns", "locks", "compactions", "request", "initiator", "abort", "worker", "cleaner", "housekeep",
 }  # fmt: skip
 ELSEWHERE = {"config", "doctor", "demo"} | ASK_A_METASTORE
 """Commands without any of these."""
