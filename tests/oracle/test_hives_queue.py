@@ -6,6 +6,7 @@ Its SHOW COMPACTIONS, SHOW TRANSACTIONS, SHOW LOCKS, SELECT, Worker and Cleaner 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -258,8 +259,54 @@ def test_a_transaction_that_was_committed_is_never_taken_for_aborted(real_hive: 
     metastore.close()
 
 
+@pytest.mark.parametrize(("kind", "by"), [("major", "hive"), ("minor", "hive"), ("major", "acidctl")])
+def test_a_cleaner_removes_and_marks_what_hives_own_would(
+    real_hives: Callable[[int], HiveServer], acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch, kind: str, by: str
+) -> None:
+    """Two tables of the same statements, some of them aborted: one is cleaned by Hive, one by acidctl."""
+    monkeypatch.setattr("acidctl.hive.ready_rules.OPEN_TXN_GAP", 1.0)  # as Hive's own waits for one second
+    hive = real_hives(4)
+    theirs, ours = (changed(hive, f"cleaner_{by}_{kind}_{whose}", 9) for whose in ("theirs", "ours"))
+    before = ours.judge()
+    reader = hive.open_transaction()
+    for history in (theirs, ours):
+        if by == "hive":
+            assert compact_by_hive(hive, history.name, kind) == READY
+        else:
+            assert compact(acidctl, hive, history.name, f"--{kind}").status == 0
+    line = (
+        "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "-o", "jsonl",
+        "--metastore", hive.metastore, f"default.{ours.name}",
+    )  # fmt: skip
+    time.sleep(1.2)
+    (waits,) = acidctl(*line).lines()
+    assert (waits["result"], waits["reasonCodes"]) == ("postponed", ["transaction-below"])
+    hive.end_transaction(reader, commit=True)
+    (done,) = acidctl(*line).lines()
+    assert (done["result"], done["marked"]) == ("cleaned", True), done
+    clean_by_hive(hive, theirs.name)
+    assert {without_txn(name) for name in names(ours.path)} == {without_txn(name) for name in names(theirs.path)}
+    assert compactions(hive, ours.name) == compactions(hive, theirs.name) == ["succeeded"]
+    assert ours.judge() == before
+    assert not open_transactions(hive)
+    for number in range(2):
+        ours.aborted_step() if number else ours.step()
+        ours.judge()
+    after = ours.judge()
+    assert compact_by_hive(hive, ours.name, "major") == READY
+    clean_by_hive(hive, ours.name)
+    assert ours.judge() == after
+    assert acidctl(*line).lines() == []
+
+
+def without_txn(name: str) -> str:
+    return name.partition("_v")[0]
+
+
 def test_an_initiator_asks_for_what_hives_own_asks_for(real_hive: HiveServer, acidctl: Acidctl) -> None:
     """Tables that are due, and tables that are not; then ours asks, and Hive's own finds nothing more to ask for."""
+    for name in ("delta.num.threshold", "delta.pct.threshold", "abortedtxn.threshold"):
+        real_hive.set(f"hive.compactor.{name}", "1000000")  # nothing of other tests is due
     low = "'compactorthreshold.hive.compactor.delta.num.threshold'='2'"
     tables = {
         "initiated_due": (low, 4),
@@ -299,6 +346,9 @@ def test_an_initiator_asks_for_what_hives_own_asks_for(real_hive: HiveServer, ac
     assert not locks(real_hive, "acidctl")
     real_hive.round("Initiator")
     assert initiated(real_hive) == everything
+    for name in (*tables, "initiated_days"):
+        real_hive.sql(f"drop table {name}")
+    assert initiated(real_hive) == set()  # or Hive's workers would take them before those of other tests
 
 
 def initiated(hive: HiveServer) -> set[tuple[str, str]]:
