@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,11 @@ def how_to_trust(files: Files) -> str:
 
 def user_path() -> Path:
     """``~/.config/acidctl/config.toml``, or where the platform keeps such things."""
+    if sys.platform == "linux":  # as platformdirs has it, which takes 4 ms of every command to be loaded
+        folder = os.environ.get("XDG_CONFIG_HOME", "")
+        if not os.path.isabs(folder):  # noqa: PTH117
+            folder = os.path.expanduser("~/.config")  # noqa: PTH111 - never raises
+        return Path(folder, "acidctl", "config.toml")
     from platformdirs import user_config_dir  # noqa: PLC0415 - only without --config
 
     return Path(user_config_dir("acidctl")) / "config.toml"

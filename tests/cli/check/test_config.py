@@ -15,10 +15,12 @@ import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from platformdirs import user_config_dir
 from support.terminals import Terminals
 
 from acidctl.cli.command_table import command_named
 from acidctl.cli.config.layers import Layer, merged_settings, options_of, variable_of
+from acidctl.cli.config.setting_files import user_path
 from acidctl.cli.main import value_of, with_program_options_first
 from acidctl.cli.output import redact
 from acidctl.errors import StorageError, UsageProblem
@@ -139,7 +141,7 @@ def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, us
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[clan]\njobs = 1", ("clan cannot be used", "did you mean clean?")),
+        ("[clan]\njobs = 1", ("clan cannot be used", "did you mean clean or cleaner?")),
         ("[clean]\nolder_than = '1d'", ("clean.older_than cannot be used", "did you mean older-than?")),
         ("[clean]\nyes = true", ("clean.yes cannot be used", "--yes counts on the command line only")),
         ("[repair.nested]\nforce = true", ("repair.nested.force cannot be used", "command line only")),
@@ -327,11 +329,25 @@ def test_files_that_others_may_have_written(acidctl: Acidctl, project: Callable[
 
 
 def test_without_a_home_no_file_is_read(acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platformdirs.user_config_dir", lambda _: "~/.config/acidctl")
+    def nobody(_: int) -> None:
+        raise KeyError("uid not found")
+
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
     path = Path("~/.config/acidctl")
     path.mkdir(parents=True)
     (path / "config.toml").write_text("[clean]\njobs = 3")
     assert shown(acidctl) == {}
+
+
+@pytest.mark.parametrize("folder", ["/a/b", "rel", "", "  ", None])
+def test_the_users_file_is_where_platformdirs_has_it(monkeypatch: pytest.MonkeyPatch, folder: str | None) -> None:
+    if folder is None:
+        monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    else:
+        monkeypatch.setenv("XDG_CONFIG_HOME", folder)
+    assert user_path() == Path(user_config_dir("acidctl"), "config.toml")
 
 
 def test_file_of_config_takes_the_place_of_all_others(
