@@ -22,6 +22,7 @@ from acidctl.cleaning.request import carry_out
 from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
 from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.hive.ready_rules import why_left, why_unmarked, why_waiting
+from acidctl.hive.rounds import repeat
 from acidctl.hive.turn import partition_of
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
@@ -29,7 +30,7 @@ from acidctl.location.find import Found, find
 from acidctl.location.given import HIVE
 from acidctl.location.hive_names import HiveName, partition_values
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, find_transactions, spelled_alike
 from acidctl.metastore.client import Metastore
@@ -39,8 +40,6 @@ from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import READY, Compaction, find_compactions
 from acidctl.metastore.tables import is_excluded
 from acidctl.outcome import Outcome, Result
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,18 +140,12 @@ class Cleaner:
             UsageProblem: the server is older than Hive 4.
         """
         self.require_queue()
-        pause = _FIRST_PAUSE
-        while not self._stopping.is_set():
-            begun = time.monotonic()
-            try:
-                self.once()
-                pause, wait = _FIRST_PAUSE, every - (time.monotonic() - begun)
-            except AcidctlError as error:  # a server that is away for a while is no reason to end
-                self.counts.failing = True
-                self._on_error(error)
-                pause = min(2 * pause, _LONGEST_PAUSE)
-                wait = min(pause, every)
-            self._stopping.wait(max(wait, 0.0))
+
+        def failed(error: AcidctlError) -> None:
+            self.counts.failing = True
+            self._on_error(error)
+
+        repeat(self.once, every, self._stopping, failed)
 
     def require_queue(self) -> None:
         """Refuse a server before Hive 4.
@@ -221,7 +214,7 @@ class Cleaner:
         snapshot = found.snapshot(lists, readers=True)
         if snapshot.no_cleanup:
             return _said(entry, Result.SKIPPED, reason(Code.NO_CLEANUP, who=snapshot.no_cleanup))
-        plan = self._plan(entry, found, snapshot)
+        plan = self._plan(entry, snapshot)
         if isinstance(plan, CleanedEntry):
             return plan
         if self._asked.changes_nothing:
@@ -258,31 +251,25 @@ class Cleaner:
             raise NotFoundError(f"{name} is not one location", "", "")
         return places[0]
 
-    def _plan(self, entry: Compaction, found: Found, snapshot: Snapshot) -> CleaningPlan | CleanedEntry:
+    def _plan(self, entry: Compaction, snapshot: Snapshot) -> CleaningPlan | CleanedEntry:
         """What goes for an entry: what is obsolete up to its highest write id, and for all readers of now."""
         everything = plan_cleaning(snapshot, self._asked.policy)
-        plan = plan_cleaning(replace(_up_to(entry, found, snapshot), readers=snapshot.readers), self._asked.policy)
+        plan = plan_cleaning(seen_below(snapshot, entry.highest_write_id), self._asked.policy)
         beyond = tuple(sorted(set(plan.names) - set(everything.names)))
         return _said(entry, Result.SKIPPED, reason(Code.STILL_LEFT, by=beyond)) if beyond else plan
 
     def _why_unmarked(self, entry: Compaction, found: Found, lists: SnapshotLists, known: KnownTxns) -> Reason | None:
         """Why an entry may not be marked, by a new look at its location and at itself."""
         again = lists.renewed().begun()
-        place = found.afresh()
-        fresh = place.snapshot(again)
-        if why := why_unmarked(entry, fresh.state, fresh.write_ids, _up_to(entry, place, fresh).state):
+        fresh = found.afresh().snapshot(again)
+        by_entry = seen_below(fresh, entry.highest_write_id).state
+        if why := why_unmarked(entry, fresh.state, fresh.write_ids, by_entry):
             return why
         again.require_same(found.hive)
         (now,) = find_compactions(self._metastore, id=entry.id) or (None,)
         if now is None or now.state != READY or replace(now, cleaner_start=None) != replace(entry, cleaner_start=None):
             return reason(Code.IN_QUEUE, entry=entry.id, state=now.state if now else "gone")
         return why_left(now, known.now)
-
-
-def _up_to(entry: Compaction, found: Found, snapshot: Snapshot) -> Snapshot:
-    """The same look at a location, by the write ids up to an entry's highest one."""
-    write_ids = snapshot.write_ids.at(entry.highest_write_id)
-    return take_snapshot(snapshot.fs, snapshot.path, write_ids, snapshot.txns, look=found.look, source=snapshot.source)
 
 
 def _said(entry: Compaction, result: Result, why: Reason) -> CleanedEntry:

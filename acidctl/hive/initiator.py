@@ -17,6 +17,7 @@ from acidctl.acid.triggers import CompactionKind, advise
 from acidctl.compaction.plan import below_straddlers
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
 from acidctl.errors import AcidctlError, RefusedError
+from acidctl.hive.rounds import repeat
 from acidctl.hive.turn import partition_of
 from acidctl.location.find import Found, find
 from acidctl.location.lists import SnapshotLists
@@ -45,8 +46,6 @@ ROLE = "initiator"
 
 _AGAIN = 7 * 86400.0
 """Seconds after which a location is looked at again whose compactions failed, as Hive does it."""
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,21 +168,18 @@ class Initiator:
         """
         with LeaderLock(self._metastore, ROLE) as lock:
             lock.take()
-            pause = _FIRST_PAUSE
-            while not self._stopping.is_set():
-                begun = time.monotonic()
-                try:
-                    if lock.lost:
-                        lock.release()
-                        lock.take()
-                    self._round(lock)
-                    pause, wait = _FIRST_PAUSE, every - (time.monotonic() - begun)
-                except AcidctlError as error:  # a server that is away for a while is no reason to end
-                    self.counts.failing = True
-                    self._on_error("", error)
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-                    wait = min(pause, every)
-                self._stopping.wait(max(wait, 0.0))
+
+            def look() -> None:
+                if lock.lost:
+                    lock.release()
+                    lock.take()
+                self._round(lock)
+
+            def failed(error: AcidctlError) -> None:
+                self.counts.failing = True
+                self._on_error("", error)
+
+            repeat(look, every, self._stopping, failed)
 
     def _round(self, lock: LeaderLock | None) -> None:
         begun = time.monotonic()

@@ -221,7 +221,7 @@ def take_snapshot(
     )
 
 
-def seen_below(snapshot: Snapshot, write_id: int, why: Reason) -> Snapshot:
+def seen_below(snapshot: Snapshot, write_id: int, why: Reason | None = None) -> Snapshot:
     """The same listing by a lower high watermark.
 
     Args:
@@ -229,7 +229,8 @@ def seen_below(snapshot: Snapshot, write_id: int, why: Reason) -> Snapshot:
     """
     ids = snapshot.write_ids.at(write_id)
     state = select(snapshot.listing, ids, snapshot.txns, snapshot.base_formats)
-    return replace(snapshot, write_ids=ids, state=replace(state, notes=(*snapshot.state.notes, why)))
+    notes = (*snapshot.state.notes, *([why] if why else ()))
+    return replace(snapshot, write_ids=ids, state=replace(state, notes=notes))
 
 
 def _refuse_acid_directory(fs: FileSystem, path: str, listing: Listing) -> None:
