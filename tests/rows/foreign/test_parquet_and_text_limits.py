@@ -76,6 +76,15 @@ def test_lines_end_where_python_ends_them(tmp_path: Path, text: bytes) -> None:
             lines_of(path)
 
 
+@pytest.mark.parametrize("name", ["000000_0", "000000_0.gz"])
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path, name: str) -> None:
+    """Of the first only: Hadoop leaves one out at the beginning of a file."""
+    text = b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n"
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    assert lines_of(path) == ["a", "\ufeffb"]
+
+
 def test_files_of_very_many_stripes_are_counted_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "f"
     native.write_table(pa.table({"a": range(50)}), path, row_group_size=1)
