@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -10,8 +9,9 @@ from acidctl.cleaning.apply import How
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.hive.work.service_figures import CleanerFigures
 from acidctl.cli.hive.work.service_page import serve
+from acidctl.cli.hive.work.service_said import ServiceSaid
 from acidctl.cli.options.many_locations import Procedure
-from acidctl.cli.output.console import Records, human_bytes, note, put_line
+from acidctl.cli.output.console import human_bytes, note, put_line
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork
@@ -54,7 +54,7 @@ def work(
         said = _Said(output)
     if once:
         return _round(metastore, asked, said)
-    cleaner = Cleaner(metastore, asked, said.done, said.failed)
+    cleaner = Cleaner(metastore, asked, said.done, said.lost)
     with ExitStack() as stack:
         if listen:
             address = stack.enter_context(serve(listen, CleanerFigures(cleaner.counts)))
@@ -68,53 +68,37 @@ def work(
 
 
 def _round(metastore: Metastore, asked: CleanerWork, said: _Said) -> int:
-    Cleaner(metastore, asked, said.done, said.failed).once()
-    said.sum_up()
+    Cleaner(metastore, asked, said.done, said.lost).once()
+    said.end()
     return said.status
 
 
-class _Said:
-    """What is said of each entry.
-
-    Attributes:
-        status: the worst exit status of all failures.
-    """
-
-    def __init__(self, output: str) -> None:
-        self.status = 0
-        self._records = None if output == "table" else Records(output)
-        self._counts: Counter[Result] = Counter()
+class _Said(ServiceSaid):
+    """Of each entry a line."""
 
     @property
     def planned(self) -> int:
         """Entries of which something would be done."""
-        return self._counts[Result.PLANNED]
+        return self.counts[Result.PLANNED]
 
     def done(self, one: CleanedEntry) -> None:
         """One was looked at."""
-        self._counts[one.result] += 1
         if one.error:
             self.status = max(self.status, one.error.exit_status)
-        if self._records:
-            self._records.put(one.record())
-        elif one.error:
+        if not self.counted(one):
+            return
+        if one.error:
             show_failure(f"compaction {one.entry} of {one.location}", one.error)
         else:
             put_line(f"{one.entry}: {one.location}: {one.result.value}{_what(one)}")
 
-    def failed(self, error: AcidctlError) -> None:
+    def lost(self, error: AcidctlError) -> None:
         """A whole round failed."""
-        self.status = max(self.status, error.exit_status)
-        if self._records:
-            self._records.put({"result": Result.FAILED.value, "error": error.code, "reason": str(error)})
-        show_failure("", error)
+        self.failed("", error)
 
-    def sum_up(self) -> None:
-        """How many there were."""
-        if self._records is None:
-            parts = [f"{count:,} {result.value}" for result, count in sorted(self._counts.items())]
-            looked = human_count(self._counts.total(), "entry", "entries")
-            note(f"{looked} ready for cleaning{': ' if parts else ''}{', '.join(parts)}")
+    def end(self) -> None:
+        """The end of a round."""
+        self.sum_up(f"{human_count(self.counts.total(), 'entry', 'entries')} ready for cleaning")
 
 
 def _what(one: CleanedEntry) -> str:

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 from acidctl.cli.hive.work.service_figures import InitiatorFigures
 from acidctl.cli.hive.work.service_page import serve
-from acidctl.cli.output.console import Records, note, put_line
-from acidctl.cli.report.outcomes import show_failure
-from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.cli.hive.work.service_said import ServiceSaid
+from acidctl.cli.output.console import note, put_line
+from acidctl.errors import ExitStatus
 from acidctl.hive.hive import as_hive_names
 from acidctl.hive.initiator import Initiated, Initiation, Initiator
 from acidctl.metastore.client import Metastore
@@ -45,7 +45,7 @@ def work(
             note(f"metrics are at http://{address}/metrics")
         if once or dry_run:
             initiator.once()
-            said.sum_up()
+            said.end()
             return said.status
         note(f"looking over {metastore.shown} every {every:g} s; end it with Ctrl-C or SIGTERM")
         try:
@@ -55,39 +55,16 @@ def work(
     return ExitStatus.DONE
 
 
-class _Said:
-    """What is said of each location.
-
-    Attributes:
-        status: the worst exit status of all failures.
-    """
-
-    def __init__(self, output: str) -> None:
-        self.status = 0
-        self._records = None if output == "table" else Records(output)
-        self._counts: dict[Result, int] = {}
+class _Said(ServiceSaid):
+    """Of each location that something is asked for in, or would be, a line."""
 
     def done(self, one: Initiated) -> None:
         """One was looked at."""
-        self._counts[one.result] = self._counts.get(one.result, 0) + 1
-        if self._records:
-            self._records.put(one.record())
-        elif one.result not in _QUIET:
+        if self.counted(one) and one.result not in _QUIET:
             kind = one.kind.value if one.kind else ""
             entry = f" as {one.entry}" if one.entry else ""
             put_line(f"{one.location}: {kind} {one.result.value}{entry}: {one.reason}")
 
-    def failed(self, location: str, error: AcidctlError) -> None:
-        """One cannot be looked at, or a whole round failed."""
-        self.status = max(self.status, error.exit_status)
-        if self._records:
-            record = {"location": location} if location else {}
-            self._records.put({**record, "result": Result.FAILED.value, "error": error.code, "reason": str(error)})
-        show_failure(location, error)
-
-    def sum_up(self) -> None:
-        """How many there were."""
-        if self._records is None:
-            parts = [f"{count:,} {result.value}" for result, count in sorted(self._counts.items())]
-            looked = human_count(sum(self._counts.values()), "location")
-            note(f"{looked} looked at{': ' if parts else ''}{', '.join(parts)}")
+    def end(self) -> None:
+        """The end of a round."""
+        self.sum_up(f"{human_count(self.counts.total(), 'location')} looked at")
