@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-from pyarrow import orc
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import native_errors
@@ -65,6 +64,8 @@ def read_as(
         magic=MAGIC.decode(),
     ).SerializeToString()
     file = b"".join([MAGIC, *streams, stripe_footer, file_footer, postscript, bytes((len(postscript),))])
+    from pyarrow import orc  # noqa: PLC0415 - with Arrow's file systems: only where rows are decoded
+
     with native_errors(like.path, i):
         return orc.ORCFile(pa.BufferReader(pa.py_buffer(file))).read_stripe(0, columns=columns)
 

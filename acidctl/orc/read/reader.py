@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import orc
 
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
@@ -196,6 +195,8 @@ class OrcFile:
     def _native(self) -> Any:
         """Arrow's reader, opened when first needed."""
         if self._orc is None:
+            from pyarrow import orc  # noqa: PLC0415 - with Arrow's file systems: only where rows are decoded
+
             local = self._local
             self._handle = pa.PythonFile(self._window, mode="r") if local is None else pa.OSFile(local)
             self._orc = orc.ORCFile(self._handle)

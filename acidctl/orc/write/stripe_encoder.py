@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import pyarrow as pa
-from pyarrow import orc
 
 from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
@@ -150,6 +149,8 @@ def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, Timesta
 
 
 def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms) -> list[_Draft]:
+    from pyarrow import orc  # noqa: PLC0415 - with Arrow's file systems: only where rows are encoded
+
     batches = [pa.RecordBatch.from_struct_array(to_writable(piece, tree, forms)) for piece in pieces]
     halved = {column for column, form in forms.items() if form is TimestampForm.HALVES}
     stand_ins = StandIns(tree, halved)
