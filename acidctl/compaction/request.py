@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 _SINGLE = "acidctl-"
 """With this the pools of single compactions begin."""
+_INITIATED = "initiated"
+"""The state of an entry of Hive's queue that no worker has."""
 
 
 class Mode(StrEnum):
@@ -205,18 +207,19 @@ def plan_location(
     """
     snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
+    beside: RefusedError | None = None
     try:
         if found.hive:
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
-            if not (request.in_queue or request.take_over or request.wait):
-                may_be_left = lists.asks_metastore and not request.visibility_txn
-                refuse_beside_hive(found, lists, but=_SINGLE if may_be_left else None)
-        snapshot, finished = _finished(found, lists, request)
+            beside = _in_hives_queue(found, lists, request)
+        snapshot, finished = _finished(found, lists, request) if beside is None else _as_it_is(found, lists)
         snapshot = below_straddlers(snapshot)
         decision, figures = decision_on(snapshot, request)
         if idle := why_idle(snapshot, decision):
             return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
+        if beside is not None:
+            raise beside
         if is_table_checked:
             lists.require_same(found.hive)
         refuse_unsafe(snapshot, time.time(), force=request.force)
@@ -250,16 +253,36 @@ def of_changed_tables(planned: Sequence[tuple[Found, Planned]], lists: SnapshotL
     ]
 
 
-def refuse_beside_hive(found: Found, lists: SnapshotLists, *, but: str | None = None) -> None:
-    """Raises RefusedError while Hive itself compacts a location, or is about to.
+def refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
+    """Raises RefusedError while Hive itself compacts a location, or is about to."""
+    if error := _beside_hive(found, lists):
+        raise error
+
+
+def _in_hives_queue(found: Found, lists: SnapshotLists, request: CompactionRequest) -> RefusedError | None:
+    """What a compaction that does not wait is refused with for what Hive's queue holds, if there is something to do."""
+    if request.in_queue or request.wait:
+        return None
+    may_be_left = lists.asks_metastore and not request.visibility_txn
+    return _beside_hive(found, lists, but=_SINGLE if may_be_left else None, take_over=request.take_over)
+
+
+def _beside_hive(
+    found: Found, lists: SnapshotLists, *, but: str | None = None, take_over: bool = False
+) -> RefusedError | None:
+    """The error for a location that Hive itself compacts, or is about to; None where it does not.
 
     Args:
         but: entries in pools that begin so are looked at in their turn: whose process was killed is in nobody's way.
+        take_over: entries that no worker has are in nobody's way, where the server lets them be taken out.
     """
     entry = lists.compaction_of(found.hive, found.location.partition)
-    if entry is not None and not (but and (entry.pool or "").startswith(but)):
-        can_take_over = lists.warehouse is not None and lists.warehouse.metastore.features.txn_types
-        raise in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "", can_take_over=can_take_over)
+    if entry is None or (but and (entry.pool or "").startswith(but)):
+        return None
+    can_take_over = lists.warehouse is not None and lists.warehouse.metastore.features.txn_types
+    if take_over and can_take_over and entry.state == _INITIATED:
+        return None
+    return in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "", can_take_over=can_take_over)
 
 
 def in_the_way(shown: str, id_: int, state: str, worker: str = "", *, can_take_over: bool = True) -> RefusedError:
@@ -271,7 +294,7 @@ def in_the_way(shown: str, id_: int, state: str, worker: str = "", *, can_take_o
     by = f", by {worker}" if worker else ""
     hint = (
         "`take_over` takes it out of the queue"
-        if state == "initiated" and can_take_over
+        if state == _INITIATED and can_take_over
         else "`wait` waits until it has ended"
     )
     return RefusedError(
@@ -304,6 +327,11 @@ def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Wi
         auto_off_by="" if request.is_auto_off else wishes.auto_off_by,
         table_type=request.table_type or table.table_type,
     )
+
+
+def _as_it_is(found: Found, lists: SnapshotLists) -> tuple[Snapshot, tuple[str, ...]]:
+    """The snapshot of a location that Hive may be at work in: only looked at."""
+    return found.snapshot(lists, compactor=True), ()
 
 
 def _finished(found: Found, lists: SnapshotLists, request: CompactionRequest) -> tuple[Snapshot, tuple[str, ...]]:

@@ -255,6 +255,23 @@ def test_an_entry_in_the_way_is_named(table: Table, state: str) -> None:
     assert "open_txns" not in table.fake.calls
 
 
+def test_an_entry_is_in_nobodys_way_where_nothing_is_due(table: Table) -> None:
+    table.fake.entry("s", "t", "initiated")
+    found = table.compact("--auto", "-o", "jsonl")
+    assert found.status == 0, found.err
+    assert [one["result"] for one in found.lines()] == ["nothing-to-do"]
+
+
+@pytest.mark.parametrize("state", ["initiated", "working"])
+def test_a_plan_to_take_over_is_refused_where_the_run_would_be(table: Table, state: str) -> None:
+    there = table.fake.entry("s", "t", state, worker="host9-12")
+    found = table.compact("--major", "--take-over", "-n")
+    can_take_over = state == "initiated" and table.fake.version >= 4
+    assert found.status == (0 if can_take_over else 7)
+    assert [(one.id, one.state) for one in table.fake.queue] == [(there, state)], "only planned"
+    assert "--take-over" not in found.err, "it was given"
+
+
 def test_what_waits_in_the_queue_is_taken_over(table_4: Table) -> None:
     there = table_4.fake.entry("s", "t", "initiated")
     found = table_4.compact("--major", "--take-over")
