@@ -240,7 +240,7 @@ def _begun(lists: SnapshotLists, paths: Sequence[str]) -> SnapshotLists:
 
 def _by_path_alone(error: AcidctlError, path: str) -> None:
     """Where a metastore failed, a path can be worked on without one: the hint says so."""
-    way = spelled("; `metastore='none'` goes on without it")
+    way = spelled("; with `metastore='none'` paths are worked on without it")
     if error.code == "metastore" and not is_hive_name(path) and way not in error.hint:
         error.hint += way
 

@@ -55,7 +55,7 @@ def client_of(settings: MetastoreSettings) -> Metastore:
         raise EnvironmentProblem(
             f"the metastore {settings.shown} cannot be asked",
             "the package thrift is not installed",
-            "pip install 'acidctl[metastore]'; `metastore='none'` goes on without it",
+            "pip install 'acidctl[metastore]'; with `metastore='none'` paths are worked on without it",
         ) from error
     return Metastore(settings)
 

@@ -313,5 +313,7 @@ def test_spark_and_python_give_the_same_by_name(
     by_spark = sorted((row.asDict() for row in found.collect()), key=lambda row: row["id"])
     assert by_spark == sorted(table.to_pylist(), key=lambda row: row["id"])
     assert [row["id"] for row in by_spark] == sorted(row["id"] for row in rows) == [1, 2]
+    by_name = spark.read.format("hive_acid").options(metastore=hive.metastore, table=f"default.{name}").load()
+    assert sorted((row.asDict() for row in by_name.collect()), key=lambda row: row["id"]) == by_spark
     hive.end_transaction(open_one, commit=False)
     hive.sql(f"drop table {name}")
