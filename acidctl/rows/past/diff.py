@@ -233,19 +233,34 @@ def table_difference(
         for (a, _, x), (b, partition, y) in zip(one, other, strict=True)
     ]
     types = [s.row_type for a, b, _ in seen for s in (*a.sources, *b.sources) if not s.is_delete]
-    options: dict[str, Any] = {"row_type": table_row_type(seen[0][1].snapshot.declared, types), "row_id": row_id}
-    sides = []
-    for before, after, partition in seen:
-        pair = _Pair(before, after)
-        require_same_ids(*sorted((before.snapshot, after.snapshot), key=lambda one: one.write_ids.high_watermark))
-        _require_ids(before, after, pair)
-        sides.append(
-            (
-                _Side(before, after, pair, columns, partition=partition, **options),
-                _Side(after, before, pair, columns, partition=partition, **options),
-            )
-        )
-    return Difference(sides)
+    row_type = table_row_type(seen[0][1].snapshot.declared, types)
+    return Difference(
+        [
+            _sides(before, after, columns, partition=partition, row_type=row_type, row_id=row_id)
+            for before, after, partition in seen
+        ]
+    )
+
+
+def compare_locations(
+    before: Snapshot, after: Snapshot, columns: Sequence[str] | None = None, **options: Any
+) -> tuple[Scan, Scan]:
+    """The rows of one location that disappeared from one snapshot to the other, and those that appeared.
+
+    Args:
+        columns, options: as of :class:`acidctl.rows.scan.scan.Scan`.
+
+    Raises:
+        HistoryError, BadDataError: as :func:`table_difference`.
+    """
+    return _sides(_Seen(before, open_sources(before)), _Seen(after, open_sources(after)), columns, **options)
+
+
+def _sides(before: _Seen, after: _Seen, columns: Sequence[str] | None, **options: Any) -> tuple[_Side, _Side]:
+    pair = _Pair(before, after)
+    require_same_ids(*sorted((before.snapshot, after.snapshot), key=lambda one: one.write_ids.high_watermark))
+    _require_ids(before, after, pair)
+    return _Side(before, after, pair, columns, **options), _Side(after, before, pair, columns, **options)
 
 
 def _require_ids(before: _Seen, after: _Seen, pair: _Pair) -> None:

@@ -224,6 +224,20 @@ class DeleteSet:
                 dead[rows + start] = True
         return dead
 
+    def killers(self, keys: Keys) -> Longs:
+        """The write id of the event that killed each row of a batch, 0 where none did; of a set whose keys have bounds.
+
+        Args:
+            keys: as of :meth:`dead`.
+        """
+        found = np.zeros(len(keys), np.int64)
+        for start, end in keys.runs():
+            part = self._groups.get((int(keys.original[start]), int(keys.bucket[start])))
+            if part is not None and part.bound is not None:
+                rows, listed = _find(keys.row_id[start:end], part.row_id)
+                found[rows + start] = part.bound.current[listed]
+        return found
+
 
 def _find(row_ids: Longs, listed: Longs) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Places of the row ids that are listed, and where they are listed; `listed` is sorted and distinct."""

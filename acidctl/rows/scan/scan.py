@@ -320,6 +320,12 @@ class Scan:
         # Not by the schema: a stripe whose timestamps need the wide form has a type of its own.
         yield pa.RecordBatch.from_arrays(columns, names=self.output_type.names)
 
+    def _chosen(
+        self, source: EventFile, ids: Ids, rows: pa.StructArray, files: FileColumns, chosen: Bools
+    ) -> Iterator[pa.RecordBatch]:
+        """The batch of some rows of a stripe, read by who chose them."""
+        yield from self._finish(_Read(source, ids.take(chosen), kept_rows(rows, chosen), files))
+
     def _array(self, column: ScanColumn, read: _Read) -> pa.Array:
         if column.kind is ColumnSource.DATA:
             return read.files.get(read.rows, column.place, read.source.fs.display(read.source.path))

@@ -1,0 +1,237 @@
+"""What every write id changed in a location: rows that appeared and rows that went, each with the write id that did it.
+
+While no base stands between two write ids, the deltas of the newer snapshot hold every event in between, and the rows
+that were deleted: one pass over them tells all changes. A base in between is stepped over: what its own write id changed
+is the difference of the snapshots before it and at it, and what happened below is read from what it took the place of,
+while that is still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from acidctl.acid.layout import Role
+from acidctl.acid.names import Kind
+from acidctl.errors import HistoryError
+from acidctl.location.snapshot import Snapshot
+from acidctl.rows.past.diff import GONE, NEW, compare_locations
+from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder, Longs
+from acidctl.rows.read.events import EventFile, Ids
+from acidctl.rows.read.visibility import open_sources, visible_events
+from acidctl.rows.scan.columns import PartitionColumn
+from acidctl.rows.scan.scan import Scan
+
+
+@dataclass(frozen=True, slots=True)
+class EventSpan:
+    """Changes that the events of one snapshot tell: those of the write ids above `after`."""
+
+    snapshot: Snapshot
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class SingleStep:
+    """The changes of one write id, that of `snapshot`, told by what was there `before`."""
+
+    before: Snapshot
+    snapshot: Snapshot
+
+    @property
+    def write_id(self) -> int:
+        """The write id that changed the rows."""
+        return self.snapshot.write_ids.high_watermark
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Some rows of one location that changed alike.
+
+    Attributes:
+        change: ``+`` for rows that appeared, ``-`` for rows that went.
+        write_ids: for each row the write id that changed it.
+    """
+
+    change: str
+    write_ids: Longs
+    rows: pa.RecordBatch
+
+
+def plan_changes(take: Callable[[int], Snapshot], after: int, upto: int) -> list[EventSpan | SingleStep]:
+    """How the changes of the write ids after..upto of a location are told, the oldest first.
+
+    Args:
+        take: the location as it was when a write id was the newest.
+        after, upto: the write ids after the one, up to and with the other.
+
+    Raises:
+        HistoryError: a compaction removed what is needed.
+        BadDataError: a file cannot be read.
+    """
+    told: list[EventSpan | SingleStep] = []
+    while after < upto:
+        newest = take(upto)
+        base = _base_of(newest)
+        if base is None or base <= after:
+            told += _told_by_events(take, newest, after, upto)
+            break
+        if base < upto:
+            told += _told_by_events(take, newest, base, upto)
+            newest = take(base)
+        told.append(SingleStep(take(base - 1), newest))
+        upto = base - 1
+    return told[::-1]
+
+
+def _base_of(snapshot: Snapshot) -> int | None:
+    """The write id of the base that a snapshot reads."""
+    base = snapshot.state.base
+    directory = base.directory if base else None
+    return directory.max_write_id if directory else None
+
+
+def _told_by_events(
+    take: Callable[[int], Snapshot], newest: Snapshot, after: int, upto: int
+) -> list[EventSpan | SingleStep]:
+    """Of write ids above the base: by one pass, or one by one where ACID v1 updated rows in their place."""
+    files = [file for file in newest.files() if file.max_write_id > after]
+    if not files:
+        return []
+    sources = open_sources(newest)
+    _refuse_merged(sources, after)
+    if not any(source.may_hold_changes and not source.is_delete for source in sources):
+        return [EventSpan(newest, after)]
+    ids = sorted({i for file in files if file.directory for i in _ids_of(file.directory, after, upto)}, reverse=True)
+    return [SingleStep(take(i - 1), take(i)) for i in ids if newest.write_ids.is_valid(i)]
+
+
+def _ids_of(directory: Any, after: int, upto: int) -> range:
+    return range(max(directory.min_write_id, after + 1), min(directory.max_write_id, upto) + 1)
+
+
+def _refuse_merged(sources: Sequence[EventFile], after: int) -> None:
+    """Raises HistoryError for rows without ids of their own that a compaction put together."""
+    for source in sources:
+        directory = source.file.directory
+        if source.is_delete or source.synthetic is None or directory is None or directory.max_write_id <= after:
+            continue
+        if directory.kind is not Kind.BASE and directory.min_write_id != directory.max_write_id:
+            raise HistoryError(
+                f"the write ids of the rows of {source.fs.display(source.path)} cannot be told",
+                "a compaction of an insert-only table merged them, and its rows have no row ids",
+                f"begin after write id {directory.max_write_id}",
+            )
+
+
+class ChangeScan(Scan):
+    """The changes that one pass over the events of a location tells.
+
+    Args:
+        span: of :func:`plan_changes`.
+        columns, options: as of :class:`acidctl.rows.scan.scan.Scan`; no condition.
+    """
+
+    def __init__(self, span: EventSpan, columns: Sequence[str] | None = None, **options: Any) -> None:
+        super().__init__(span.snapshot, columns, **options)
+        self._after = span.after
+
+    def changes(self) -> Iterator[Changes]:
+        """All of them, in the order of the files.
+
+        Raises:
+            BadDataError: a file cannot be read; it names the file.
+        """
+        for events, stripe, files in self._stripes(self.columns):
+            source = events.source
+            known = source.ranges[stripe]
+            if known is not None and known.current[1] <= self._after and not self._kills.may_hit(known):
+                continue
+            with self._guarded(source, stripe):
+                ids = events.ids(stripe)
+                came, went, killers = self._changed(ids)
+                if not (came.any() or went.any()):
+                    continue
+                rows = events.rows(stripe, files.names)
+                for change, chosen, by in ((GONE, went, killers), (NEW, came, ids.current)):
+                    if chosen.any():
+                        for batch in self._chosen(source, ids, rows, files, chosen):
+                            yield Changes(change, by[chosen], batch)
+
+    def _changed(self, ids: Ids) -> tuple[Bools, Bools, Longs]:
+        """Which events of a stripe are rows that came, which are rows that went, and the write ids of the latter."""
+        killers = self._kills.killers(ids.keys)
+        visible = visible_events(ids, self._snapshot.write_ids)
+        rows = np.ones(len(killers), np.bool_) if visible is None else visible
+        rows = rows & (killers != ids.current)  # what one write id inserted and deleted was never there
+        went = rows & (killers > 0)
+        if went.any() and (dead := self._killed_before.dead(ids.keys)) is not None:
+            went &= ~dead
+        return rows & (ids.current > self._after), went, killers
+
+    @cached_property
+    def _kills(self) -> DeleteSet:
+        """The keys that the write ids of the span deleted, with these."""
+        builder = DeleteSetBuilder()
+        for source, ids in self._delete_events(lambda source, stripe: self._is_newer(source, stripe)):
+            late = ids.take(ids.current > self._after)
+            builder.add(late.keys, late.bound(source.file.statement_id))
+        return builder.build()
+
+    @cached_property
+    def _killed_before(self) -> DeleteSet:
+        """Of the same keys those that were deleted before."""
+        kills, builder = self._kills, DeleteSetBuilder()
+
+        def may_hold(source: EventFile, stripe: int) -> bool:
+            known = source.ranges[stripe]
+            return known is None or (known.current[0] <= self._after and kills.may_hit(known))
+
+        for _, ids in self._delete_events(may_hold):
+            early = ids.take(ids.current <= self._after)
+            builder.add(early.keys)
+        return builder.build()
+
+    def _is_newer(self, source: EventFile, stripe: int) -> bool:
+        known = source.ranges[stripe]
+        return source.file.max_write_id > self._after and (known is None or known.current[1] > self._after)
+
+    def _delete_events(self, wanted: Callable[[EventFile, int], bool]) -> Iterator[tuple[EventFile, Ids]]:
+        """The delete events that the snapshot sees, of the stripes that are wanted."""
+        for source in self.sources:
+            stripes = range(len(source.tail.stripes)) if source.file.role is Role.DELETE else range(0)
+            if chosen := [stripe for stripe in stripes if wanted(source, stripe)]:
+                with source.open() as events:
+                    for stripe in chosen:
+                        ids = events.ids(stripe)
+                        yield source, ids.take(visible_events(ids, self._snapshot.write_ids))
+
+
+def changes_of(
+    told: EventSpan | SingleStep,
+    columns: Sequence[str] | None = None,
+    *,
+    partition: Sequence[PartitionColumn] = (),
+    **options: Any,
+) -> Iterator[Changes]:
+    """The changes themselves.
+
+    Args:
+        columns, partition, options: as of :class:`ChangeScan`.
+
+    Raises:
+        BadDataError: a file cannot be read.
+        HistoryError: rows cannot be told apart.
+    """
+    if isinstance(told, EventSpan):
+        yield from ChangeScan(told, columns, partition=partition, **options).changes()
+        return
+    gone, new = compare_locations(told.before, told.snapshot, columns, partition=partition, **options)
+    for change, side in ((GONE, gone), (NEW, new)):
+        for batch in side.batches():
+            yield Changes(change, np.full(batch.num_rows, told.write_id, np.int64), batch)
