@@ -128,7 +128,7 @@ class Namespace:
         raise _unknown(name, [column.name for column in self.tops], shown)
 
     def find_path(self, path: Sequence[str]) -> ScanColumn:
-        """The column of a path that a condition uses."""
+        """The column of a path that is known to be there."""
         return self._inside(self._by_name[path[0].lower()], path[1:], ".".join(path), "the condition")
 
     def _inside(self, column: ScanColumn, parts: Sequence[str], name: str, shown: str) -> ScanColumn:

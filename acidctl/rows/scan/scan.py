@@ -175,11 +175,15 @@ class Scan:
         Raises:
             BadDataError: a file cannot be read.
         """
-        total = 0
+        return sum(self.counts())
+
+    def counts(self) -> Iterator[int]:
+        """The same stripe by stripe, for who needs rows without columns."""
         for events, stripe, files in self._stripes([]):
+            rows = 0
             with self._guarded(events.source, stripe):
-                total += self._count(events, stripe, files)
-        return total
+                rows = self._count(events, stripe, files)
+            yield rows
 
     def _stripes(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventReader, int, FileColumns]]:
         """The stripes that may hold rows of the result, and what to read of them for the columns and the condition."""

@@ -1,23 +1,35 @@
 """Filters that Spark hands down: which partitions and stripes cannot hold a row that meets them.
 
-Spark gets every filter back and applies it to the rows itself, so a filter is only ever used to leave out what
-statistics exclude.  Left alone are floating-point columns, where NaN is the greatest value to Spark and none to
+They come as Spark's own objects, or in the notes of the rule of :mod:`acidctl.spark.datasource.pruning`.  Spark applies
+every filter to the rows itself all the same, so one is only ever used to leave out what statistics exclude.  Left alone are floating-point columns, where NaN is the greatest value to Spark and none to
 statistics, and fields inside columns.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from acidctl.orc.types import TIMESTAMP_KINDS
 from acidctl.rows.scan.columns import ColumnSource, PartitionColumn, ScanColumn
 from acidctl.rows.scan.compare import Literal, Moment
 from acidctl.rows.scan.predicate import AllOf, AnyOf, ColumnComparison, ColumnRef, IsNull, Node, Not, Path, Predicate
 from acidctl.rows.scan.pruning import ColumnBounds
 
+_Reader = Callable[[Any, Mapping[str, ColumnRef]], Node | None]
+
 _SIGNS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
+_DAY, _MICROSECOND = 86_400 * 10**9, 1000
+_LITERALS: dict[str, Callable[[str], Literal]] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), int),
+    "boolean": lambda text: text == "true",
+    "string": str,
+    "date": lambda text: Moment(int(text) * _DAY),
+    "timestamp_ntz": lambda text: Moment(int(text) * _MICROSECOND),
+}
+"""Values by the type of Spark, out of the text of a note; that of a decimal has numbers in its name."""
 
 
 def condition_of(filters: Iterable[Any], columns: Mapping[str, ScanColumn]) -> Predicate | None:
@@ -26,15 +38,45 @@ def condition_of(filters: Iterable[Any], columns: Mapping[str, ScanColumn]) -> P
     Args:
         columns: by the names that filters use.
     """
-    usable = {
-        name: ColumnRef((column.name,))
-        for name, column in columns.items()
-        if column.kind is not ColumnSource.ROW_ID
-        and len(column.place) == 1
-        and column.type.kind not in ("float", "double")
-    }
-    nodes = [node for one in filters if (node := _node(one, usable)) is not None]
+    return _condition(filters, columns, _node)
+
+
+def noted_condition(notes: Iterable[Mapping[str, Any]], columns: Mapping[str, ScanColumn]) -> Predicate | None:
+    """The same of the optimizer rule's notes."""
+    return _condition(notes, columns, _noted)
+
+
+def _condition(filters: Iterable[Any], columns: Mapping[str, ScanColumn], read: _Reader) -> Predicate | None:
+    usable = {name: ColumnRef((column.name,)) for name, column in columns.items() if _is_usable(column)}
+    nodes = [node for one in filters if (node := read(one, usable)) is not None]
     return Predicate("Spark's filters", AllOf(tuple(nodes)), [ref.path for ref in usable.values()]) if nodes else None
+
+
+def _is_usable(column: ScanColumn) -> bool:
+    if column.kind is ColumnSource.ROW_ID or len(column.place) != 1 or column.type.kind in ("float", "double"):
+        return False
+    # Spark sees microseconds, and the value of a partition is known to the nanosecond.
+    return column.kind is not ColumnSource.PARTITION or column.type.kind not in TIMESTAMP_KINDS
+
+
+def _noted(one: Mapping[str, Any], columns: Mapping[str, ColumnRef]) -> Node | None:
+    """What a note means; None unless all of it can be used."""
+    sign = one["op"]
+    if "parts" in one:
+        parts = tuple(node for part in one["parts"] if (node := _noted(part, columns)) is not None)
+        if len(parts) < len(one["parts"]):
+            return None
+        return Not(parts[0]) if sign == "not" else AllOf(parts) if sign == "and" else AnyOf(parts)
+    column = columns.get(one["column"])
+    if column is None:
+        return None
+    if sign in ("null", "not null"):
+        return IsNull(column) if sign == "null" else Not(IsNull(column))
+    literal = _LITERALS.get(one["type"], Decimal)
+    values = tuple(
+        ColumnComparison(column, "=" if sign in ("in", "<=>") else sign, literal(text)) for text in one["values"]
+    )
+    return AnyOf(values) if sign != "<=>" else AllOf((Not(IsNull(column)), *values))
 
 
 def _node(one: Any, columns: Mapping[str, ColumnRef]) -> Node | None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from acidctl.errors import AcidctlError
+from acidctl.spark.datasource.pruning import install
 from acidctl.spark.worker import as_acidctl_error
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def register(spark: SparkSession) -> None:
     elif not is_local(spark.sparkContext.master or ""):
         ship_package(spark.sparkContext.addPyFile)
     spark.dataSource.register(HiveAcidDataSource)
+    install(spark)
 
 
 _SAID = re.compile(
@@ -140,7 +142,7 @@ class HiveAcidReader(DataSourceReader):
     def __init__(self, table: TablePlan, reading: Reading) -> None:
         self._table: TablePlan | None = table
         self._reading = reading
-        self._condition: Predicate | None = None
+        self._condition: Predicate | None = reading.condition
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the plan: the tasks have their own share of it."""
@@ -160,8 +162,7 @@ class HiveAcidReader(DataSourceReader):
             with _told():
                 from acidctl.spark.datasource.filters import condition_of  # noqa: PLC0415 - may be missing: told
 
-                columns = zip(self._reading.schema.names, self._reading.columns, strict=True)
-                self._condition = condition_of(filters, dict(columns))
+                self._condition = condition_of(filters, self._reading.named)
             return filters
 
         push.__func__ = getattr(DataSourceReader, "pushFilters", None)  # type: ignore[attr-defined]  # Spark 4.0: none

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
 from acidctl.errors import NotFoundError
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.columns import ColumnSource, Namespace, ScanColumn
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
+from acidctl.spark.datasource.filters import noted_condition
 from acidctl.spark.datasource.spark_types import SparkForm, check_asked, spark_type
 from acidctl.spark.datasource.table_plan import LocationSplit, TablePlan
+
+NOTE = "acidctl"
+"""The key of a field's metadata in which the rule of :mod:`acidctl.spark.datasource.pruning` says what it wants."""
 
 BATCH_BYTES = 8 << 20
 BATCH_ROWS = 1 << 16
 MIN_ROWS = 64
 """Java takes memory of its own for a batch, beside the executor's heap: none is larger than this."""
-
-_NARROW = ("boolean", "tinyint", "smallint", "int", "date", "bigint", "float", "double")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,24 @@ class Reading:
     """What a task must know of the table: small, picklable.
 
     Attributes:
-        columns: of Spark's schema, in its order.
+        columns: of Spark's schema, in its order; None for one whose values nobody looks at.
         schema: the names as Spark's schema spells them, and the Arrow types to deliver.
         row_type: the table's columns.
+        counts: whether the number of rows is all that is wanted, as the one column.
+        condition: on rows, out of the notes: stripes that cannot meet it are left out.
     """
 
-    columns: tuple[ScanColumn, ...]
+    columns: tuple[ScanColumn | None, ...]
     schema: pa.Schema
     row_type: OrcType
+    counts: bool = False
+    condition: Predicate | None = None
+
+    @property
+    def named(self) -> dict[str, ScanColumn]:
+        """The columns by the names that Spark's filters use."""
+        named = zip(self.schema.names, self.columns, strict=False)
+        return {name: column for name, column in named if column is not None}
 
 
 def _namespace(table: TablePlan) -> Namespace:
@@ -77,14 +89,20 @@ def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
         # There is nothing to read, so whatever the user's schema says is right.
         return Reading((), pa.schema([]), OrcType("struct"))
     known = _namespace(table)
-    columns = []
-    for field in schema.fields:
-        column = known.find(field.name, table.path)
+    columns: list[ScanColumn | None] = []
+    notes = [(field.metadata or {}).get(NOTE, {}) for field in schema.fields]
+    for field, note in zip(schema.fields, notes, strict=True):
+        if "is" in note:
+            columns.append(None)
+            continue
+        column = known.find_path(note["path"]) if "path" in note else known.find(field.name, table.path)
         check_asked(field, spark_type(column.type), table.path)
         columns.append(column)
     # To the letter what Spark expects.
     targets = pa.schema([(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in schema.fields])
-    return Reading(tuple(columns), targets, table.row_type)
+    reading = Reading(tuple(columns), targets, table.row_type, counts=any(note.get("is") == "count" for note in notes))
+    where = [part for note in notes for part in note.get("where", ())]
+    return replace(reading, condition=noted_condition(where, reading.named)) if where else reading
 
 
 def read_split(split: LocationSplit, reading: Reading, condition: Predicate | None) -> Iterator[pa.RecordBatch]:
@@ -96,31 +114,52 @@ def read_split(split: LocationSplit, reading: Reading, condition: Predicate | No
     """
     scan = Scan(
         split.snapshot,
-        _wanted(reading),
+        [column.name for column in reading.columns if column is not None],
         only=split.only,
         skipping=condition,
         partition=split.partition,
         row_type=reading.row_type,
         sources=open_event_files(split.snapshot, split.snapshot.files()),
     )
+    if reading.counts:
+        yield pa.RecordBatch.from_arrays([pa.array([scan.count()], pa.int64())], schema=reading.schema)
+    elif any(column.kind is not ColumnSource.PARTITION for column in scan.columns):
+        yield from _rows(scan, reading)
+    else:
+        yield from _alike(scan, reading, split)
+
+
+def _rows(scan: Scan, reading: Reading) -> Iterator[pa.RecordBatch]:
     form = SparkForm()
+    places = iter(range(len(reading.columns)))
+    sources = [None if column is None else (next(places), column) for column in reading.columns]
     for batch in scan.batches():
         for rows in _bounded(batch):
             arrays = [
-                form.column(rows.column(place), column.type, target.type, target.name)
-                for place, (column, target) in enumerate(zip(reading.columns, reading.schema, strict=True))
+                pa.nulls(rows.num_rows, target.type)
+                if source is None
+                else form.column(rows.column(source[0]), source[1].type, target.type, target.name)
+                for source, target in zip(sources, reading.schema, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=reading.schema)
 
 
-def _wanted(reading: Reading) -> list[str]:
-    """Names for the scan.  Rows of partition columns alone are counted by a narrow column of the files."""
-    names = [column.name for column in reading.columns]
-    if all(column.kind is ColumnSource.PARTITION for column in reading.columns) and reading.row_type.names:
-        kinds = [child.kind for child in reading.row_type.children]
-        ranks = [_NARROW.index(kind) if kind in _NARROW else len(_NARROW) for kind in kinds]
-        names.append(reading.row_type.names[ranks.index(min(ranks))])
-    return names
+def _alike(scan: Scan, reading: Reading, split: LocationSplit) -> Iterator[pa.RecordBatch]:
+    """Rows without anything of the files: they are counted, and all have the values of the partition."""
+    form = SparkForm()
+    arrays = [pa.nulls(BATCH_ROWS)]  # counts the rows where there is no column at all
+    for column, target in zip(reading.columns, reading.schema, strict=True):
+        if column is None:
+            arrays.append(pa.nulls(BATCH_ROWS, target.type))
+        else:
+            value = pa.array([split.partition[column.place[0]].value], arrow_type(column.type))
+            arrays.append(pa.repeat(form.column(value, column.type, target.type, target.name)[0], BATCH_ROWS))
+    whole = pa.RecordBatch.from_arrays(arrays, names=["", *reading.schema.names])
+    # By place: names may be there twice.
+    whole = whole.select(list(range(1, len(arrays))))
+    for rows in scan.counts():
+        for start in range(0, rows, BATCH_ROWS):
+            yield whole.slice(0, min(BATCH_ROWS, rows - start))
 
 
 def _bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
