@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from dataclasses import dataclass
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def seconds_of(text: str) -> float | None:
+    """Of ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m`` or ``0``; None for anything else."""
+    known = text.strip().lower()
+    if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+|0", known):
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", known))
 
 
 @dataclass(slots=True)

@@ -80,11 +80,15 @@ def look_back(
     write_ids: ValidWriteIds | None = None,
     txns: ValidTxns | None = None,
     base_formats: Mapping[str, BaseFormat] | None = None,
+    *,
+    since: int | None = None,
 ) -> Past:
     """What a reader of the write id `write_id` sees, newer directories or not.
 
     Args:
         write_ids: what counts as committed, not lowered to `write_id` yet; None for all.
+        since: only what write ids above it changed is asked for. Then any directory from there or below that a
+            compaction made obsolete is a sign that nothing was cleaned, and what is compared must still be the same.
     """
     known = write_ids or ValidWriteIds()
     view = _View(listing, known, txns, base_formats)
@@ -101,7 +105,9 @@ def look_back(
         return Past(state)  # all rows are in that base
     newer.sort(key=lambda one: (_top(one), _is_marked(one), one.name))
     base = next((one for one in newer if one.kind is EntryKind.BASE), None)
-    if base and (full or not _is_marked(base)) and (gone := _gap(state, base, write_id, known, listing, full=full)):
+    is_shown = base is not None and _is_marked(base) and since is not None and _has_any(state, since)
+    is_asked = base is not None and not is_shown and (full or not _is_marked(base))
+    if base and is_asked and (gone := _gap(state, base, write_id, known, listing, full=full)):
         return Past(state, gone=gone)
     # Above an INSERT OVERWRITE is nothing of what was before it.
     comparable = list(takewhile(_is_marked, newer)) or newer[:1]
@@ -186,6 +192,11 @@ def _reaches_above(verdict: Verdict, write_id: int, known: ValidWriteIds, *, ful
         return committed and verdict.state is not State.ABORTED
     # Rows of insert-only tables do not say which write id they are of.
     return not full and directory.min_write_id <= write_id
+
+
+def _has_any(state: AcidState, upto: int) -> bool:
+    """Whether a directory is there that holds nothing above a write id."""
+    return any(one.directory is not None and one.directory.max_write_id <= upto for one in state.verdicts)
 
 
 def _gap(

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from acidctl.deadline import seconds_of
 from acidctl.errors import NotFoundError
 from acidctl.location.given import is_hive_name
 from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 class SizeType(click.ParamType[int]):
@@ -40,10 +39,10 @@ class DurationType(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, int | float):
             return float(value)
-        text = str(value).strip().lower()
-        if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+|0", text):
+        seconds = seconds_of(str(value))
+        if seconds is None:
             self.fail(f"{value!r} is not a duration: write it as 90s, 30m, 2h or 1d", param, ctx)
-        return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text))
+        return seconds
 
 
 class DailyWindow(NamedTuple):

@@ -1,9 +1,9 @@
 """What every write id changed in a location: rows that appeared and rows that went, each with the write id that did it.
 
 While no base stands between two write ids, the deltas of the newer snapshot hold every event in between, and the rows
-that were deleted: one pass over them tells all changes. A base in between is stepped over: what its own write id changed
-is the difference of the snapshots before it and at it, and what happened below is read from what it took the place of,
-while that is still there.
+that were deleted: one pass over them tells all changes. A base in between is stepped over: what its own write id
+changed is the difference of the snapshots before it and at it, and what happened below is read from what it took the
+place of, while that is still there.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.rows.past.diff import GONE, NEW, compare_locations
 from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder, Longs
 from acidctl.rows.read.events import EventFile, Ids
+from acidctl.rows.read.past_snapshot import require_same_ids
 from acidctl.rows.read.visibility import open_sources, visible_events
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.scan import Scan
@@ -67,7 +68,7 @@ def plan_changes(take: Callable[[int], Snapshot], after: int, upto: int) -> list
     """How the changes of the write ids after..upto of a location are told, the oldest first.
 
     Args:
-        take: the location as it was when a write id was the newest.
+        take: the location as it was when a write id was the newest, for who wants what came since `after`.
         after, upto: the write ids after the one, up to and with the other.
 
     Raises:
@@ -84,7 +85,7 @@ def plan_changes(take: Callable[[int], Snapshot], after: int, upto: int) -> list
         if base < upto:
             told += _told_by_events(take, newest, base, upto)
             newest = take(base)
-        told.append(SingleStep(take(base - 1), newest))
+        told.append(_step(take(base - 1), newest))
         upto = base - 1
     return told[::-1]
 
@@ -108,7 +109,12 @@ def _told_by_events(
     if not any(source.may_hold_changes and not source.is_delete for source in sources):
         return [EventSpan(newest, after)]
     ids = sorted({i for file in files if file.directory for i in _ids_of(file.directory, after, upto)}, reverse=True)
-    return [SingleStep(take(i - 1), take(i)) for i in ids if newest.write_ids.is_valid(i)]
+    return [_step(take(i - 1), take(i)) for i in ids if newest.write_ids.is_valid(i)]
+
+
+def _step(before: Snapshot, snapshot: Snapshot) -> SingleStep:
+    require_same_ids(before, snapshot)
+    return SingleStep(before, snapshot)
 
 
 def _ids_of(directory: Any, after: int, upto: int) -> range:
@@ -178,7 +184,7 @@ class ChangeScan(Scan):
     def _kills(self) -> DeleteSet:
         """The keys that the write ids of the span deleted, with these."""
         builder = DeleteSetBuilder()
-        for source, ids in self._delete_events(lambda source, stripe: self._is_newer(source, stripe)):
+        for source, ids in self._delete_events(self._is_newer):
             late = ids.take(ids.current > self._after)
             builder.add(late.keys, late.bound(source.file.statement_id))
         return builder.build()

@@ -232,6 +232,8 @@ def table_difference(
         (_Seen(a, open_sources(a) if x is None else x), _Seen(b, open_sources(b) if y is None else y), partition)
         for (a, _, x), (b, partition, y) in zip(one, other, strict=True)
     ]
+    for a, b, _ in seen:
+        require_same_ids(*sorted((a.snapshot, b.snapshot), key=lambda one: one.write_ids.high_watermark))
     types = [s.row_type for a, b, _ in seen for s in (*a.sources, *b.sources) if not s.is_delete]
     row_type = table_row_type(seen[0][1].snapshot.declared, types)
     return Difference(
@@ -248,17 +250,19 @@ def compare_locations(
     """The rows of one location that disappeared from one snapshot to the other, and those that appeared.
 
     Args:
+        before, after: between which no row was given a new id:
+            :func:`acidctl.rows.read.past_snapshot.require_same_ids`.
         columns, options: as of :class:`acidctl.rows.scan.scan.Scan`.
 
     Raises:
-        HistoryError, BadDataError: as :func:`table_difference`.
+        HistoryError: a compaction merged rows of an insert-only table, which have no ids.
+        BadDataError: a file cannot be read.
     """
     return _sides(_Seen(before, open_sources(before)), _Seen(after, open_sources(after)), columns, **options)
 
 
 def _sides(before: _Seen, after: _Seen, columns: Sequence[str] | None, **options: Any) -> tuple[_Side, _Side]:
     pair = _Pair(before, after)
-    require_same_ids(*sorted((before.snapshot, after.snapshot), key=lambda one: one.write_ids.high_watermark))
     _require_ids(before, after, pair)
     return _Side(before, after, pair, columns, **options), _Side(after, before, pair, columns, **options)
 

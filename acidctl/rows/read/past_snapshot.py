@@ -28,12 +28,13 @@ from acidctl.storage.port import FileSystem
 from acidctl.wording import text_of
 
 
-def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
+def seen_at(found: Found, lists: SnapshotLists, at: int | None, since: int | None = None) -> Snapshot:
     """A location as it is, or as it was when a write id was the newest.
 
     Args:
         lists: what was said of the snapshot; who reads several locations as one sees that none has overtaken them.
         at: the write id; None for now.
+        since: for who wants only what write ids above it changed; see :func:`acidctl.acid.past.look_back`.
 
     Raises:
         RefusedError: the lists are not for its table; others as for :func:`snapshot_at`.
@@ -42,7 +43,9 @@ def seen_at(found: Found, lists: SnapshotLists, at: int | None) -> Snapshot:
         return found.snapshot(lists, settled=False)
     counted = found.lists(lists)
     path = found.location.path
-    snapshot = snapshot_at(found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.said)
+    snapshot = snapshot_at(
+        found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.said, since=since
+    )
     return replace(snapshot, declared=found.declared, source=counted.source)
 
 
@@ -55,6 +58,7 @@ def snapshot_at(
     *,
     look: Look | None = None,
     said: Reason | None = None,
+    since: int | None = None,
 ) -> Snapshot:
     """A location as it was when the write id `at` was the newest.
 
@@ -62,6 +66,7 @@ def snapshot_at(
         write_ids: what counts as committed; None for all.
         look: at the location, where there was one a moment ago.
         said: where the lists are from.
+        since: as of :func:`seen_at`.
 
     Raises:
         HistoryError: the rows of then are gone, or not to be told from newer ones.
@@ -69,7 +74,7 @@ def snapshot_at(
     """
     lowered = (write_ids or ValidWriteIds()).at(at)
     snapshot = take_snapshot(fs, path, lowered, txns, look=look, said=said)
-    past = look_back(snapshot.listing, at, write_ids, txns, snapshot.base_formats)
+    past = look_back(snapshot.listing, at, write_ids, txns, snapshot.base_formats, since=since)
     if past.gone:
         raise _gone(snapshot, at, text_of(past.gone))
     for comparison in past.comparisons:

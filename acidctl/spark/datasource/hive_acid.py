@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from acidctl.errors import AcidctlError
 from acidctl.spark.datasource.pruning import install
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from acidctl.rows.scan.predicate import Predicate
+    from acidctl.spark.datasource.load_options import ChangeRange, SourceOptions
     from acidctl.spark.datasource.reading import Reading
+    from acidctl.spark.datasource.table_changes import ChangeReading, ChangesPlanner
     from acidctl.spark.datasource.table_plan import TablePlan
 
 
@@ -61,6 +63,9 @@ def register(spark: SparkSession) -> None:
     spark.dataSource.register(HiveAcidDataSource)
     install(spark)
 
+
+_OFFSET = "write_id"
+"""The key of an offset in Spark's checkpoints."""
 
 _SAID = re.compile(
     r"HiveAcidError: \[(?P<code>[a-z-]+)\] (?P<what>[^\n]*)(?:\n  why: (?P<why>[^\n]*))?(?:\n  hint: (?P<hint>[^\n]*))?"
@@ -112,7 +117,11 @@ class HiveAcidDataSource(DataSource):
             table = self._plan()
             # Spark pickles this object now and hands it to the planner: the snapshot of this moment goes along.
             self._table: TablePlan | None = table
-            return table_schema(table)
+            if table.options.changes is None:
+                return table_schema(table)
+            from acidctl.spark.datasource.table_changes import changes_schema  # noqa: PLC0415 - only for changes
+
+            return changes_schema(table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What plans and reads."""
@@ -122,13 +131,40 @@ class HiveAcidDataSource(DataSource):
             table = getattr(self, "_table", None) or self._plan()
             # Spark ships this object to every task, which needs none of the plan.
             self._table = None
-            return HiveAcidReader(table, plan_reading(table, schema))
+            if table.options.changes is None:
+                return HiveAcidReader(table, plan_reading(table, schema))
+            return HiveAcidChangesReader(*self._changes(table, schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """What follows the table, write id by write id."""
+        with _told():
+            table = getattr(self, "_table", None) or self._plan()
+            self._table = None
+            return HiveAcidStreamReader(*self._changes(table, schema, is_stream=True))
 
     def _plan(self) -> TablePlan:
-        from acidctl.spark.datasource.load_options import SourceOptions  # noqa: PLC0415 - only the driver's
         from acidctl.spark.datasource.table_plan import plan_table  # noqa: PLC0415 - only the driver's
 
-        return plan_table(SourceOptions.parse(self.options))
+        return plan_table(self._parsed())
+
+    def _parsed(self) -> SourceOptions:
+        from acidctl.spark.datasource.load_options import SourceOptions  # noqa: PLC0415 - only the driver's
+
+        return SourceOptions.parse(self.options)
+
+    def _changes(
+        self, table: TablePlan, schema: StructType, *, is_stream: bool = False
+    ) -> tuple[ChangeRange, ChangesPlanner, ChangeReading]:
+        from acidctl.spark.datasource.table_changes import (  # noqa: PLC0415 - only for changes
+            ChangesPlanner,
+            plan_change_reading,
+            require_stream,
+        )
+
+        options = self._parsed()  # whose metastore is asked; the plan of the table has none any more
+        changes = require_stream(options, table) if is_stream else options.changes
+        assert changes is not None  # the caller has looked
+        return changes, ChangesPlanner(options), plan_change_reading(table, schema)
 
 
 class HiveAcidReader(DataSourceReader):
@@ -183,3 +219,69 @@ class HiveAcidReader(DataSourceReader):
 
             for split in partition.value:
                 yield from read_split(split, self._reading, self._condition)
+
+
+class _ChangesReader:
+    """Plans changes on the driver, reads them on the executors.
+
+    Args:
+        changes: which are wanted.
+        planner: stays on the driver, as it knows the metastore.
+        reading: how columns come about.
+    """
+
+    def __init__(self, changes: ChangeRange, planner: ChangesPlanner, reading: ChangeReading) -> None:
+        self._changes = changes
+        self._planner: ChangesPlanner | None = planner
+        self._reading = reading
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what asks for plans."""
+        return self.__dict__ | {"_planner": None}
+
+    @property
+    def _driver(self) -> ChangesPlanner:
+        assert self._planner is not None  # only a copy in an executor has none
+        return self._planner
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The changes of one partition, in Arrow batches of bounded size."""
+        with _told():
+            from acidctl.spark.datasource.table_changes import read_changes  # noqa: PLC0415 - may be missing: told
+
+            for split in partition.value:
+                yield from read_changes(split, self._reading)
+
+
+class HiveAcidChangesReader(_ChangesReader, DataSourceReader):
+    """The changes between two write ids."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each share of the changes; at least one, which may be empty."""
+        with _told():
+            after = self._driver.newest() if self._changes.after is None else self._changes.after
+            splits = self._driver.splits(self._reading, after, self._changes.upto)
+            return [InputPartition((split,)) for split in splits] or [InputPartition(())]
+
+
+class HiveAcidStreamReader(_ChangesReader, DataSourceStreamReader):
+    """The changes as they come; the offset is the last write id whose changes were given."""
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Where a new query begins; one that was there before goes on by its checkpoint."""
+        with _told():
+            return {_OFFSET: self._driver.newest() if self._changes.after is None else self._changes.after}
+
+    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802 - Spark takes both forms
+        """Up to where changes can be told by now."""
+        with _told():
+            newest = self._driver.newest()
+            last = self._changes.upto
+            return {_OFFSET: newest if last is None else min(newest, last)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """One for each share of the changes from one offset to the other."""
+        with _told():
+            return [
+                InputPartition((split,)) for split in self._driver.splits(self._reading, start[_OFFSET], end[_OFFSET])
+            ]

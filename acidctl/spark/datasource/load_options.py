@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from acidctl.acid.assumption import Assumption
 from acidctl.acid.writeids import Form
+from acidctl.deadline import seconds_of
 from acidctl.errors import UsageProblem
 from acidctl.location.given import HIVE, is_hive_name
 from acidctl.location.lists import SnapshotLists, read_lists
@@ -18,16 +20,30 @@ TARGET_BYTES = 32 << 20
 
 STORAGE = "storage."
 METASTORE = "metastore."
+NEWEST = "newest"
 
 # As users write them; Spark does not mind the case.
 NAMES = (
     "path", "writeIds", "writeIdsForm", "table", "validTxns", "at", "rowId", "columns", "targetBytes", "partitionTypes",
-    "metastore",
+    "metastore", "changesFrom", "changesTo", "assumeCommitted",
 )  # fmt: skip
 
 _SIZE = re.compile(r"([0-9]+)\s*([kmg]?)b?", re.IGNORECASE)
 _NAME = re.compile(r"\s*`((?:[^`]|``)*)`\s*(?=,|$)|([^,`]*)(?=,|$)")
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRange:
+    """Which changes are wanted.
+
+    Attributes:
+        after: those of the write ids above it; None for those that come from now on.
+        upto: the last write id; None for the newest that can be told.
+    """
+
+    after: int | None
+    upto: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +59,7 @@ class SourceOptions:
         target_bytes: about how much one partition of Spark's reads.
         infer_partitions: whether partition values that are all numbers, or all dates, are typed so.
         storage: for the store, by their fsspec names.
+        changes: that changes are wanted, not rows; None for rows.
     """
 
     path: str
@@ -53,6 +70,7 @@ class SourceOptions:
     target_bytes: int
     infer_partitions: bool
     storage: tuple[tuple[str, str], ...]
+    changes: ChangeRange | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -77,7 +95,9 @@ class SourceOptions:
                 "",
                 'write spark.read.format("hive_acid").load("/path/of/the/table"), or load("hive:db.table")',
             )
-        lists = read_lists(write_ids, valid_txns=valid_txns, form=form, table=table)
+        age = _age(given.get("assumecommitted"))
+        assumption = None if age is None else Assumption(age)
+        lists = read_lists(write_ids, valid_txns=valid_txns, form=form, table=table, assumption=assumption)
         return cls(
             path=path,
             lists=replace(lists, warehouse=open_warehouse(metastore)),
@@ -87,6 +107,7 @@ class SourceOptions:
             target_bytes=_size(given.get("targetbytes")),
             infer_partitions=_one_of(given, "partitionTypes", "infer", "infer", "string") == "infer",
             storage=tuple(sorted(storage.items())),
+            changes=_changes(given),
         )
 
 
@@ -116,11 +137,37 @@ def _one_of(given: Mapping[str, str], name: str, usual: str, *choices: str) -> s
 
 
 def _at(text: str | None) -> int | None:
+    return None if text is None else _write_id("at", text, "a write id, a whole number")
+
+
+def _changes(given: Mapping[str, str]) -> ChangeRange | None:
+    after, upto = given.get("changesfrom"), given.get("changesto")
+    if after is None and upto is None:
+        return None
+    if after is None:
+        raise UsageProblem("option changesTo is given without changesFrom", "", "say from which write id on")
+    if "at" in given:
+        raise UsageProblem("the options at and changesFrom are given", "", "give changesFrom and changesTo")
+    start = None if after.lower() == NEWEST else _write_id("changesFrom", after, f"a write id, or {NEWEST}")
+    end = None if upto is None else _write_id("changesTo", upto, "a write id")
+    if start is not None and end is not None and end < start:
+        raise _unusable("changesTo", str(end), f"write a write id from {start} on")
+    return ChangeRange(start, end)
+
+
+def _write_id(name: str, text: str, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise _unusable(name, text, f"write {what}")
+    return int(text)
+
+
+def _age(text: str | None) -> float | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise _unusable("at", text, "write a write id, a whole number")
-    return int(text)
+    age = seconds_of(text)
+    if age is None:
+        raise _unusable("assumeCommitted", text, "write 90s, 30m, 2h or 1d")
+    return age
 
 
 def _columns(text: str | None) -> tuple[str, ...] | None:

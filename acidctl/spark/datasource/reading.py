@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -78,8 +78,11 @@ def table_schema(table: TablePlan) -> st.StructType:
     return st.StructType([st.StructField(column.name, spark_type(column.type)) for column in columns])
 
 
-def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
+def plan_reading(table: TablePlan, schema: st.StructType, besides: Sequence[st.StructField] = ()) -> Reading:
     """How the columns of Spark's schema come about.
+
+    Args:
+        besides: columns that come from elsewhere, of which only the notes count.
 
     Raises:
         NotFoundError: a column of a schema of the user's own is not there.
@@ -101,7 +104,9 @@ def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
     # To the letter what Spark expects.
     targets = pa.schema([(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in schema.fields])
     reading = Reading(tuple(columns), targets, table.row_type, counts=any(note.get("is") == "count" for note in notes))
-    where = [part for note in notes for part in note.get("where", ())]
+    where = [
+        part for field in (*besides, *schema.fields) for part in (field.metadata or {}).get(NOTE, {}).get("where", ())
+    ]
     return replace(reading, condition=noted_condition(where, reading.named)) if where else reading
 
 
@@ -131,17 +136,24 @@ def read_split(split: LocationSplit, reading: Reading, condition: Predicate | No
 
 def _rows(scan: Scan, reading: Reading) -> Iterator[pa.RecordBatch]:
     form = SparkForm()
-    places = iter(range(len(reading.columns)))
-    sources = [None if column is None else (next(places), column) for column in reading.columns]
     for batch in scan.batches():
-        for rows in _bounded(batch):
-            arrays = [
-                pa.nulls(rows.num_rows, target.type)
-                if source is None
-                else form.column(rows.column(source[0]), source[1].type, target.type, target.name)
-                for source, target in zip(sources, reading.schema, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, schema=reading.schema)
+        for rows in bounded(batch):
+            yield pa.RecordBatch.from_arrays(delivered(form, rows, reading), schema=reading.schema)
+
+
+def delivered(form: SparkForm, rows: pa.RecordBatch, reading: Reading) -> list[pa.Array]:
+    """The columns that Spark wants, out of those that were read for it.
+
+    Raises:
+        BadDataError: a value has no place in Spark's type.
+    """
+    read = iter(rows.columns)
+    return [
+        pa.nulls(rows.num_rows, target.type)
+        if column is None
+        else form.column(next(read), column.type, target.type, target.name)
+        for column, target in zip(reading.columns, reading.schema, strict=True)
+    ]
 
 
 def _alike(scan: Scan, reading: Reading, split: LocationSplit) -> Iterator[pa.RecordBatch]:
@@ -162,7 +174,7 @@ def _alike(scan: Scan, reading: Reading, split: LocationSplit) -> Iterator[pa.Re
             yield whole.slice(0, min(BATCH_ROWS, rows - start))
 
 
-def _bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Slices that Java can take one by one; nothing is copied."""
     # Of a slice this counts the whole buffers behind it: at worst the pieces are smaller than they could be.
     per_row = max(1, batch.get_total_buffer_size() // max(1, batch.num_rows))

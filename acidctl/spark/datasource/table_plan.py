@@ -6,7 +6,7 @@ without ids those that come before, for their rows are numbered on from file to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -110,7 +110,7 @@ def plan_table(options: SourceOptions) -> TablePlan:
     table = table_at(options.path, dict(options.storage), options.lists)
     snapshots = table.snapshots_at(options.at)
     with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
-        files = list(pool.map(lambda one: tuple(map(_facts, open_event_files(one, one.files()))), snapshots))
+        files = list(pool.map(lambda one: tuple(map(facts_of, open_event_files(one, one.files()))), snapshots))
     partitions = [tuple(table.partition_of(found)) for found in table.found]
     if not options.infer_partitions:
         string = OrcType("string")
@@ -129,7 +129,8 @@ def plan_table(options: SourceOptions) -> TablePlan:
     )
 
 
-def _facts(source: EventFile) -> FileFacts:
+def facts_of(source: EventFile) -> FileFacts:
+    """What the plan knows of a file whose tail was read."""
     file, stripes = source.file, source.tail.stripes
     # What Hive 2 inserted by an update carries the statistics of its delete file: they say "changes", and lie.
     lies = not source.is_delete and source.may_hold_changes
@@ -165,29 +166,45 @@ def plan_splits(table: TablePlan, condition: Predicate | None) -> list[tuple[Loc
     tasks: list[dict[int, dict[str, range]]] = []  # stripes by file by the location's place
     filled = target_bytes
     for place, location in enumerate(locations):
-        for path, stripes, cost in _pieces(location, target_bytes):
+        for path, stripes, cost in pieces_of(location, target_bytes):
             if filled + cost > target_bytes:
                 tasks.append({})
                 filled = 0
             # Pieces of one file never share a task: the first of two has filled it.
             tasks[-1].setdefault(place, {})[path] = stripes
             filled += cost
-    return [tuple(_split_of(locations[place], only) for place, only in task.items()) for task in tasks]
+    return [tuple(split_of(locations[place], only) for place, only in task.items()) for task in tasks]
 
 
-def _pieces(location: LocationPlan, target_bytes: int) -> Iterator[tuple[str, range, int]]:
-    """(path, stripes, cost) of the row files by bucket."""
+def pieces_of(
+    location: LocationPlan, target_bytes: int, wanted: Callable[[FileFacts, int], bool] = lambda _, __: True
+) -> Iterator[tuple[str, range, int]]:
+    """(path, stripes, cost) of the row files by bucket.
+
+    Args:
+        wanted: whether a stripe of a file, by its number, is to be read.
+    """
     rows = [file for file in location.files if file.role is not Role.DELETE]
     for file in sorted(rows, key=lambda f: f.bucket):
         start, cost = 0, FILE_COST
         for number, (size, _, _) in enumerate(file.stripes):
+            if not wanted(file, number):
+                if number > start:
+                    yield file.path, range(start, number), cost
+                start, cost = number + 1, FILE_COST
+                continue
             cost += size
             if cost >= target_bytes or number == len(file.stripes) - 1:
                 yield file.path, range(start, number + 1), cost
                 start, cost = number + 1, FILE_COST
 
 
-def _split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
+def split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
+    """The share of a task, with what it must know besides: what kills its rows, and what numbers them.
+
+    Args:
+        only: stripes by the file's path.
+    """
     snapshot = location.snapshot
     chosen = [file for file in location.files if file.path in only]
     ranges = [file.stripes[number][2] for file in chosen for number in only[file.path]]
@@ -207,15 +224,25 @@ def _split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
             kept.add(donors[0])
         else:  # none that the snapshot sees; one that it does not see tells as well
             kept |= {entry.path for entry in snapshot.listing.entries if "/bucket_" in entry.path}
+    return LocationSplit(trimmed(snapshot, kept), only, location.partition)
+
+
+def trimmed(snapshot: Snapshot, kept: Container[str]) -> Snapshot:
+    """A snapshot as a task needs it: of these files alone, and what opens the store without a Kerberos ticket.
+
+    Args:
+        kept: paths of files, relative to the location.
+
+    Raises:
+        AccessError: there is no ticket here either.
+    """
     state = snapshot.state
-    tops = {path.partition("/")[0] for path in kept}
-    trimmed = replace(
+    entries = [entry for entry in snapshot.listing.entries if entry.path.removesuffix(FLUSH_LENGTH_SUFFIX) in kept]
+    tops = {entry.path.partition("/")[0] for entry in entries}
+    return replace(
         snapshot,
         fs=_for_executors(snapshot.fs),
-        listing=Listing(
-            snapshot.listing.location,
-            tuple(entry for entry in snapshot.listing.entries if entry.path.removesuffix(FLUSH_LENGTH_SUFFIX) in kept),
-        ),
+        listing=Listing(snapshot.listing.location, tuple(entries)),
         state=replace(
             state,
             deltas=tuple(verdict for verdict in state.deltas if verdict.name in tops),
@@ -225,7 +252,6 @@ def _split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
         ),
         base_formats={},
     )
-    return LocationSplit(trimmed, only, location.partition)
 
 
 def _for_executors(fs: FileSystem) -> FileSystem:

@@ -288,6 +288,56 @@ def test_sql_over_the_source_gives_the_rows(outcome: dict[str, Any], folder: Pat
     check_sql(outcome["sql"], folder)
 
 
+def changed(made: Any, after: int, upto: int) -> Counter[Any]:
+    """What the written past says: (write id, change, id, value) of each change."""
+    rows: Counter[Any] = Counter()
+    for write_id in range(after + 1, upto + 1):
+        before, now = made.rows_at(write_id - 1), made.rows_at(write_id)
+        rows.update((write_id, "delete", *row.values()) for key, row in before.items() if key not in now)
+        rows.update((write_id, "insert", *row.values()) for key, row in now.items() if key not in before)
+    return rows
+
+
+@pytest.mark.spark
+def test_changes_by_sql_are_those_of_the_written_past(outcome: dict[str, Any]) -> None:
+    found = outcome["changes"]
+    wanted = changed(found["made"], 1, 4)
+    assert Counter((r["_write_id"], r["_change"], r["id"], r["value"]) for r in found["rows"]) == wanted
+    assert found["schema"] == "struct<_change:string,_write_id:bigint,id:int,value:string>"
+    assert {(r["w"], r["c"]): r["n"] for r in found["sql"]} == Counter(key[:2] for key in wanted.elements())
+    assert found["count"] == wanted.total()
+    assert Counter(r["id"] for r in found["filtered"]) == Counter(k[2] for k in wanted.elements() if k[1] == "delete")
+    assert found["at once"] == len(found["made"].rows_at(1))
+
+
+@pytest.mark.spark
+def test_changes_with_a_key_have_what_was_and_what_is(outcome: dict[str, Any]) -> None:
+    found = outcome["changes"]
+    apart: Counter[Any] = Counter()
+    for row in found["keyed"]:
+        sides = [("delete", row["old"]), ("insert", row["new"])]
+        kind = {(True, True): "update", (True, False): "delete", (False, True): "insert"}
+        assert row["_change"] == kind[row["old"] is not None, row["new"] is not None]
+        if row["_change"] == "update":
+            assert row["old"]["id"] == row["new"]["id"]
+        apart.update((row["_write_id"], change, *side.values()) for change, side in sides if side)
+    assert apart == changed(found["made"], 1, 4)
+    assert {row["_change"] for row in found["keyed"]} == {"insert", "update", "delete"}
+
+
+@pytest.mark.spark
+def test_a_stream_that_stops_and_goes_on_gives_every_change_once(outcome: dict[str, Any]) -> None:
+    found = outcome["changes"]
+    rows = [row for _, batch in found["batches"] for row in batch]
+    told = Counter((r["_write_id"], r["_change"], r["id"], r["value"]) for r in rows)
+    assert told == changed(found["made"], 0, found["made"].last)
+    assert len([batch for _, batch in found["batches"] if batch]) == 2, "one before and one after the pause"
+    assert found["no start"][:2] == (
+        "UsageProblem",
+        "a stream of hive_acid gives changes, and it is not said from where on",
+    )
+
+
 @pytest.mark.spark
 def test_filters_never_change_the_rows(outcome: dict[str, Any]) -> None:
     found = outcome["filters"]

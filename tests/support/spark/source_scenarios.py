@@ -6,12 +6,18 @@ Arguments: a master, a folder with the tables to read, a file for the outcomes.
 from __future__ import annotations
 
 import pickle
+import random
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from support.compacting import run_compaction
+from support.made.random_tables import make_table, write
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.spark import read, read_changes
 from acidctl.spark.datasource import explain, register
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
@@ -159,7 +165,49 @@ def errors(spark: Any, folder: Path) -> Any:
     }
 
 
-SCENARIOS = (written_by_hive, sql, filters, odd, snapshots, errors)
+def changes(spark: Any, folder: Path) -> Any:
+    """Changes by SQL, and a stream that stops and goes on while rows change and compactions come by."""
+    made, choice = make_table(folder / "changing", 7, 0), random.Random(7)
+    for kind in ("insert", "insert", "update", "delete"):
+        write(made, choice, kind)
+    path = str(made.path)
+    found = read_changes(spark, path, 1)
+    found.createOrReplaceTempView("changes")
+    keyed = read_changes(spark, path, 1, made.last, key=["id"])
+    outcome = {
+        "rows": plain(found.collect()),
+        "schema": found.schema.simpleString(),
+        "sql": plain(
+            spark.sql("SELECT _write_id AS w, _change AS c, count(*) AS n FROM changes GROUP BY 1, 2").collect()
+        ),
+        "count": spark.sql("SELECT count(*) AS n FROM changes").collect()[0].n,
+        "filtered": plain(spark.sql("SELECT id FROM changes WHERE _change = 'delete' AND id >= 0").collect()),
+        "keyed": plain(keyed.collect()),
+        "at once": read(spark, path, at=1).count(),
+    }
+    batches: list[Any] = []
+
+    def follow() -> None:
+        stream = spark.readStream.format("hive_acid").options(changesFrom="0", assumeCommitted="0").load(path)
+        writer = stream.writeStream.foreachBatch(lambda batch, number: batches.append((number, plain(batch.collect()))))
+        query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+        query.awaitTermination()
+
+    follow()
+    follow()
+    for kind in ("update", "major", "insert", "minor", "delete"):
+        if kind in ("minor", "major"):
+            run_compaction(made.path, CompactionKind(kind))
+        else:
+            write(made, choice, kind)
+    follow()
+    outcome["no start"] = failing(
+        lambda: spark.readStream.format("hive_acid").load(path).writeStream.format("noop").start().awaitTermination()
+    )
+    return outcome | {"made": made, "batches": batches}
+
+
+SCENARIOS = (written_by_hive, sql, filters, odd, snapshots, errors, changes)
 
 
 def on_cluster(spark: Any, folder: Path) -> Any:

@@ -1,0 +1,293 @@
+"""Changes of a table for Spark: what a load plans on the driver, what its tasks read, and how far a stream may go.
+
+Every row has the columns of the table and two more: what happened to it, and the write id that did it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import types as st
+
+from acidctl.acid.layout import Role
+from acidctl.acid.names import MAXL, acid_directory
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.errors import UsageProblem
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Snapshot
+from acidctl.orc.types import OrcType
+from acidctl.rows.past.changes import EventSpan, SingleStep, changes_of, plan_changes
+from acidctl.rows.past.diff import NEW
+from acidctl.rows.read.events import open_event_files
+from acidctl.rows.read.past_snapshot import seen_at
+from acidctl.rows.scan.columns import PartitionColumn
+from acidctl.rows.scan.partition_values import typed
+from acidctl.rows.scan.table import Table, table_at
+from acidctl.spark.datasource.load_options import ChangeRange, SourceOptions
+from acidctl.spark.datasource.reading import Reading, bounded, delivered, plan_reading, table_schema
+from acidctl.spark.datasource.spark_types import SparkForm
+from acidctl.spark.datasource.table_plan import (
+    PARALLEL_LOCATIONS,
+    FileFacts,
+    LocationPlan,
+    LocationSplit,
+    TablePlan,
+    facts_of,
+    may_hit,
+    pieces_of,
+    split_of,
+    trimmed,
+)
+
+CHANGE, WRITE_ID = "_change", "_write_id"
+"""The columns that come first; Delta calls theirs ``_change_type`` and ``_commit_version``."""
+
+INSERT, DELETE = "insert", "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReading:
+    """What a task must know of the table: small, picklable.
+
+    Attributes:
+        rows: of the table's columns.
+        schema: of all of Spark's columns.
+        partition: the partition columns' types by name.
+    """
+
+    rows: Reading
+    schema: pa.Schema
+    partition: tuple[tuple[str, OrcType], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSplit:
+    """What a task reads in one location: stripes for one pass over events, or the difference of two snapshots.
+
+    Attributes:
+        after: of the pass.
+        before: of the difference, else None.
+    """
+
+    split: LocationSplit
+    after: int
+    before: Snapshot | None
+
+
+def changes_schema(table: TablePlan) -> st.StructType:
+    """The two columns, and those of the table.
+
+    Raises:
+        UsageProblem: the table has columns of these names.
+        NotFoundError: as :func:`acidctl.spark.datasource.reading.table_schema`.
+    """
+    own = table_schema(table)
+    for name in own.names:
+        if name.lower() in (CHANGE, WRITE_ID):
+            raise UsageProblem(
+                f"changes of {table.path} cannot be told",
+                f"it has a column {name} of its own, where changes have theirs",
+                "name the other columns by the option columns",
+            )
+    first = [st.StructField(CHANGE, st.StringType(), nullable=False)]
+    return st.StructType([*first, st.StructField(WRITE_ID, st.LongType(), nullable=False), *own.fields])
+
+
+def plan_change_reading(table: TablePlan, schema: st.StructType) -> ChangeReading:
+    """How the columns of Spark's schema come about; errors as of
+    :func:`acidctl.spark.datasource.reading.plan_reading`.
+    """
+    ours_asked = [field for field in schema.fields if _is_ours(field.name)]
+    theirs = [field for field in schema.fields if not _is_ours(field.name)]
+    rows = plan_reading(table, st.StructType(theirs), besides=ours_asked)
+    targets = {field.name: field for field in rows.schema}
+    ours = {CHANGE: pa.field(CHANGE, pa.string()), WRITE_ID: pa.field(WRITE_ID, pa.int64())}
+    all_fields = [ours.get(field.name.lower()) or targets.get(field.name) for field in schema.fields]
+    named = [field.with_name(name) for field, name in zip(all_fields, schema.names, strict=True) if field is not None]
+    partition = tuple((column.name, column.type) for column in table.locations[0].partition)
+    return ChangeReading(rows, pa.schema(named), partition)
+
+
+def _is_ours(name: str) -> bool:
+    return name.lower() in (CHANGE, WRITE_ID)
+
+
+def require_stream(options: SourceOptions, table: TablePlan) -> ChangeRange:
+    """What a stream is to follow.
+
+    Raises:
+        UsageProblem: it is not said from where on, or nobody says which write ids are committed as time goes by.
+        NotFoundError: nothing tells the columns yet.
+    """
+    if options.changes is None:
+        raise UsageProblem(
+            "a stream of hive_acid gives changes, and it is not said from where on",
+            "",
+            'give .option("changesFrom", "newest"), or the write id after which it begins',
+        )
+    lists = options.lists
+    if lists.has_write_ids or not (lists.warehouse or lists.assumption):
+        raise UsageProblem(
+            f"a stream of {table.path} must be told which write ids are committed",
+            "a list of write ids is that of one moment" if lists.has_write_ids else "nothing on disk tells it",
+            'name the metastore, or give .option("assumeCommitted", "1h") if all that is older was committed',
+        )
+    if table.row_type is None:
+        table_schema(table)  # raises
+    return options.changes
+
+
+# --- on the driver ----------------------------------------------------------------------------------------------------
+
+
+class ChangesPlanner:
+    """Finds a table anew for every question, by what its metastore says then.
+
+    Args:
+        options: of the load; how the table is found.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._lists: SnapshotLists | None = None
+
+    def _table(self) -> tuple[Table, SnapshotLists]:
+        options = self._options
+        self._lists = options.lists if self._lists is None else self._lists.renewed()
+        lists = self._lists.begun()
+        return table_at(options.path, dict(options.storage), lists), lists
+
+    def newest(self) -> int:
+        """The newest write id up to which nothing can change any more: the one below the first that is open.
+
+        Raises:
+            NotFoundError, AccessError, StorageError: the table cannot be found or listed.
+        """
+        table, lists = self._table()
+        hive = table.found[0].hive
+        if lists.asks_metastore and lists.warehouse and hive:
+            return _settled(lists.warehouse.lists(hive)[0])
+        with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
+            ends = list(pool.map(lambda found: _end_of(found, lists), table.found))
+        return min([max(newest for newest, _ in ends), *(limit for _, limit in ends)])
+
+    def splits(self, reading: ChangeReading, after: int, upto: int | None = None) -> list[ChangeSplit]:
+        """The tasks for the changes of the write ids after..upto.
+
+        Args:
+            upto: None for the newest.
+
+        Raises:
+            HistoryError: a compaction removed what tells them.
+            NotFoundError, AccessError, StorageError, BadDataError: the table cannot be found or listed, or a file read.
+        """
+        last = self.newest() if upto is None else upto
+        if after >= last:
+            return []
+        table, lists = self._table()
+        target_bytes = self._options.target_bytes
+
+        def plan(found: Found) -> list[ChangeSplit]:
+            here, own = found.settled(lists)
+            told = plan_changes(lambda at: seen_at(here, own, at, since=after), after, last)
+            partition = tuple(
+                PartitionColumn(name, kind, typed(text, kind, name))
+                for (_, text), (name, kind) in zip(found.location.partition, reading.partition, strict=True)
+            )
+            return [split for one in told for split in _splits(one, partition, target_bytes)]
+
+        with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
+            return [split for some in pool.map(plan, table.found) for split in some]
+
+
+def _settled(ids: ValidWriteIds) -> int:
+    return min([ids.high_watermark, *(one - 1 for one in ids.open[:1])])
+
+
+def _end_of(found: Found, lists: SnapshotLists) -> tuple[int, int]:
+    """The newest write id of a location on disk, and the last one before what may still change there."""
+    counted = found.lists(lists)
+    directories = [directory for directory in map(acid_directory, found.look.listing.by_child) if directory]
+    newest = max([0, *(directory.max_write_id for directory in directories)])
+    if counted.assumed and not counted.assumed.undecided:
+        return newest, MAXL  # its list ends with what is there
+    return newest, _settled(counted.write_ids or ValidWriteIds())
+
+
+def _splits(
+    told: EventSpan | SingleStep, partition: tuple[PartitionColumn, ...], target_bytes: int
+) -> Iterator[ChangeSplit]:
+    snapshot = told.snapshot
+    if isinstance(told, SingleStep):
+        before = trimmed(told.before, {file.path for file in told.before.files()})
+        whole = trimmed(snapshot, {file.path for file in snapshot.files()})
+        yield ChangeSplit(LocationSplit(whole, {}, partition), 0, before)
+        return
+    files = tuple(map(facts_of, open_event_files(snapshot, snapshot.files())))
+    deletes = [file for file in files if file.role is Role.DELETE and file.max_write_id > told.after]
+    ranges = [keys for file in deletes for _, _, keys in file.stripes]
+    killers = [keys for keys in ranges if keys is None or keys.current[1] > told.after]
+
+    def wanted(file: FileFacts, number: int) -> bool:
+        known = file.stripes[number][2]
+        return known is None or known.current[1] > told.after or may_hit(killers, [known])
+
+    location = LocationPlan(snapshot, partition, files)
+    only: dict[str, range] = {}
+    filled = 0
+    for path, stripes, cost in pieces_of(location, target_bytes, wanted):
+        if only and (filled + cost > target_bytes or path in only):
+            yield ChangeSplit(split_of(location, only), told.after, None)
+            only, filled = {}, 0
+        only[path] = stripes
+        filled += cost
+    if only:
+        yield ChangeSplit(split_of(location, only), told.after, None)
+
+
+# --- on the executors -------------------------------------------------------------------------------------------------
+
+
+def read_changes(split: ChangeSplit, reading: ChangeReading) -> Iterator[pa.RecordBatch]:
+    """The changes of one share, less those of stripes that cannot meet the condition.
+
+    Raises:
+        BadDataError: a file cannot be read, or a value has no place in Spark's type.
+        HistoryError: rows cannot be told apart.
+        NotFoundError: a file has vanished since the table was listed.
+    """
+    rows = reading.rows
+    names = [column.name for column in rows.columns if column is not None]
+    of = split.split
+    # Where no column of the table is wanted, rows are counted by their ids.
+    options = {"row_id": not names, "row_type": rows.row_type, "skipping": rows.condition}
+    told: EventSpan | SingleStep
+    if split.before is None:
+        told = EventSpan(of.snapshot, split.after)
+        options |= {"only": of.only, "sources": open_event_files(of.snapshot, of.snapshot.files())}
+    else:
+        told = SingleStep(split.before, of.snapshot)
+    found = changes_of(told, names, partition=of.partition, **options)
+    form = SparkForm()
+    total = 0
+    for one in found:
+        start = 0
+        if rows.counts:
+            total += one.rows.num_rows
+            continue
+        for batch in bounded(one.rows):
+            end = start + batch.num_rows
+            ours = {
+                CHANGE: pa.repeat(pa.scalar(INSERT if one.change == NEW else DELETE), batch.num_rows),
+                WRITE_ID: pa.array(one.write_ids[start:end]),
+            }
+            theirs = iter(delivered(form, batch, rows))
+            arrays = [ours[name.lower()] if _is_ours(name) else next(theirs) for name in reading.schema.names]
+            yield pa.RecordBatch.from_arrays(arrays, schema=reading.schema)
+            start = end
+    if rows.counts:
+        yield pa.RecordBatch.from_arrays([pa.array([total], pa.int64())], schema=reading.schema)
