@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as st
@@ -91,18 +93,22 @@ def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
     known = _namespace(table)
     columns: list[ScanColumn | None] = []
     notes = [(field.metadata or {}).get(NOTE, {}) for field in schema.fields]
+    for whole in (note["all"] for note in notes if "all" in note):
+        for field in st.StructType.fromJson(json.loads(whole)):
+            _column(known, field, {}, table.path)
     for field, note in zip(schema.fields, notes, strict=True):
-        if "is" in note:
-            columns.append(None)
-            continue
-        column = known.find_path(note["path"]) if "path" in note else known.find(field.name, table.path)
-        check_asked(field, spark_type(column.type), table.path)
-        columns.append(column)
+        columns.append(None if "is" in note else _column(known, field, note, table.path))
     # To the letter what Spark expects.
     targets = pa.schema([(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in schema.fields])
     reading = Reading(tuple(columns), targets, table.row_type, counts=any(note.get("is") == "count" for note in notes))
     where = [part for note in notes for part in note.get("where", ())]
     return replace(reading, condition=noted_condition(where, reading.named)) if where else reading
+
+
+def _column(known: Namespace, field: st.StructField, note: Mapping[str, Any], path: str) -> ScanColumn:
+    column = known.find_path(note["path"]) if "path" in note else known.find(field.name, path)
+    check_asked(field, spark_type(column.type), path)
+    return column
 
 
 def read_split(split: LocationSplit, reading: Reading, condition: Predicate | None) -> Iterator[pa.RecordBatch]:
