@@ -107,15 +107,18 @@ def spark_check(options: SparkOptions) -> SparkCheck:
 
 
 def _pruning(session: Session) -> str:
-    """Why the data source does not prune; asked of a SQL session, which no other check needs."""
+    """Why the data source does not prune; asked of an SQL session, which no other check needs."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is there only now
 
-    from acidctl.spark.datasource import register  # noqa: PLC0415 - as above
-    from acidctl.spark.datasource.pruning import state  # noqa: PLC0415 - as above
+    from acidctl.spark.datasource.hive_acid import HiveAcidDataSource  # noqa: PLC0415 - as above
+    from acidctl.spark.datasource.pruning import install, state  # noqa: PLC0415 - as above
 
-    spark = SparkSession(session.context)
-    register(spark)
-    return state(spark) or ""
+    try:
+        spark = SparkSession(session.context)
+        spark.dataSource.register(HiveAcidDataSource)
+        return install(spark) or state(spark) or ""
+    except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
+        return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def prepare() -> str | None:

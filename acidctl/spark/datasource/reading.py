@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -28,6 +29,9 @@ BATCH_BYTES = 8 << 20
 BATCH_ROWS = 1 << 16
 MIN_ROWS = 64
 """Java takes memory of its own for a batch, beside the executor's heap: none is larger than this."""
+
+_IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+"""PySpark 4.0 has no other zone for instants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ def plan_reading(table: TablePlan, schema: st.StructType) -> Reading:
     for field, note in zip(schema.fields, notes, strict=True):
         columns.append(None if "is" in note else _column(known, field, note, table.path))
     # To the letter what Spark expects.
-    targets = pa.schema([(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in schema.fields])
+    targets = pa.schema([(field.name, to_arrow_type(field.dataType, **_IN_UTC)) for field in schema.fields])
     reading = Reading(tuple(columns), targets, table.row_type, counts=any(note.get("is") == "count" for note in notes))
     where = [part for note in notes for part in note.get("where", ())]
     return replace(reading, condition=noted_condition(where, reading.named)) if where else reading

@@ -135,6 +135,7 @@ def both(session: Any, name: str, table: Path, **options: str) -> None:
     acid = session.spark.read.format("hive_acid").options(**options).load(str(table))
     copy = str(session.folder / f"flat-{name}")
     with settings(session.spark, (EXCLUDED, pruning.RULE)):
+        assert "reads" not in plan_of(acid.selectExpr("i"))
         acid.write.parquet(copy)
     acid.createOrReplaceTempView(f"acid_{name}")
     session.spark.read.parquet(copy).createOrReplaceTempView(f"flat_{name}")
