@@ -16,7 +16,7 @@ from pathlib import Path
 from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.driver.class_archive import archive_path, install
 from acidctl.spark.driver.java import choose_java, java_candidates
-from acidctl.spark.driver.session import start_session
+from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks
 from acidctl.spark.shipping import look_around, problems_of
@@ -60,6 +60,7 @@ class SparkCheck:
         java: the same, as Java says itself.
         nodes: what the executors of a cluster see, each kind once.
         problems: what they lack; then no more was tried.
+        pruning: why the data source reads more columns than a query uses; empty where it does not.
     """
 
     seconds: float
@@ -68,6 +69,7 @@ class SparkCheck:
     master: str
     nodes: tuple[ExecutorFacts, ...] = ()
     problems: tuple[EnvironmentProblem, ...] = ()
+    pruning: str = ""
 
 
 def gather(environ: Mapping[str, str] = os.environ) -> Facts:
@@ -100,7 +102,23 @@ def spark_check(options: SparkOptions) -> SparkCheck:
         seconds = time.monotonic() - began
         jvm = session.context._jvm
         java = str(jvm.java.lang.System.getProperty("java.version")) if jvm is not None else "unknown"
-        return SparkCheck(seconds, session.context.version, java, session.master, nodes, problems)
+        pruning = "" if problems else _pruning(session)
+        return SparkCheck(seconds, session.context.version, java, session.master, nodes, problems, pruning)
+
+
+def _pruning(session: Session) -> str:
+    """Why the data source does not prune; asked of an SQL session, which no other check needs."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is there only now
+
+    from acidctl.spark.datasource.hive_acid import HiveAcidDataSource  # noqa: PLC0415 - as above
+    from acidctl.spark.datasource.pruning import install, state  # noqa: PLC0415 - as above
+
+    try:
+        spark = SparkSession(session.context)
+        spark.dataSource.register(HiveAcidDataSource)
+        return install(spark) or state(spark) or ""
+    except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
+        return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def prepare() -> str | None:

@@ -36,8 +36,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * plan above it uses, knows the filters above it, and counts rows where nothing else is asked for.
  *
  * What it settles goes to Python in the metadata of the scan's schema, under the key `acidctl` of a field: `path` of a
- * field inside of a struct; `is`: `row` for a column of no values, `count` for one row with the number of rows; and in
- * the first field `where`, conditions that Spark applies itself all the same. `reading.py` and `filters.py`
+ * field inside of a struct; `is`: `row` for a column of no values, `count` for one row with the number of rows; in the
+ * first field `where`, conditions that Spark applies itself all the same, and `all`, a schema that is still to be checked. `reading.py` and `filters.py`
  * beside this file read it. The plan's own expressions change only where a field has become a column, and count(*) a sum of counts.
  *
  * Compiled by Janino: no lambdas, no generics. Where Spark's versions differ members are found by reflection.
@@ -142,13 +142,13 @@ public class Pruning extends Rule {
       if (!condition.deterministic()) break; // what lies above may depend on which rows came by here
       conjuncts(condition, names, where, shown);
     }
-    if (!where.isEmpty()) {
-      Metadata[] parts = (Metadata[]) where.toArray(new Metadata[0]);
-      StructField first = (StructField) fields.get(0);
-      Metadata own = first.metadata().contains(KEY) ? first.metadata().getMetadata(KEY) : Metadata.empty();
-      MetadataBuilder note = new MetadataBuilder().withMetadata(own).putMetadataArray("where", parts);
-      fields.set(0, new StructField(first.name(), first.dataType(), first.nullable(), noted(first.metadata(), note)));
-    }
+    StructField first = (StructField) fields.get(0);
+    Metadata own = first.metadata().contains(KEY) ? first.metadata().getMetadata(KEY) : Metadata.empty();
+    MetadataBuilder note = new MetadataBuilder().withMetadata(own);
+    if (!where.isEmpty()) note.putMetadataArray("where", (Metadata[]) where.toArray(new Metadata[0]));
+    // A schema of the user's own, at which Python has not looked yet.
+    if (get(get(old, "ds"), "dataSourceInPython") == null) note.putString("all", schema.json());
+    fields.set(0, new StructField(first.name(), first.dataType(), first.nullable(), noted(first.metadata(), note)));
     StructType asked = new StructType((StructField[]) fields.toArray(new StructField[0]));
     boolean nothing = output.size() == 1 && uses.isEmpty() && !all;
     String text = "reads " + (nothing ? 0 : output.size()) + " of " + relation.output().size() + " columns" + counted;

@@ -1,8 +1,8 @@
 """Filters that Spark hands down: which partitions and stripes cannot hold a row that meets them.
 
 They come as Spark's own objects, or in the notes of the rule of :mod:`acidctl.spark.datasource.pruning`.  Spark applies
-every filter to the rows itself all the same, so one is only ever used to leave out what statistics exclude.  Left alone are floating-point columns, where NaN is the greatest value to Spark and none to
-statistics, and fields inside columns.
+every filter to the rows itself all the same, so one is only ever used to leave out what statistics exclude.  Left alone
+are floating-point columns, where NaN is the greatest value to Spark and none to statistics, and fields inside columns.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def _condition(filters: Iterable[Any], columns: Mapping[str, ScanColumn], read: 
 def _is_usable(column: ScanColumn) -> bool:
     if column.kind is ColumnSource.ROW_ID or len(column.place) != 1 or column.type.kind in ("float", "double"):
         return False
-    # Spark sees microseconds, and the value of a partition is known to the nanosecond.
-    return column.kind is not ColumnSource.PARTITION or column.type.kind not in TIMESTAMP_KINDS
+    # Of a partition the value is known to the nanosecond, and without padding; Spark sees microseconds, and padding.
+    return column.kind is not ColumnSource.PARTITION or column.type.kind not in (*TIMESTAMP_KINDS, "char")
 
 
 def _noted(one: Mapping[str, Any], columns: Mapping[str, ColumnRef]) -> Node | None:

@@ -1,9 +1,9 @@
 """Column pruning for the data source ``hive_acid``: Spark's API for Python sources has none.
 
-An optimizer rule in Java, ``Pruning.java`` beside this file, is compiled in the driver by Janino, which is among Spark's
-own jars, and put behind Spark's rules (``spark.experimental.extraOptimizations``).  It changes the scans of this source
-and nothing else.  Where it cannot be compiled (Spark Connect, a Spark whose classes are others) or fails at a plan,
-plans stay as they are: every column is read, and results are the same.
+An optimizer rule in Java, ``Pruning.java`` beside this file, is compiled in the driver by Janino, which is among
+Spark's own jars, and put behind Spark's rules (``spark.experimental.extraOptimizations``).  It changes the scans of
+this source and nothing else.  Where it cannot be compiled (Spark Connect, a Spark whose classes are others) or fails at
+a plan, plans stay as they are: every column is read, and results are the same.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ def install(spark: Any) -> str | None:
         experimental = spark._jsparkSession.experimental()
         rules = experimental.extraOptimizations()
         if _found(rules) is None:
-            setter = getattr(experimental, "extraOptimizations_$eq")
-            setter(rules.appended(_compiled(spark)))
+            getattr(experimental, "extraOptimizations_$eq")(rules.appended(_compiled(spark)))
     except Exception as error:  # noqa: BLE001 - a private door of PySpark's: whatever is behind it, reading works without
         return _short(error)
     return None
@@ -45,14 +44,17 @@ def _found(rules: Any) -> Any | None:
 
 
 def _compiled(spark: Any) -> Any:
-    source = (importlib.resources.files("acidctl.spark.datasource") / "Pruning.java").read_text("utf-8")
     gateway = spark.sparkContext._gateway
     compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(spark._jsparkSession.getClass().getClassLoader())
-    compiler.cook(source)
+    compiler.cook(_source())
     made = compiler.getClassLoader().loadClass(RULE)
     none = gateway.new_array(gateway.jvm.Class, 0), gateway.new_array(gateway.jvm.Object, 0)
     return made.getDeclaredConstructor(none[0]).newInstance(none[1])
+
+
+def _source() -> str:
+    return (importlib.resources.files("acidctl.spark.datasource") / "Pruning.java").read_text("utf-8")
 
 
 def _short(error: Exception) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as st
@@ -26,6 +29,9 @@ BATCH_BYTES = 8 << 20
 BATCH_ROWS = 1 << 16
 MIN_ROWS = 64
 """Java takes memory of its own for a batch, beside the executor's heap: none is larger than this."""
+
+_IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
+"""PySpark 4.0 has no other zone for instants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +84,13 @@ def table_schema(table: TablePlan) -> st.StructType:
     return st.StructType([st.StructField(column.name, spark_type(column.type)) for column in columns])
 
 
-def plan_reading(table: TablePlan, schema: st.StructType, besides: Sequence[st.StructField] = ()) -> Reading:
+def plan_reading(
+    table: TablePlan, schema: st.StructType, is_elsewhere: Callable[[str], bool] = lambda _: False
+) -> Reading:
     """How the columns of Spark's schema come about.
 
     Args:
-        besides: columns that come from elsewhere, of which only the notes count.
+        is_elsewhere: of the name of a column, whether it comes from elsewhere: then only its notes count.
 
     Raises:
         NotFoundError: a column of a schema of the user's own is not there.
@@ -93,21 +101,27 @@ def plan_reading(table: TablePlan, schema: st.StructType, besides: Sequence[st.S
         return Reading((), pa.schema([]), OrcType("struct"))
     known = _namespace(table)
     columns: list[ScanColumn | None] = []
-    notes = [(field.metadata or {}).get(NOTE, {}) for field in schema.fields]
-    for field, note in zip(schema.fields, notes, strict=True):
-        if "is" in note:
-            columns.append(None)
-            continue
-        column = known.find_path(note["path"]) if "path" in note else known.find(field.name, table.path)
-        check_asked(field, spark_type(column.type), table.path)
-        columns.append(column)
+    all_notes = [(field.metadata or {}).get(NOTE, {}) for field in schema.fields]
+    for whole in (note["all"] for note in all_notes if "all" in note):
+        for field in st.StructType.fromJson(json.loads(whole)):
+            if not is_elsewhere(field.name):
+                _column(known, field, {}, table.path)
+    own = [(f, note) for f, note in zip(schema.fields, all_notes, strict=True) if not is_elsewhere(f.name)]
+    for field, note in own:
+        columns.append(None if "is" in note else _column(known, field, note, table.path))
     # To the letter what Spark expects.
-    targets = pa.schema([(field.name, to_arrow_type(field.dataType, timezone="UTC")) for field in schema.fields])
-    reading = Reading(tuple(columns), targets, table.row_type, counts=any(note.get("is") == "count" for note in notes))
-    where = [
-        part for field in (*besides, *schema.fields) for part in (field.metadata or {}).get(NOTE, {}).get("where", ())
-    ]
+    targets = pa.schema([(field.name, to_arrow_type(field.dataType, **_IN_UTC)) for field, _ in own])
+    reading = Reading(
+        tuple(columns), targets, table.row_type, counts=any(note.get("is") == "count" for note in all_notes)
+    )
+    where = [part for note in all_notes for part in note.get("where", ())]
     return replace(reading, condition=noted_condition(where, reading.named)) if where else reading
+
+
+def _column(known: Namespace, field: st.StructField, note: Mapping[str, Any], path: str) -> ScanColumn:
+    column = known.find_path(note["path"]) if "path" in note else known.find(field.name, path)
+    check_asked(field, spark_type(column.type), path)
+    return column
 
 
 def read_split(split: LocationSplit, reading: Reading, condition: Predicate | None) -> Iterator[pa.RecordBatch]:

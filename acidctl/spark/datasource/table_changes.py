@@ -101,9 +101,7 @@ def plan_change_reading(table: TablePlan, schema: st.StructType) -> ChangeReadin
     """How the columns of Spark's schema come about; errors as of
     :func:`acidctl.spark.datasource.reading.plan_reading`.
     """
-    ours_asked = [field for field in schema.fields if _is_ours(field.name)]
-    theirs = [field for field in schema.fields if not _is_ours(field.name)]
-    rows = plan_reading(table, st.StructType(theirs), besides=ours_asked)
+    rows = plan_reading(table, schema, _is_ours)
     targets = {field.name: field for field in rows.schema}
     ours = {CHANGE: pa.field(CHANGE, pa.string()), WRITE_ID: pa.field(WRITE_ID, pa.int64())}
     all_fields = [ours.get(field.name.lower()) or targets.get(field.name) for field in schema.fields]

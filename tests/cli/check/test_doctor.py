@@ -34,6 +34,7 @@ def test_nodes_that_have_all_are_shown(acidctl: Callable[..., Result], nodes: Ca
     text = " ".join(done.out.split())
     assert "4.3.0 on yarn, Java 17.0.1: first task after 2.5 s" in text
     assert f"node node7: Python {facts.python} (./env/bin/python) pyarrow {dict(facts.versions)['pyarrow']}" in text
+    assert "hive_acid reads the columns that a query uses" in text
     assert "s3fs not installed, which only some stores and checks need" in text.partition("node8")[2]
 
 
@@ -51,6 +52,15 @@ def test_what_a_node_lacks_is_shown_and_is_the_status(
     assert [len(node["problems"]) for node in record["nodes"]] == [0, 1]
     assert record["nodes"][1]["packages"] == []
     assert "first task" not in acidctl("doctor", "--master", "yarn").out
+
+
+def test_a_spark_whose_plans_stay_as_they_are_is_shown(
+    acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = SparkCheck(2.5, "5.0.0", "21", "local[*]", pruning="CompileException: line 3")
+    monkeypatch.setattr("acidctl.cli.check.work.doctor.spark_check", lambda options: check)
+    assert "hive_acid reads every column (CompileException: line 3)" in acidctl("doctor", "--spark").out
+    assert acidctl("doctor", "--spark", "-o", "json").json()["pruning"] == "CompileException: line 3"
 
 
 @pytest.mark.parametrize("options", [("--queue", "etl", "--master", "local"), ("--conf", "a=b"), ("--conf", "novalue")])

@@ -13,15 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support.compacting import run_compaction
-from support.made.random_tables import make_table, write
-
 from acidctl.acid.triggers import CompactionKind
 from acidctl.spark import read, read_changes
 from acidctl.spark.datasource import explain, register
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.worker import executor_facts
+from support.compacting import run_compaction
+from support.made.random_tables import make_table, write
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 

@@ -65,8 +65,12 @@ def _spark(engine: EngineChoice, record: dict[str, Any], *, is_table: bool) -> t
     first = "looked around in" if check.problems else "first task after"
     record["spark"] = f"{check.spark} on {check.master}, Java {check.java}: {first} {check.seconds:.1f} s"
     record["nodes"] = [_node(node) for node in check.nodes]
+    record["pruning"] = None if check.problems else check.pruning or "on"
     if is_table:
         put_line(f"{'spark':10} {record['spark']}")
+        if not check.problems:
+            reads = f"every column ({check.pruning})" if check.pruning else "the columns that a query uses"
+            put_line(f"{'':10} the data source hive_acid reads {reads}")
         for node in check.nodes:
             _show_node(node)
     return check.problems
