@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from acidctl.deadline import seconds_of
+from acidctl.deadline import duration_seconds
 from acidctl.errors import NotFoundError
 from acidctl.location.given import is_hive_name
 from acidctl.printable import printable
@@ -39,7 +39,7 @@ class DurationType(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, int | float):
             return float(value)
-        seconds = seconds_of(str(value))
+        seconds = duration_seconds(str(value))
         if seconds is None:
             self.fail(f"{value!r} is not a duration: write it as 90s, 30m, 2h or 1d", param, ctx)
         return seconds

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -187,6 +187,38 @@ class Scan:
 
     def _stripes(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventReader, int, FileColumns]]:
         """The stripes that may hold rows of the result, and what to read of them for the columns and the condition."""
+        for source, wanted, files in self._wanted(columns):
+            with ExitStack() as stack:
+                events = None
+                with self._guarded(source, None):
+                    refuse_changed(source)
+                    events = stack.enter_context(source.open())
+                if events is None:
+                    continue
+                for stripe in wanted:
+                    yield events, stripe, files
+
+    def pieces(self) -> Iterator[Callable[[], list[pa.RecordBatch]]]:
+        """The rows of :meth:`batches` in parts that threads may read side by side, a stripe each, in order.
+
+        Each raises what :meth:`batches` raises; losses are told by the thread that meets them.
+        """
+        if not self.columns:
+            yield lambda: list(self.batches())
+            return
+        _ = self._deletes  # loaded once
+        for source, wanted, files in self._wanted(self.columns):
+            yield from (partial(self._piece, source, stripe, files) for stripe in wanted)
+
+    def _piece(self, source: EventFile, stripe: int, files: FileColumns) -> list[pa.RecordBatch]:
+        with self._guarded(source, stripe):
+            refuse_changed(source)
+            with source.open() as events:
+                return list(self._stripe(events, stripe, files))
+        return []  # lost, and told
+
+    def _wanted(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventFile, Sequence[int], FileColumns]]:
+        """Files, the numbers of their stripes that may hold rows of the result, and what to read of them."""
         places = [column.place for column in columns if column.kind is ColumnSource.DATA] + self._where_data
         if self._skipping and not self._skipping.may_match(self._constant_bounds):
             return
@@ -197,16 +229,7 @@ class Scan:
             wanted = [stripe for stripe in stripes if self._may_match(source, stripe)]
             if stripes and not wanted:
                 continue
-            files = FileColumns(source.row_type, self.row_type, list(dict.fromkeys(places)))
-            with ExitStack() as stack:
-                events = None
-                with self._guarded(source, None):
-                    refuse_changed(source)
-                    events = stack.enter_context(source.open())
-                if events is None:
-                    continue
-                for stripe in wanted:
-                    yield events, stripe, files
+            yield source, wanted, FileColumns(source.row_type, self.row_type, list(dict.fromkeys(places)))
 
     def _may_match(self, source: EventFile, stripe: int) -> bool:
         """Whether a stripe may hold rows that meet the condition."""

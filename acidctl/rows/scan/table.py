@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import BadDataError, NotFoundError, UsageProblem
+from acidctl.errors import BadDataError, NotFoundError, UsageProblem, importing
 from acidctl.location.find import Found, ever_changing, find_table, is_any_overtaken
 from acidctl.location.given import is_hive_name
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
@@ -27,7 +28,7 @@ from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, row_types, with_loss
-from acidctl.rows.scan.arrow_rows import ArrowRows
+from acidctl.rows.scan.arrow_rows import ArrowRows, one_table
 from acidctl.rows.scan.arrow_types import Needs, look, of_schema, varies
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.odd_layout import odd_layout
@@ -36,9 +37,14 @@ from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
+if TYPE_CHECKING:
+    import polars
+
 _PARALLEL = 8
 _ROUNDS = 3
 """So often the locations are listed and their metastore asked, where the one overtakes the other."""
+
+_T = TypeVar("_T")
 
 _KEPT_FILES = 2000
 """Up to so many files, tails are read once for the types and kept for the rows."""
@@ -150,9 +156,38 @@ class Table(ArrowRows):
         """
         return self.scan().schema
 
-    def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+    def to_batches(self, limit: int | None = None, *, threads: int = 1) -> Iterator[pa.RecordBatch]:
         """All columns of the rows, as :meth:`TableScan.to_batches` gives them."""
-        return self.scan().to_batches(limit)
+        return self.scan().to_batches(limit, threads=threads)
+
+    def to_lazyframe(self, *, threads: int = 1) -> polars.LazyFrame:
+        """The table for a query of polars, which then reads the columns that it uses, and no more rows than it shows.
+
+        Conditions of the query are met by polars; `where` of :meth:`scan` leaves stripes out as well.
+
+        Args:
+            threads: as of :meth:`TableScan.to_batches`.
+
+        Raises:
+            EnvironmentProblem: polars is not installed.
+        """
+        with importing("cannot import polars", "pip install polars"):
+            import polars  # noqa: PLC0415 - optional
+            from polars.io.plugins import register_io_source  # noqa: PLC0415 - optional
+
+        def read(
+            columns: list[str] | None, predicate: polars.Expr | None, rows: int | None, _: int | None
+        ) -> Iterator[polars.DataFrame]:
+            left = rows
+            for batch in self.scan(columns).to_batches(rows if predicate is None else None, threads=threads):
+                found = polars.DataFrame(batch)
+                found = found if predicate is None else found.filter(predicate)
+                found = found if left is None else found.head(left)
+                yield found
+                if left is not None and (left := left - found.height) <= 0:
+                    return
+
+        return register_io_source(read, schema=polars.DataFrame(one_table([], self.schema)).schema, is_pure=True)
 
     def _rows(self) -> ArrowRows:
         return self.scan()
@@ -405,11 +440,12 @@ class TableScan(ArrowRows):
         """What Hive never writes but somebody did, and what it means for the rows. A sentence each; none as a rule."""
         return [text for snapshot in self.snapshots for text in odd_layout(snapshot)]
 
-    def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+    def to_batches(self, limit: int | None = None, *, threads: int = 1) -> Iterator[pa.RecordBatch]:
         """The rows, a stripe at a time, location by location; memory is bounded by a stripe and the deletes.
 
         Args:
             limit: at most so many rows, the first ones; for few of them little is read.
+            threads: that read stripes ahead, in the same order; each needs memory for one of them.
 
         Returns:
             Batches of :attr:`schema`, every one.
@@ -417,7 +453,7 @@ class TableScan(ArrowRows):
         Raises:
             BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
         """
-        for batch in self.batches_as_read(limit):
+        for batch in self.batches_as_read(limit) if threads < 2 else limited(self._by_threads(threads), limit):
             yield of_schema(batch, self.schema, self._varying) if self._varying else batch
 
     def batches_as_read(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -427,13 +463,36 @@ class TableScan(ArrowRows):
     def _batches(self, first: int) -> Iterator[pa.RecordBatch]:
         """The rows; `first`: see :meth:`Scan.batches`."""
         for part in self.parts:
-            batches = self._scan(part, self._where).batches(first)
-            while True:
-                with _may_be_skipped(self._skip_hint):
-                    batch = next(batches, None)
-                if batch is None:
-                    break
-                yield batch
+            yield from self._told(self._scan(part, self._where).batches(first))
+
+    def _told(self, made: Iterator[_T]) -> Iterator[_T]:
+        """The same; errors say what is lost, and how to go on."""
+        while True:
+            with _may_be_skipped(self._skip_hint):
+                one = next(made, None)
+            if one is None:
+                return
+            yield one
+
+    def _by_threads(self, threads: int) -> Iterator[pa.RecordBatch]:
+        """The rows in the same order, of which as many stripes are read at once as there are threads."""
+        ahead: deque[Future[list[pa.RecordBatch]]] = deque()
+        with ThreadPoolExecutor(threads, "acidctl-read") as pool:
+            try:
+                for part in self.parts:
+                    for piece in self._told(self._scan(part, self._where).pieces()):
+                        ahead.append(pool.submit(piece))
+                        if len(ahead) > threads:
+                            yield from self._of(ahead.popleft())
+                while ahead:
+                    yield from self._of(ahead.popleft())
+            finally:
+                for one in ahead:
+                    one.cancel()
+
+    def _of(self, piece: Future[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
+        with _may_be_skipped(self._skip_hint):
+            return piece.result()
 
     def count(self) -> int:
         """How many rows there are: from footers where they settle it, else from the columns that do.

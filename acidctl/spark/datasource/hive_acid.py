@@ -247,10 +247,10 @@ class _ChangesReader:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The changes of one partition, in Arrow batches of bounded size."""
         with _told():
-            from acidctl.spark.datasource.table_changes import read_changes  # noqa: PLC0415 - may be missing: told
+            from acidctl.spark.datasource.table_changes import read_change_split  # noqa: PLC0415 - may be missing: told
 
             for split in partition.value:
-                yield from read_changes(split, self._reading)
+                yield from read_change_split(split, self._reading)
 
 
 class HiveAcidChangesReader(_ChangesReader, DataSourceReader):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from acidctl.acid.assumption import Assumption
 from acidctl.acid.writeids import Form
-from acidctl.deadline import seconds_of
+from acidctl.deadline import duration_seconds
 from acidctl.errors import UsageProblem
 from acidctl.location.given import HIVE, is_hive_name
 from acidctl.location.lists import SnapshotLists, read_lists
@@ -164,7 +164,7 @@ def _write_id(name: str, text: str, what: str) -> int:
 def _age(text: str | None) -> float | None:
     if text is None:
         return None
-    age = seconds_of(text)
+    age = duration_seconds(text)
     if age is None:
         raise _unusable("assumeCommitted", text, "write 90s, 30m, 2h or 1d")
     return age

@@ -93,8 +93,8 @@ def changes_schema(table: TablePlan) -> st.StructType:
                 f"it has a column {name} of its own, where changes have theirs",
                 "name the other columns by the option columns",
             )
-    first = [st.StructField(CHANGE, st.StringType(), nullable=False)]
-    return st.StructType([*first, st.StructField(WRITE_ID, st.LongType(), nullable=False), *own.fields])
+    first = [st.StructField(CHANGE, st.StringType()), st.StructField(WRITE_ID, st.LongType())]
+    return st.StructType([*first, *own.fields])
 
 
 def plan_change_reading(table: TablePlan, schema: st.StructType) -> ChangeReading:
@@ -250,7 +250,7 @@ def _splits(
 # --- on the executors -------------------------------------------------------------------------------------------------
 
 
-def read_changes(split: ChangeSplit, reading: ChangeReading) -> Iterator[pa.RecordBatch]:
+def read_change_split(split: ChangeSplit, reading: ChangeReading) -> Iterator[pa.RecordBatch]:
     """The changes of one share, less those of stripes that cannot meet the condition.
 
     Raises:

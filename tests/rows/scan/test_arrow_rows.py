@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import threading
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 from support.files.acid_files import damage_stripe, write_deletes, write_delta
 
 import acidctl
 from acidctl.errors import BadDataError, EnvironmentProblem
 from acidctl.orc.types import OrcType
+from acidctl.rows.scan.table import Table
 
 TYPES = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "name"))
 ROWS = pa.RecordBatch.from_pydict(
@@ -50,6 +54,70 @@ def test_all_libraries_see_the_same_rows(table: Path, of: str) -> None:
     assert rows.head(2) == whole.slice(0, 2)
     assert rows.head(0) == whole.slice(0, 0)
     assert rows.head() == whole
+
+
+@pytest.mark.parametrize("threads", [2, 7])
+def test_threads_read_the_same_rows_in_the_same_order(table: Path, threads: int) -> None:
+    for number in range(3, 9):
+        write_delta(table / "day=2024-01-01", number, ROWS, ROWS, row=TYPES)
+    write_deletes(table / "day=2024-01-01", 9, 4, [0, 5], row=TYPES)
+    for scan in (acidctl.open_table(table).scan(), acidctl.open_table(table).scan(["name"], "id > 1", row_id=True)):
+        wanted = list(scan.to_batches())
+        assert list(scan.to_batches(threads=threads)) == wanted
+        assert pa.Table.from_batches(scan.to_batches(7, threads=threads)) == pa.Table.from_batches(scan.to_batches(7))
+    assert list(acidctl.open_table(table).to_batches(threads=threads)) == list(acidctl.open_table(table).to_batches())
+
+
+def test_an_error_comes_after_the_rows_before_it_whoever_reads(table: Path) -> None:
+    damage_stripe(table / "day=2024-01-02/delta_0000001_0000001_0000/bucket_00000", 0)
+    scan = acidctl.open_table(table).scan()
+    for threads in (1, 4):
+        batches = scan.to_batches(threads=threads)
+        assert next(batches)["id"].to_pylist() == [2, 3]
+        with pytest.raises(BadDataError, match="rows 1 to 3 of its 3 are lost") as caught:
+            next(batches)
+        assert caught.value.hint.endswith("; on_loss reads the rest")
+
+
+def test_a_reader_that_stops_early_leaves_no_thread(table: Path) -> None:
+    batches = acidctl.open_table(table).scan().to_batches(threads=3)
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    assert not [one for one in threading.enumerate() if one.name.startswith("acidctl-read")]
+
+
+def test_a_query_of_polars_reads_what_it_uses(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = acidctl.open_table(table)
+    whole = opened.to_polars()
+    asked: list[Any] = []
+    real = Table.scan
+
+    def scan(self: Table, columns: Any = None, *args: Any, **options: Any) -> Any:
+        asked.append(columns)
+        return real(self, columns, *args, **options)
+
+    monkeypatch.setattr(Table, "scan", scan)
+    lazy = opened.to_lazyframe()
+    asked.clear()
+    query = lazy.filter(pl.col("id") > 1).select("day", pl.col("id") * 2)
+    assert query.collect().equals(whole.filter(pl.col("id") > 1).select("day", pl.col("id") * 2))
+    assert [sorted(columns) for columns in asked] == [["day", "id"]]
+    assert lazy.head(2).collect().equals(whole.head(2))
+    assert lazy.filter(pl.col("id") == 3).head(1).collect().equals(whole.filter(pl.col("id") == 3).head(1))
+    assert lazy.select(pl.len()).collect().item() == whole.height
+    assert lazy.collect(engine="streaming").equals(whole)
+
+
+def test_tables_of_delta_and_iceberg_are_written_from_a_stream_of_a_table(table: Path, tmp_path: Path) -> None:
+    scan = acidctl.open_table(table).scan()
+    deltalake.write_deltalake(tmp_path / "delta", scan.to_reader())
+    in_delta = pa.table(deltalake.DeltaTable(tmp_path / "delta").to_pyarrow_table())
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
+    catalog.create_namespace("s")
+    copy = catalog.create_table("s.t", schema=scan.schema)
+    copy.append(scan.to_reader())
+    wanted = sorted(map(str, scan.to_table().to_pylist()))
+    assert sorted(map(str, in_delta.to_pylist())) == sorted(map(str, copy.scan().to_arrow().to_pylist())) == wanted
 
 
 def test_a_stream_asked_for_in_other_types(table: Path) -> None:

@@ -13,15 +13,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from acidctl.acid.triggers import CompactionKind
+from acidctl.orc.types import OrcType
 from acidctl.spark import read, read_changes
 from acidctl.spark.datasource import explain, register
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.worker import executor_facts
 from support.compacting import run_compaction
+from support.files.acid_files import struct, write_deletes, write_delta
 from support.made.random_tables import make_table, write
+from support.paths import REPO
 
+INT = OrcType("int")
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -164,6 +170,32 @@ def errors(spark: Any, folder: Path) -> Any:
     }
 
 
+def _with_updates(folder: Path) -> str:
+    """Ten rows; 3 is updated by the write ids 2 and 5, 5 is deleted by 3, and 11 comes with 4."""
+    table = folder / "with updates"
+    if not table.exists():
+        numbers, deletes = {1: range(1, 11), 2: (3,), 4: (11,), 5: (3,)}, {2: (1, 2), 3: (1, 4), 5: (2, 0)}
+        for write_id, ids in numbers.items():
+            columns = {"id": pa.array(ids, pa.int32()), "at": pa.array([write_id] * len(ids), pa.int32())}
+            write_delta(table, write_id, pa.RecordBatch.from_pydict(columns), row=struct(id=INT, at=INT))
+        for write_id, (original, row_id) in deletes.items():
+            write_deletes(table, write_id, original, [row_id], row=struct(id=INT, at=INT))
+    return str(table)
+
+
+def _copied(spark: Any, folder: Path) -> Any:
+    """What the recipe of the documentation makes of a copy, and the table itself."""
+    text = (REPO / "docs/how-to/spark.md").read_text().partition("## Keep a copy")[2]
+    code = text.partition("```python\n")[2].partition("```")[0]
+    table = _with_updates(folder)
+    for old, new in (("hive:sales.orders", table), ("/copies", str(folder / "copies")), ("800", "1"), ("812", "5")):
+        assert old in code
+        code = code.replace(old, new)
+    exec(code, {"spark": spark})
+    copy = spark.read.parquet(str(folder / "copies/orders-5"))
+    return sorted(map(tuple, copy.collect())), sorted(map(tuple, read(spark, table, at=5).collect()))
+
+
 def changes(spark: Any, folder: Path) -> Any:
     """Changes by SQL, and a stream that stops and goes on while rows change and compactions come by."""
     made, choice = make_table(folder / "changing", 7, 0), random.Random(7)
@@ -172,7 +204,6 @@ def changes(spark: Any, folder: Path) -> Any:
     path = str(made.path)
     found = read_changes(spark, path, 1)
     found.createOrReplaceTempView("changes")
-    keyed = read_changes(spark, path, 1, made.last, key=["id"])
     outcome = {
         "rows": plain(found.collect()),
         "schema": found.schema.simpleString(),
@@ -181,7 +212,8 @@ def changes(spark: Any, folder: Path) -> Any:
         ),
         "count": spark.sql("SELECT count(*) AS n FROM changes").collect()[0].n,
         "filtered": plain(spark.sql("SELECT id FROM changes WHERE _change = 'delete' AND id >= 0").collect()),
-        "keyed": plain(keyed.collect()),
+        "keyed": plain(read_changes(spark, _with_updates(folder), 1, 5, key=["id"]).collect()),
+        "copied": _copied(spark, folder),
         "at once": read(spark, path, at=1).count(),
     }
     batches: list[Any] = []
