@@ -39,7 +39,7 @@ class Reading:
     """What a task must know of the table: small, picklable.
 
     Attributes:
-        columns: of Spark's schema, in its order; None for one whose values nobody looks at.
+        columns: of Spark's schema, in its order; None, alone, for one whose values nobody looks at.
         schema: the names as Spark's schema spells them, and the Arrow types to deliver.
         row_type: the table's columns.
         counts: whether the number of rows is all that is wanted, as the one column.
@@ -141,27 +141,24 @@ def read_split(split: LocationSplit, reading: Reading, condition: Predicate | No
 
 def _rows(scan: Scan, reading: Reading) -> Iterator[pa.RecordBatch]:
     form = SparkForm()
-    places = iter(range(len(reading.columns)))
-    sources = [None if column is None else (next(places), column) for column in reading.columns]
     for batch in scan.batches():
         for rows in _bounded(batch):
             arrays = [
-                pa.nulls(rows.num_rows, target.type)
-                if source is None
-                else form.column(rows.column(source[0]), source[1].type, target.type, target.name)
-                for source, target in zip(sources, reading.schema, strict=True)
+                form.column(rows.column(place), column.type, target.type, target.name)
+                for place, (column, target) in enumerate(zip(scan.columns, reading.schema, strict=True))
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=reading.schema)
 
 
 def _alike(scan: Scan, reading: Reading, split: LocationSplit) -> Iterator[pa.RecordBatch]:
     """Rows without anything of the files: they are counted, and all have the values of the partition."""
-    form = SparkForm()
+    form, own = SparkForm(), iter(scan.columns)
     arrays = [pa.nulls(BATCH_ROWS)]  # counts the rows where there is no column at all
-    for column, target in zip(reading.columns, reading.schema, strict=True):
-        if column is None:
+    for wanted, target in zip(reading.columns, reading.schema, strict=True):
+        if wanted is None:
             arrays.append(pa.nulls(BATCH_ROWS, target.type))
         else:
+            column = next(own)
             value = pa.array([split.partition[column.place[0]].value], arrow_type(column.type))
             arrays.append(pa.repeat(form.column(value, column.type, target.type, target.name)[0], BATCH_ROWS))
     whole = pa.RecordBatch.from_arrays(arrays, names=["", *reading.schema.names])

@@ -106,6 +106,13 @@ def test_a_count_leaves_out_deleted_rows(tmp_path: Path) -> None:
     assert len(read(tmp_path, ("_row", st.BooleanType(), {"is": "row"}), at="2")) == 7
 
 
+def test_a_condition_is_on_the_data_column_that_hides_a_partition_column(tmp_path: Path) -> None:
+    write_acid(tmp_path / "t" / "a=7" / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (3, "x")))
+    for value, rows in (("3", [{"a": 3}]), ("7", [])):
+        where = {"op": "=", "column": "a", "type": "integer", "values": [value]}
+        assert read(tmp_path / "t", ("a", st.IntegerType(), {"where": [where]})) == rows
+
+
 def test_a_session_without_java_keeps_every_plan() -> None:
     assert "no attribute" in str(pruning.install(SimpleNamespace()))
     assert "no attribute" in str(pruning.state(SimpleNamespace()))
