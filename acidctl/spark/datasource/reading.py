@@ -122,9 +122,11 @@ def read_split(split: LocationSplit, reading: Reading, condition: Predicate | No
         BadDataError: a file cannot be read, or a value has no place in Spark's type.
         NotFoundError: a file has vanished since the table was listed.
     """
+    columns = [column for column in reading.columns if column is not None]
     scan = Scan(
         split.snapshot,
-        [column.name for column in reading.columns if column is not None],
+        # Partition columns have their places in each location; the others are what they are, whatever their names.
+        [column.name if column.kind is ColumnSource.PARTITION else column for column in columns],
         only=split.only,
         skipping=condition,
         partition=split.partition,
