@@ -30,6 +30,9 @@ BATCH_ROWS = 1 << 16
 MIN_ROWS = 64
 """Java takes memory of its own for a batch, beside the executor's heap: none is larger than this."""
 
+MOST_PARTS = 16
+"""A task has at most so many times the stripes that one has which reads all columns."""
+
 _IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 """PySpark 4.0 has no other zone for instants."""
 
@@ -57,6 +60,12 @@ class Reading:
         """The columns by the names that Spark's filters use."""
         named = zip(self.schema.names, self.columns, strict=False)
         return {name: column for name, column in named if column is not None}
+
+    @property
+    def parts(self) -> int:
+        """One of so many parts of a stripe is read, if all columns are alike."""
+        read = {column.place[:1] for column in self.columns if column and column.kind is not ColumnSource.PARTITION}
+        return min(MOST_PARTS, max(1, len(self.row_type.names) // len(read))) if read else MOST_PARTS
 
 
 def _namespace(table: TablePlan) -> Namespace:

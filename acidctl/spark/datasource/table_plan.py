@@ -149,11 +149,12 @@ def _facts(source: EventFile) -> FileFacts:
     )
 
 
-def plan_splits(table: TablePlan, condition: Predicate | None) -> list[tuple[LocationSplit, ...]]:
-    """The tasks: stripes of about so many bytes as the options say, bucket by bucket; small locations share one.
+def plan_splits(table: TablePlan, condition: Predicate | None, parts: int = 1) -> list[tuple[LocationSplit, ...]]:
+    """The tasks: about so many bytes of stripes as the options say, bucket by bucket; small locations share one.
 
     Args:
         condition: on partition columns, leaves locations out.
+        parts: one of so many parts of a stripe is read.
     """
     target_bytes = table.options.target_bytes
     names = table.row_type.names if table.row_type else ()
@@ -165,7 +166,7 @@ def plan_splits(table: TablePlan, condition: Predicate | None) -> list[tuple[Loc
     tasks: list[dict[int, dict[str, range]]] = []  # stripes by file by the location's place
     filled = target_bytes
     for place, location in enumerate(locations):
-        for path, stripes, cost in _pieces(location, target_bytes):
+        for path, stripes, cost in _pieces(location, target_bytes, parts):
             if filled + cost > target_bytes:
                 tasks.append({})
                 filled = 0
@@ -175,13 +176,13 @@ def plan_splits(table: TablePlan, condition: Predicate | None) -> list[tuple[Loc
     return [tuple(_split_of(locations[place], only) for place, only in task.items()) for task in tasks]
 
 
-def _pieces(location: LocationPlan, target_bytes: int) -> Iterator[tuple[str, range, int]]:
+def _pieces(location: LocationPlan, target_bytes: int, parts: int) -> Iterator[tuple[str, range, int]]:
     """(path, stripes, cost) of the row files by bucket."""
     rows = [file for file in location.files if file.role is not Role.DELETE]
     for file in sorted(rows, key=lambda f: f.bucket):
         start, cost = 0, FILE_COST
         for number, (size, _, _) in enumerate(file.stripes):
-            cost += size
+            cost += size // parts
             if cost >= target_bytes or number == len(file.stripes) - 1:
                 yield file.path, range(start, number + 1), cost
                 start, cost = number + 1, FILE_COST

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.engines.written_by_hive import HIVE23
-from support.files.acid_files import insert, struct, write_acid, write_deletes
+from support.files.acid_files import batch_of, insert, struct, write_acid, write_deletes, write_delta
 from support.made.where_model import ADDED, TYPES, Row, condition, random_table
 
 from acidctl.orc.types import OrcType
@@ -94,6 +94,19 @@ def test_one_column_and_a_count_fetch_few_bytes(tmp_path: Path, fetched: list[in
         sizes.append(sum(fetched))
     assert sizes[1] < sizes[0] / 10
     assert sizes[2] == sizes[3] < sizes[1] / 2  # tails
+
+
+def test_tasks_that_read_less_of_a_stripe_get_more_stripes(tmp_path: Path) -> None:
+    kind, luck = struct(**{f"c{n}": OrcType("string") for n in range(8)}), random.Random("tasks")
+    stripes = [[tuple(luck.randbytes(20).hex() for _ in range(8)) for _ in range(300)] for _ in range(24)]
+    write_delta(tmp_path, 1, *(batch_of(kind, *rows) for rows in stripes), row=kind)
+    fields = [st.StructField(name, st.StringType()) for name in kind.names]
+    count = st.StructField("_count", st.LongType(), True, {"acidctl": {"is": "count"}})
+    tasks = []
+    for chosen in (fields, fields[:2], fields[:1], [count]):
+        source = HiveAcidDataSource({"path": str(tmp_path), "targetbytes": str((1 << 20) + 60_000)})
+        tasks.append(len(source.reader(st.StructType(chosen)).partitions()))
+    assert tasks[0] > 2 * tasks[1] >= 2 * tasks[2] >= 2 * tasks[3], tasks
 
 
 def test_a_count_leaves_out_deleted_rows(tmp_path: Path) -> None:
