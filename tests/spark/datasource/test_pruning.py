@@ -33,6 +33,7 @@ SETTINGS = (
     ("spark.sql.python.filterPushdown.enabled", "true"),
     ("spark.sql.execution.arrow.maxRecordsPerBatch", "7"),
     ("spark.sql.autoBroadcastJoinThreshold", "-1"),
+    ("spark.sql.planChangeValidation", "true"),
 )
 PLAIN = [name for name, kind in (TYPES | ADDED).items() if not kind.startswith("struct")]
 EXACT = [name for name in PLAIN if name not in ("f", "d")]
