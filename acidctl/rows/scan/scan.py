@@ -61,8 +61,8 @@ class Scan:
 
     Args:
         snapshot: what is read, and which write ids count.
-        columns, where, row_id, deleted, on_loss: as for :meth:`acidctl.rows.scan.table.Table.scan`; stripes that cannot
-            hold rows for which the condition is true are not read.
+        columns, where, row_id, deleted, on_loss: as for :meth:`acidctl.rows.scan.table.Table.scan`, or a column itself;
+            stripes that cannot hold rows for which the condition is true are not read.
         skipping: a condition by which stripes are skipped as by `where`; rows that do not meet it are given all
             the same.
         only: numbers of the stripes to read by the file's path relative to the location; files that are not named are
@@ -87,7 +87,7 @@ class Scan:
     def __init__(
         self,
         snapshot: Snapshot,
-        columns: Sequence[str] | None = None,
+        columns: Sequence[str | ScanColumn] | None = None,
         *,
         row_id: bool = False,
         only: Mapping[str, range] | None = None,
@@ -109,8 +109,9 @@ class Scan:
         self._partition = tuple(partition)
         self._names = Namespace(self.row_type, self._partition)
         shown = snapshot.fs.display(snapshot.path)
-        chosen = self._names.tops if columns is None else [self._names.find(name, shown) for name in columns]
+        chosen = self._names.tops
         if columns is not None:
+            chosen = [self._names.find(one, shown) if isinstance(one, str) else one for one in columns]
             _refuse_twice([column.name for column in chosen])
         first = [self._names.row_id] if row_id and self._names.row_id not in chosen else []
         self.columns = [*first, *chosen]

@@ -210,7 +210,8 @@ class HiveAcidReader(DataSourceReader):
             from acidctl.spark.datasource.table_plan import plan_splits  # noqa: PLC0415 - may be missing: told
 
             assert self._table is not None  # only a copy in an executor has none
-            return [InputPartition(task) for task in plan_splits(self._table, self._condition) or [()]]
+            tasks = plan_splits(self._table, self._condition, self._reading.parts)
+            return [InputPartition(task) for task in tasks or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition, in Arrow batches of bounded size."""

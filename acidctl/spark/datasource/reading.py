@@ -30,6 +30,9 @@ BATCH_ROWS = 1 << 16
 MIN_ROWS = 64
 """Java takes memory of its own for a batch, beside the executor's heap: none is larger than this."""
 
+MOST_PARTS = 16
+"""A task has at most so many times the stripes that one has which reads all columns."""
+
 _IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_type).parameters else {}
 """PySpark 4.0 has no other zone for instants."""
 
@@ -39,7 +42,7 @@ class Reading:
     """What a task must know of the table: small, picklable.
 
     Attributes:
-        columns: of Spark's schema, in its order; None for one whose values nobody looks at.
+        columns: of Spark's schema, in its order; None, alone, for one whose values nobody looks at.
         schema: the names as Spark's schema spells them, and the Arrow types to deliver.
         row_type: the table's columns.
         counts: whether the number of rows is all that is wanted, as the one column.
@@ -57,6 +60,12 @@ class Reading:
         """The columns by the names that Spark's filters use."""
         named = zip(self.schema.names, self.columns, strict=False)
         return {name: column for name, column in named if column is not None}
+
+    @property
+    def parts(self) -> int:
+        """One of so many parts of a stripe is read, if all columns are alike."""
+        read = {column.place[:1] for column in self.columns if column and column.kind is not ColumnSource.PARTITION}
+        return min(MOST_PARTS, max(1, len(self.row_type.names) // len(read))) if read else MOST_PARTS
 
 
 def _namespace(table: TablePlan) -> Namespace:
@@ -131,9 +140,11 @@ def read_split(split: LocationSplit, reading: Reading, condition: Predicate | No
         BadDataError: a file cannot be read, or a value has no place in Spark's type.
         NotFoundError: a file has vanished since the table was listed.
     """
+    columns = [column for column in reading.columns if column is not None]
     scan = Scan(
         split.snapshot,
-        [column.name for column in reading.columns if column is not None],
+        # Partition columns have their places in each location; the others are what they are, whatever their names.
+        [column.name if column.kind is ColumnSource.PARTITION else column for column in columns],
         only=split.only,
         skipping=condition,
         partition=split.partition,
@@ -172,12 +183,13 @@ def delivered(form: SparkForm, rows: pa.RecordBatch, reading: Reading) -> list[p
 
 def _alike(scan: Scan, reading: Reading, split: LocationSplit) -> Iterator[pa.RecordBatch]:
     """Rows without anything of the files: they are counted, and all have the values of the partition."""
-    form = SparkForm()
+    form, own = SparkForm(), iter(scan.columns)
     arrays = [pa.nulls(BATCH_ROWS)]  # counts the rows where there is no column at all
-    for column, target in zip(reading.columns, reading.schema, strict=True):
-        if column is None:
+    for wanted, target in zip(reading.columns, reading.schema, strict=True):
+        if wanted is None:
             arrays.append(pa.nulls(BATCH_ROWS, target.type))
         else:
+            column = next(own)
             value = pa.array([split.partition[column.place[0]].value], arrow_type(column.type))
             arrays.append(pa.repeat(form.column(value, column.type, target.type, target.name)[0], BATCH_ROWS))
     whole = pa.RecordBatch.from_arrays(arrays, names=["", *reading.schema.names])

@@ -237,7 +237,7 @@ def _splits(
     location = LocationPlan(snapshot, partition, files)
     only: dict[str, range] = {}
     filled = 0
-    for path, stripes, cost in pieces_of(location, target_bytes, wanted):
+    for path, stripes, cost in pieces_of(location, target_bytes, wanted=wanted):
         if only and (filled + cost > target_bytes or path in only):
             yield ChangeSplit(split_of(location, only), told.after, None)
             only, filled = {}, 0

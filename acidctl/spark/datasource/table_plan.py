@@ -150,11 +150,12 @@ def facts_of(source: EventFile) -> FileFacts:
     )
 
 
-def plan_splits(table: TablePlan, condition: Predicate | None) -> list[tuple[LocationSplit, ...]]:
-    """The tasks: stripes of about so many bytes as the options say, bucket by bucket; small locations share one.
+def plan_splits(table: TablePlan, condition: Predicate | None, parts: int = 1) -> list[tuple[LocationSplit, ...]]:
+    """The tasks: about so many bytes of stripes as the options say, bucket by bucket; small locations share one.
 
     Args:
         condition: on partition columns, leaves locations out.
+        parts: one of so many parts of a stripe is read.
     """
     target_bytes = table.options.target_bytes
     names = table.row_type.names if table.row_type else ()
@@ -166,7 +167,7 @@ def plan_splits(table: TablePlan, condition: Predicate | None) -> list[tuple[Loc
     tasks: list[dict[int, dict[str, range]]] = []  # stripes by file by the location's place
     filled = target_bytes
     for place, location in enumerate(locations):
-        for path, stripes, cost in pieces_of(location, target_bytes):
+        for path, stripes, cost in pieces_of(location, target_bytes, parts):
             if filled + cost > target_bytes:
                 tasks.append({})
                 filled = 0
@@ -177,11 +178,15 @@ def plan_splits(table: TablePlan, condition: Predicate | None) -> list[tuple[Loc
 
 
 def pieces_of(
-    location: LocationPlan, target_bytes: int, wanted: Callable[[FileFacts, int], bool] = lambda _, __: True
+    location: LocationPlan,
+    target_bytes: int,
+    parts: int = 1,
+    wanted: Callable[[FileFacts, int], bool] = lambda _, __: True,
 ) -> Iterator[tuple[str, range, int]]:
     """(path, stripes, cost) of the row files by bucket.
 
     Args:
+        parts: one of so many of a stripe's bytes is read.
         wanted: whether a stripe of a file, by its number, is to be read.
     """
     rows = [file for file in location.files if file.role is not Role.DELETE]
@@ -193,7 +198,7 @@ def pieces_of(
                     yield file.path, range(start, number), cost
                 start, cost = number + 1, FILE_COST
                 continue
-            cost += size
+            cost += size // parts
             if cost >= target_bytes or number == len(file.stripes) - 1:
                 yield file.path, range(start, number + 1), cost
                 start, cost = number + 1, FILE_COST
