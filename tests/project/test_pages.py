@@ -162,7 +162,8 @@ def test_every_series_of_metrics_is_listed_with_its_labels() -> None:
 
 
 def test_every_option_of_the_spark_source_is_listed() -> None:
-    assert {name for name in table_names("docs/reference/spark-source.md") if name[0].islower() and " " not in name} == {
+    listed = table_names("docs/reference/spark-source.md")
+    assert {name for name in listed if name[0].islower() and " " not in name} == {
         *NAMES, f"{STORAGE}NAME", f"{METASTORE}NAME",
     }  # fmt: skip
 

@@ -15,7 +15,7 @@ RULE = "acidctl.Pruning"
 """The rule's name; where ``spark.sql.optimizer.excludedRules`` names it, nothing is pruned."""
 
 
-def install(spark: Any) -> str | None:
+def add_pruning(spark: Any) -> str | None:
     """Put the rule into a session, once; None when it is there, or why it cannot be."""
     try:
         experimental = spark._jsparkSession.experimental()
@@ -34,7 +34,7 @@ def state(spark: Any) -> str | None:
         if plan.optimizedPlan().collectLeaves().head().output().size() == 1:
             return None
         rule = _found(spark._jsparkSession.experimental().extraOptimizations())
-        return (rule.problem() if rule is not None else install(spark)) or "Spark does not apply the rule"
+        return (rule.problem() if rule is not None else add_pruning(spark)) or "Spark does not apply the rule"
     except Exception as error:  # noqa: BLE001 - as above
         return _short(error)
 

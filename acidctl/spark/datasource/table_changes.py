@@ -40,7 +40,7 @@ from acidctl.spark.datasource.table_plan import (
     may_hit,
     pieces_of,
     split_of,
-    trimmed,
+    with_files,
 )
 
 CHANGE, WRITE_ID = "_change", "_write_id"
@@ -221,8 +221,8 @@ def _splits(
 ) -> Iterator[ChangeSplit]:
     snapshot = told.snapshot
     if isinstance(told, SingleStep):
-        before = trimmed(told.before, {file.path for file in told.before.files()})
-        whole = trimmed(snapshot, {file.path for file in snapshot.files()})
+        before = with_files(told.before, {file.path for file in told.before.files()})
+        whole = with_files(snapshot, {file.path for file in snapshot.files()})
         yield ChangeSplit(LocationSplit(whole, {}, partition), 0, before)
         return
     files = tuple(map(facts_of, open_event_files(snapshot, snapshot.files())))

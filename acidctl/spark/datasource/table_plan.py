@@ -229,10 +229,10 @@ def split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
             kept.add(donors[0])
         else:  # none that the snapshot sees; one that it does not see tells as well
             kept |= {entry.path for entry in snapshot.listing.entries if "/bucket_" in entry.path}
-    return LocationSplit(trimmed(snapshot, kept), only, location.partition)
+    return LocationSplit(with_files(snapshot, kept), only, location.partition)
 
 
-def trimmed(snapshot: Snapshot, kept: Container[str]) -> Snapshot:
+def with_files(snapshot: Snapshot, kept: Container[str]) -> Snapshot:
     """A snapshot as a task needs it: of these files alone, and what opens the store without a Kerberos ticket.
 
     Args:

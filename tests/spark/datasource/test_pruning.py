@@ -128,7 +128,7 @@ def test_a_condition_is_on_the_data_column_that_hides_a_partition_column(tmp_pat
 
 
 def test_a_session_without_java_keeps_every_plan() -> None:
-    assert "no attribute" in str(pruning.install(SimpleNamespace()))
+    assert "no attribute" in str(pruning.add_pruning(SimpleNamespace()))
     assert "no attribute" in str(pruning.state(SimpleNamespace()))
 
 
@@ -380,7 +380,7 @@ def test_the_rule_is_put_in_once_beside_those_of_others(session: Any) -> None:
     experimental = session.spark._jsparkSession.experimental()
     rules = experimental.extraOptimizations()
     register(session.spark)
-    assert pruning.install(session.spark) is None
+    assert pruning.add_pruning(session.spark) is None
     assert pruning.state(session.spark) is None
     assert experimental.extraOptimizations().size() == rules.size()
 
