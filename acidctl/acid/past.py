@@ -135,16 +135,17 @@ def bases_between(
     if not is_full_acid(listing):
         return ()
     view = _View(listing, newer, txns, base_formats)
-    found = [
+    bases = [
         one
         for one in view.select(newer).verdicts
         if one.kind is EntryKind.BASE and _reaches_above(one, older, newer, full=True)
-        if _top(one) <= newer.high_watermark
     ]
+    found = [one for one in bases if _top(one) <= newer.high_watermark]
+    above = [one for one in bases if _top(one) > newer.high_watermark]
     found.sort(key=lambda one: (_top(one), _is_marked(one), one.name))
     first = max((i + 1 for i, one in enumerate(found) if not _is_marked(one)), default=0)  # above the last overwrite
     return tuple(
-        view.comparison(one, found[place:], full=True)
+        view.comparison(one, [*found[place:], *above], full=True)
         for place, one in enumerate(found)
         if place >= first and one.directory and one.directory.visibility_txn
     )
