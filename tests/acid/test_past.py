@@ -394,7 +394,7 @@ def test_bases_between_two_snapshots_are_each_compared_with_what_is_below() -> N
     assert between(2, 10, "base_6") == [("base_8_v6", {"base_6", *TEN[6:8]}), again], "above an overwrite only"
     assert between(2, 10, full=False) == []
     listing = listed("delta_1_1_0", "delta_2_2_0", "delta_3_3_0", "base_2_v5", "base_3")
-    (found,) = bases_between(listing, 1, ValidWriteIds(2))
+    (found,) = bases_between(listing, 1, ValidWriteIds(2), base_formats={"base_3": BaseFormat.COMPACTED})
     assert found.parts.history_problem is None, "a compaction above both snapshots says nothing of them"
     assert found.parts.current_names == {"delta_1_1_0", "delta_2_2_0"}
 
