@@ -409,7 +409,7 @@ class FakeHive:
         return wire.OpenTxns(self._next_txn, tuple(ids), None, aborted)
 
     def _do_get_open_txns(self) -> wire.OpenTxns:
-        return self._listed(())
+        return self._listed((TxnType.READ_ONLY,) if self.version > 3 else ())
 
     def _do_get_open_txns_req(self, request: wire.GetOpenTxnsRequest) -> wire.OpenTxns:
         return self._listed(request.excluded_types)
