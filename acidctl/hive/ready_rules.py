@@ -47,7 +47,8 @@ def why_waiting(entry: Compaction, known: KnownTxns, retention: float = 0.0) -> 
         retention: seconds for which what was replaced is kept.
     """
     least = min((txn.id for txn in known.txns if txn.state is not TxnStatus.ABORTED), default=None)
-    if least is not None and least < entry.next_txn:
+    # The number is the highest that there was at the commit: who has it had begun by then. (Hive's cleaner forgets him.)
+    if least is not None and least <= entry.next_txn:
         return reason(Code.TRANSACTION_BELOW, ids=(least,))
     if known.high_watermark < entry.next_txn - 1:
         return reason(Code.COMMIT_UNKNOWN)  # another server's numbers

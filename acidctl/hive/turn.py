@@ -8,7 +8,6 @@ away, and the result appears by its rename.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,7 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, failed
 from acidctl.errors import AcidctlError, ConflictError, RefusedError
-from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, give_back
+from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, give_back, own_pool
 from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
@@ -104,7 +103,7 @@ class Turn:
             _wait_beside(found, lists, request.wait)
             return cls.of_entry(desk, found, lists, worker)
         table = _table(found)
-        wish = Wish(table.database, table.name, partition_of(found), kind.value, pool=f"acidctl-{uuid.uuid4()}")
+        wish = Wish(table.database, table.name, partition_of(found), kind.value, pool=own_pool(worker))
         try:
             asked = _ask(desk.metastore, wish, request)
             entry = queue_work.claim(desk.metastore, worker, wish.pool)

@@ -17,7 +17,7 @@ from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import TxnState
+from acidctl.metastore.interface import TxnState, TxnType
 from acidctl.metastore.settings import find_settings
 
 Acidctl = Callable[..., Result]
@@ -127,6 +127,18 @@ def test_it_waits_for_who_may_read_what_was_replaced(table: Table) -> None:
     assert table.clean()[0].marked
 
 
+def test_it_waits_for_who_began_last_before_the_commit(table: Table) -> None:
+    """Hive notes the highest transaction that there is at the commit, and that may be a reader who sees none of it."""
+    readers: list[int] = []
+    table.fake.before["mark_compacted"] = lambda: readers.append(table.fake.begin(type=TxnType.READ_ONLY))
+    table.compact()
+    assert [one.next_txn for one in table.fake.queue] == readers
+    assert codes(table.clean()) == ["transaction-below"]
+    table.fake.end(readers[0])
+    table.fake.begin(type=TxnType.READ_ONLY)
+    assert table.clean()[0].marked
+
+
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -141,6 +153,21 @@ def test_what_is_in_doubt_is_left_to_hive(table: Table, changes: dict[str, int],
     names = table.names
     assert codes(table.clean()) == [code]
     assert (table.names, table.states) == (names, [READY])
+
+
+def test_what_was_never_committed_is_given_back(table: Table) -> None:
+    """Its process was killed after it had handed the entry on; once that transaction is aborted nobody ends the entry."""
+    txn = table.fake.begin(type=3)
+    table.fake.entry("s", "t", READY, pool="mine", txn=txn, highest_write_id=4)
+    names = table.names
+    assert codes(table.clean()) == ["commit-unknown"]
+    table.fake.end(txn, commit=False)
+    assert codes(table.clean(changes_nothing=True)) == ["visibility-aborted"]
+    assert table.states == [READY]
+    (done,) = table.clean()
+    assert (done.result, done.marked, codes([done])) == ("skipped", False, ["visibility-aborted"])
+    assert [(one.state, one.pool) for one in table.fake.queue] == [("refused", "mine"), ("initiated", "mine")]
+    assert table.names == names
 
 
 def test_hives_own_cleaner_is_not_disturbed(table: Table) -> None:

@@ -21,7 +21,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Planned, plan_location
 from acidctl.errors import ConflictError
 from acidctl.hive.compacting import compact_locations
-from acidctl.hive.leftover import ABORTED_COMPACTION, free_single
+from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, own_pool
 from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -290,6 +290,28 @@ def test_what_a_killed_compact_left_at_work_is_ended_by_the_next(table_4: Table)
     ]
     assert table_4.fake.txns[txn].state == TxnState.ABORTED
     table_4.require_ended()
+
+
+def test_what_a_killed_compact_asked_for_and_never_took_is_taken_out_by_the_next(table_4: Table) -> None:
+    """Nobody else would look into its pool for half a day."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    pool = own_pool(f"acidctl-{socket.gethostname()}-{ended.pid}.77-1")
+    left = table_4.fake.entry("s", "t", "initiated", pool=pool)
+    found = table_4.compact("--major")
+    assert found.status == 0, found.err
+    assert [(one.id, one.state) for one in table_4.fake.queue] == [
+        (left, "aborted"),
+        (left + 1, "ready for cleaning"),
+    ]
+    table_4.require_ended()
+
+
+@pytest.mark.parametrize("worker", [worker_id(), "acidctl-elsewhere-1.77-1"], ids=["alive", "of another machine"])
+def test_what_another_compact_is_about_to_take_stays(table_4: Table, worker: str) -> None:
+    table_4.fake.entry("s", "t", "initiated", pool=own_pool(worker))
+    assert table_4.compact("--major").status == 7
+    assert [one.state for one in table_4.fake.queue] == ["initiated"]
 
 
 @pytest.mark.parametrize(

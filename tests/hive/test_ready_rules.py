@@ -70,7 +70,7 @@ def test_an_entry_waits_as_long_as_a_reader_may_need_what_it_replaced(
 ) -> None:
     entry = replace(ENTRY, next_txn=next_txn, committed=NOW - age)
     found = why_waiting(entry, known(*open_ids, aborted=tuple(aborted - open_ids)), retention)
-    is_held = any(id_ < next_txn for id_ in open_ids)
+    is_held = any(id_ <= next_txn for id_ in open_ids)
     assert (found is None) == (not is_held and age > retention + OPEN_TXN_GAP)
     assert (code(found) == Code.TRANSACTION_BELOW) == is_held
 

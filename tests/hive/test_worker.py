@@ -424,6 +424,20 @@ def test_what_another_worker_has_by_now_is_not_taken_from_it(fake: FakeHive) -> 
     assert states(fake)[:2] == [(first, "refused"), (second, "working")]
 
 
+def test_what_was_handed_on_by_a_transaction_that_was_aborted_is_done_again(fake: FakeHive, acidctl: Acidctl) -> None:
+    """Killed between its last two words: it is not worked on any more, and nothing was committed."""
+    before = rows(fake, acidctl, "t")
+    aborted, running = fake.begin(type=3), fake.begin(type=3)
+    fake.end(aborted, commit=False)
+    left = fake.entry("s", "t", "ready for cleaning", pool="mine", txn=aborted)
+    others = fake.entry("s", "u", "ready for cleaning", pool="mine", txn=running)
+    ((one,), _) = work(fake, pool="mine")
+    assert one.result == "compacted"
+    assert states(fake) == [(left, "refused"), (others, "ready for cleaning"), (others + 1, "ready for cleaning")]
+    assert f"transaction {aborted} was aborted" in (fake.queue[0].error or "")
+    assert rows(fake, acidctl, "t") == before
+
+
 def test_a_dead_one_of_a_kind_that_nobody_knows_is_only_ended(fake: FakeHive) -> None:
     fake.entry("s", "t", "working", type=99, worker=dead_worker())
     assert work(fake) == ([], [])

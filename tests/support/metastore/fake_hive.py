@@ -91,6 +91,8 @@ class FakeHive:
     faults: list[Fault] = field(default_factory=list)
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Called before a method is: somebody else does something in this very moment."""
+    at_call: Callable[[str, bool], None] = lambda _name, _is_done: None
+    """Called before each call and after it, which then counts as done; with an EOFError the connection breaks there."""
 
     def __post_init__(self) -> None:
         self._next_txn = 0
@@ -281,6 +283,7 @@ class FakeHive:
                 return struct.pack(">I", 0x7FFFFFFF) + b"\xff" * 64
             if then := self.before.pop(method.name, None):
                 then()
+            self.at_call(method.name, False)
             try:
                 result = getattr(self, f"_do_{method.name}")(*arguments)
             except Refused as error:
@@ -289,6 +292,7 @@ class FakeHive:
                 raise Failed(str(error)) from error
             if kind == "done":
                 raise EOFError
+            self.at_call(method.name, True)
             return result
 
     # -- the server itself ---------------------------------------------------------------------------------------
