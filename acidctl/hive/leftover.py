@@ -29,7 +29,9 @@ from acidctl.metastore.queue.compactions import (
 ABORTED_COMPACTION = 50006
 """Hive's code for the abort of a compaction's transaction."""
 
-_OWN_POOL = re.compile(r"(?:(acidctl-.+-[0-9]+\.[0-9]+-[0-9]+)-[0-9a-f]{12}|acidctl-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_OWN_POOL = re.compile(
+    r"(?:(acidctl-.+-[0-9]+\.[0-9]+-[0-9]+)-[0-9a-f]{12}|acidctl-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+)
 """Pools of a single compaction, into which nobody else looks; before the last dash is its worker, but of old ones."""
 
 
@@ -99,9 +101,7 @@ def free_dead(metastore: Metastore) -> list[int]:
     """
     dead = [one for one in find_compactions(metastore, state=WORKING) if is_dead(one.worker)]
     freed = [one.id for one in dead if free(metastore, one, f"its worker {one.worker} died")]
-    for one in find_compactions(metastore, state=INITIATED):
-        if free_single(metastore, one):
-            freed.append(one.id)
+    freed += [one.id for one in find_compactions(metastore, state=INITIATED) if free_single(metastore, one)]
     if left := [one for one in find_compactions(metastore, state=READY) if one.txn and one.committed is None]:
         aborted = find_transactions(metastore).aborted_ids
         freed += [one.id for one in left if free_uncommitted(metastore, one, aborted)]
@@ -128,23 +128,26 @@ def free_uncommitted(metastore: Metastore, one: Compaction, aborted: Container[i
 def free_single(metastore: Metastore, one: Compaction) -> bool:
     """End an entry of a single compaction whose process was killed; whether that is known to be done.
 
-    Its worker is dead, whether it has begun or not; or it was handed to the cleaner by a transaction that was never committed, and stays for ever.
+    Its worker is dead, whether it has begun or not. Or it was handed to the cleaner by a transaction that was never
+    committed, and stays for ever, of whatever pool.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
+    if one.state == READY:
+        if not one.txn or one.committed is not None or one.txn not in find_transactions(metastore).aborted_ids:
+            return False
+        return queue_work.mark_failed(metastore, _entry(one), "its process died before the commit")
     pool = _OWN_POOL.fullmatch(one.pool)
     if not pool:
         return False
     if one.state == INITIATED:
         return is_dead(pool[1] or "") and abort_compactions(metastore, [one.id]).get(one.id, (False, ""))[0]
-    if one.state == WORKING:
-        return is_dead(one.worker) and free(metastore, one, f"its process {one.worker} died")
-    if one.state != READY or not one.txn or one.txn not in find_transactions(metastore).aborted_ids:
-        return False
-    return queue_work.mark_failed(metastore, _entry(one), "its process died before the commit")
+    return one.state == WORKING and is_dead(one.worker) and free(metastore, one, f"its process {one.worker} died")
 
 
 def _entry(one: Compaction) -> interface.QueueEntry:
     kind = CompactionType.__members__.get(one.kind.upper().replace("-", "_"), 0)
-    return interface.QueueEntry(one.id, one.database, one.table, one.partition or None, kind, pool=one.pool or None)
+    return interface.QueueEntry(
+        one.id, one.database, one.table, one.partition or None, kind, pool=one.named_pool or None
+    )

@@ -36,6 +36,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.late import look_again
 from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import (
@@ -335,12 +336,18 @@ def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> int:
 
 def _withdraw(metastore: Metastore, pool: str, worker: str) -> None:
     """What nobody knows to be in the queue, as an answer was lost, is not to be found there half a day later."""
-    with suppress(AcidctlError):
-        for one in find_compactions(metastore, pool=pool):
+
+    def look() -> bool:
+        found = find_compactions(metastore, pool=pool)
+        for one in found:
             if one.state == INITIATED:
                 abort_compactions(metastore, [one.id])
             elif one.state == WORKING and one.worker == worker:
                 queue_work.mark_failed(metastore, interface.QueueEntry(one.id, one.database, one.table), "never begun")
+        return bool(found)
+
+    with suppress(AcidctlError):
+        look_again(look)
 
 
 def _wait_beside(found: Found, lists: SnapshotLists, seconds: float) -> None:

@@ -328,9 +328,11 @@ def test_what_is_not_known_to_be_left_behind_stays(table_4: Table, pool: str, wo
     assert [one.state for one in table_4.fake.queue] == ["working"]
 
 
+@pytest.mark.parametrize("pool", [own_pool(worker_id()), "mine", None], ids=["single", "of a pool", "of none"])
 @pytest.mark.parametrize("is_open", [False, True])
-def test_what_was_killed_before_its_commit_is_ended_once_its_transaction_is_aborted(is_open: bool) -> None:
-    pool = f"acidctl-{uuid.uuid4()}"
+def test_what_was_killed_before_its_commit_is_ended_once_its_transaction_is_aborted(
+    is_open: bool, pool: str | None
+) -> None:
     with FakeHive(4) as fake:
         txn = fake.begin(type=3)
         fake.entry("s", "t", "ready for cleaning", pool=pool, txn=txn)
@@ -339,7 +341,7 @@ def test_what_was_killed_before_its_commit_is_ended_once_its_transaction_is_abor
         settings = find_settings({"uris": fake.address}, {})
         assert settings
         metastore = Metastore(settings)
-        assert free_single(metastore, find_compactions(metastore, pool=pool)[0]) is not is_open
+        assert free_single(metastore, find_compactions(metastore)[0]) is not is_open
         assert [one.state for one in fake.queue] == ["ready for cleaning" if is_open else "failed"]
 
 
@@ -381,7 +383,7 @@ STEPS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["lost", "done", "failed"])
+@pytest.mark.parametrize("kind", ["lost", "done", "late", "failed"])
 @pytest.mark.parametrize("step", STEPS)
 def test_whatever_call_goes_wrong_rows_stay_and_nothing_is_left_open(table_4: Table, step: str, kind: str) -> None:
     fake = table_4.fake

@@ -267,6 +267,21 @@ def test_an_entry_whose_claim_was_not_answered_is_given_back(fake: FakeHive) -> 
     assert [(one.state, one.pool) for one in fake.queue] == [("refused", "mine"), ("initiated", "mine")]
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_an_entry_that_is_taken_after_the_line_broke_is_given_back(fake: FakeHive, once: bool) -> None:
+    fake.entry("s", "t", "initiated", pool="mine")
+    fake.fault("find_next_compact2", "late")
+    done: list[Worked] = []
+    asked = Work(once=once, pool="mine")
+    worker = Worker(
+        client(fake), asked, lambda *_: LocalEngine(1), lambda one: (done.append(one), worker.stop()), print
+    )
+    worker.run()
+    assert [one.result for one in done] == ([] if once else ["compacted"])
+    assert [one.state for one in fake.queue] == ["refused", "initiated" if once else "ready for cleaning"]
+    require_ended(fake)
+
+
 def test_an_entry_whose_end_was_not_heard_fails_later(fake: FakeHive) -> None:
     """The metastore was away for as long as an entry was given up."""
     fake.entry("s", "t", "initiated")

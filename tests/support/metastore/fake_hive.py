@@ -14,6 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -121,8 +122,9 @@ class FakeHive:
         return time.time() + self.clock
 
     def fault(self, method: str, kind: str, times: int = 1) -> None:
-        """Let calls go wrong: ``lost`` breaks the connection before it is done, ``done`` after it is, ``failed`` is an
-        error of the server, ``refused`` a MetaException, ``garbage`` an answer that cannot be read.
+        """Let calls go wrong: ``lost`` breaks the connection before it is done, ``done`` after it is, ``late`` before,
+        and it is done a little later; ``failed`` is an error of the server, ``refused`` a MetaException, ``garbage`` an
+        answer that cannot be read.
         """
         self.faults.append(Fault(method, kind, times))
 
@@ -273,7 +275,9 @@ class FakeHive:
             kind = fault.kind if fault else ""
             if fault:
                 fault.times -= 1
-            if kind == "lost":
+            if kind == "late":
+                threading.Timer(0.1, self._late, (method, *arguments)).start()
+            if kind in ("lost", "late"):
                 raise EOFError
             if kind == "failed":
                 raise Failed("Internal error processing " + method.name)
@@ -294,6 +298,10 @@ class FakeHive:
                 raise EOFError
             self.at_call(method.name, True)
             return result
+
+    def _late(self, method: Method, *arguments: Any) -> None:
+        with suppress(Refused, Failed):
+            self._call(method, *arguments)
 
     # -- the server itself ---------------------------------------------------------------------------------------
 
@@ -526,7 +534,7 @@ class FakeHive:
             return wire.ShowCompactResponse(tuple(self.queue))
         return wire.ShowCompactResponse(
             tuple(
-                one
+                replace(one, pool=one.pool or "default")  # what has none
                 for one in self.queue
                 if request.id in (None, one.id)
                 and request.pool in (None, one.pool)
