@@ -204,7 +204,7 @@ def _old_queries(reason: Reason) -> str:
 def _reader_holds(reason: Reason) -> str:
     inside = f" in transaction {reason.ids[0]}" if reason.ids[0] else ""
     agent = f" ({reason.value('agent')})" if reason.value("agent") else ""
-    what = f"held a lock on it{inside}" if reason.value("lock") else f"had transaction {reason.ids[0]} open"
+    what = f"had transaction {reason.ids[0]} open" if reason.value("lockless") else f"held a lock on it{inside}"
     return f"{reason.value('who')} has {what} since before it became obsolete{agent}"
 
 

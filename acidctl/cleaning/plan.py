@@ -258,9 +258,8 @@ class _Judge:
                 if not (reader.lock or by_commit):
                     continue
                 if since is None or reader.since is None or reader.since <= since + CLOCKS_SECONDS:
-                    found[name] = reason(
-                        Code.READER_HOLDS, ids=(reader.txn,), who=reader.who, agent=reader.agent, lock=reader.lock
-                    )
+                    said = {"who": reader.who, "agent": reader.agent, "lockless": not reader.lock}
+                    found[name] = Reason(Code.READER_HOLDS, ids=(reader.txn,), values=tuple(said.items()))
                     break
         return found
 

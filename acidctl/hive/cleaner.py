@@ -261,7 +261,10 @@ class Cleaner:
     def _plan(self, entry: Compaction, snapshot: Snapshot) -> CleaningPlan | CleanedEntry:
         """What goes for an entry: what is obsolete up to its highest write id, and for all readers of now."""
         everything = plan_cleaning(snapshot, self._asked.policy)
-        plan = plan_cleaning(seen_below(snapshot, entry.highest_write_id), self._asked.policy)
+        below = seen_below(snapshot, entry.highest_write_id)
+        if below.state.history_problem is not None:
+            return CleaningPlan(below, ())  # what is above it has taken its place, and a cleaning what it would take
+        plan = plan_cleaning(below, self._asked.policy)
         beyond = tuple(sorted(set(plan.names) - set(everything.names)))
         return _said(entry, Result.SKIPPED, reason(Code.STILL_LEFT, by=beyond)) if beyond else plan
 

@@ -77,7 +77,9 @@ def test_a_lock_is_named_before_the_retention_which_alone_would_not_free_it(tabl
 
 
 @pytest.mark.parametrize(("began", "goes"), [(45, False), (30, True)])
-def test_a_transaction_that_began_before_a_commit_keeps_what_it_replaced(tmp_path: Path, began: float, goes: bool) -> None:
+def test_a_transaction_that_began_before_a_commit_keeps_what_it_replaced(
+    tmp_path: Path, began: float, goes: bool
+) -> None:
     """Its number is above that of the compaction's, which it saw open."""
     made = make(tmp_path / "t", "delta_0000001_0000001", "delta_0000002_0000002")
     age(made, 50)

@@ -11,6 +11,7 @@ import pytest
 from support.command_line import Result
 from support.files.acid_files import delete, insert, write_acid
 from support.metastore.fake_hive import FakeHive
+from support.tables import CLEAN_NOW
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cleaning.retention import Policy
@@ -156,7 +157,7 @@ def test_what_is_in_doubt_is_left_to_hive(table: Table, changes: dict[str, int],
 
 
 def test_what_was_never_committed_is_given_back(table: Table) -> None:
-    """Its process was killed after it had handed the entry on; once that transaction is aborted nobody ends the entry."""
+    """Its process was killed after it had handed the entry on: with its transaction aborted nobody would end it."""
     txn = table.fake.begin(type=3)
     table.fake.entry("s", "t", READY, pool="mine", txn=txn, highest_write_id=4)
     names = table.names
@@ -245,6 +246,20 @@ def test_several_entries_of_a_location_are_taken_in_their_order(table: Table) ->
     before = table.rows()
     done = table.clean()
     assert [one.marked for one in done] == [True, True, True], [str(one.error) for one in done]
+    assert set(table.states) == {"succeeded"}
+    assert table.rows() == before
+
+
+def test_one_of_which_a_later_one_and_a_cleaning_left_nothing_is_marked(table: Table) -> None:
+    table.compact()
+    table.write(aborted=True)
+    table.write()
+    table.compact()
+    before = table.rows()
+    cleaned = table._acidctl(*CLEAN_NOW, "--metastore", table.fake.address, "hive:s.t")
+    assert cleaned.status == 0, cleaned.err
+    assert [name.partition("_v")[0] for name in table.names] == ["base_0000006"]
+    assert [one.marked for one in table.clean()] == [True, True]
     assert set(table.states) == {"succeeded"}
     assert table.rows() == before
 

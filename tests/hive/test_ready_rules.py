@@ -86,6 +86,13 @@ def test_numbers_of_another_server_are_not_compared() -> None:
     assert why_waiting(ENTRY, known(high=49)) is None
 
 
+def test_what_an_open_transaction_hides_is_not_forgotten() -> None:
+    """Were it aborted before the mark, the metastore would know nothing of it, and half a minor be seen."""
+    assert unmarked("base_0000010_v0000040", ids="10:9223372036854775807::") is None
+    names = ("base_0000010_v0000040", "delete_delta_0000001_0000010_v0000100")
+    assert unmarked(*names, ids="10:9223372036854775807::") == Code.STILL_LEFT
+
+
 @pytest.mark.parametrize(
     ("names", "aborted", "expected"),
     [
