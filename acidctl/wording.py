@@ -204,7 +204,8 @@ def _old_queries(reason: Reason) -> str:
 def _reader_holds(reason: Reason) -> str:
     inside = f" in transaction {reason.ids[0]}" if reason.ids[0] else ""
     agent = f" ({reason.value('agent')})" if reason.value("agent") else ""
-    return f"{reason.value('who')} has held a lock on it{inside} since before it became obsolete{agent}"
+    what = f"had transaction {reason.ids[0]} open" if reason.value("lockless") else f"held a lock on it{inside}"
+    return f"{reason.value('who')} has {what} since before it became obsolete{agent}"
 
 
 def _auto_is_off(reason: Reason) -> str:

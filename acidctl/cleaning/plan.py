@@ -11,7 +11,7 @@ from typing import Any
 from acidctl.acid.doubts import doubtful, half_finished, layout_problems, only_by_doubt, unmarked_bases
 from acidctl.acid.layout import strange_paths
 from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing
-from acidctl.acid.names import is_hidden
+from acidctl.acid.names import acid_directory, is_hidden
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
@@ -242,8 +242,8 @@ class _Judge:
         return LaterEntry(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, is_obsolete=is_obsolete))
 
     def held(self, names: set[str]) -> dict[str, Reason]:
-        """Those that somebody may still read who took a lock before they became obsolete, with the reason; all of them
-        where the owner of the table wants nothing cleaned.
+        """Those that somebody may still read who took a lock before they became obsolete, with the reason, or began
+        before a commit made them so; all of them where the owner of the table wants nothing cleaned.
         """
         readers = self._snapshot.readers
         if by := self._snapshot.no_cleanup:
@@ -253,13 +253,20 @@ class _Judge:
             if self._verdicts[name].state is State.ABORTED:
                 continue  # no reader ever saw it
             since = self._since(name)
+            by_commit = self._appeared_by_commit(name)
             for reader in readers:
-                if not reader.lock:
+                if not (reader.lock or by_commit):
                     continue
                 if since is None or reader.since is None or reader.since <= since + CLOCKS_SECONDS:
-                    found[name] = reason(Code.READER_HOLDS, ids=(reader.txn,), who=reader.who, agent=reader.agent)
+                    said = {"who": reader.who, "agent": reader.agent, "lockless": not reader.lock}
+                    found[name] = Reason(Code.READER_HOLDS, ids=(reader.txn,), values=tuple(said.items()))
                     break
         return found
+
+    def _appeared_by_commit(self, name: str) -> bool:
+        """Whether what superseded it may be hidden from a transaction that began before, whatever their numbers are."""
+        found = map(acid_directory, self._verdicts[name].reason.by)
+        return any(one and one.visibility_txn for one in found)
 
     def _since(self, name: str) -> float | None:
         times, by = self._ages.times, self._verdicts[name].reason.by

@@ -21,6 +21,7 @@ from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.request import carry_out
 from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
 from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.hive.leftover import free_uncommitted
 from acidctl.hive.ready_rules import why_left, why_unmarked, why_waiting
 from acidctl.hive.rounds import repeat
 from acidctl.hive.turn import partition_of
@@ -193,6 +194,10 @@ class Cleaner:
 
     def _turn(self, entry: Compaction, known: KnownTxns) -> CleanedEntry:
         try:
+            if entry.txn in known.aborted_ids and entry.committed is None and entry.cleaner_start is None:
+                if not self._asked.changes_nothing:
+                    free_uncommitted(self._metastore, entry, known.aborted_ids)
+                return _said(entry, Result.SKIPPED, reason(Code.VISIBILITY_ABORTED, ids=(entry.txn,)))
             if why := why_left(entry, known.now):
                 return _said(entry, Result.SKIPPED, why)
             if why := why_waiting(entry, known):
@@ -212,6 +217,8 @@ class Cleaner:
         lists = SnapshotLists(warehouse=Warehouse(self._metastore)).begun()
         found = self._place(entry, lists)
         snapshot = found.snapshot(lists, readers=True)
+        # Whether a transaction without a lock reads what was replaced the entry tells, and better than times do.
+        snapshot = replace(snapshot, readers=tuple(one for one in snapshot.readers if one.lock))
         if snapshot.no_cleanup:
             return _said(entry, Result.SKIPPED, reason(Code.NO_CLEANUP, who=snapshot.no_cleanup))
         plan = self._plan(entry, snapshot)
@@ -254,7 +261,10 @@ class Cleaner:
     def _plan(self, entry: Compaction, snapshot: Snapshot) -> CleaningPlan | CleanedEntry:
         """What goes for an entry: what is obsolete up to its highest write id, and for all readers of now."""
         everything = plan_cleaning(snapshot, self._asked.policy)
-        plan = plan_cleaning(seen_below(snapshot, entry.highest_write_id), self._asked.policy)
+        below = seen_below(snapshot, entry.highest_write_id)
+        if below.state.history_problem is not None:
+            return CleaningPlan(below, ())  # what is above it has taken its place, and a cleaning what it would take
+        plan = plan_cleaning(below, self._asked.policy)
         beyond = tuple(sorted(set(plan.names) - set(everything.names)))
         return _said(entry, Result.SKIPPED, reason(Code.STILL_LEFT, by=beyond)) if beyond else plan
 

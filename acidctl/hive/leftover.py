@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import uuid
+from collections.abc import Container
 from contextlib import suppress
 
 from acidctl.errors import AcidctlError, ConflictError
@@ -13,10 +15,12 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import (
+    INITIATED,
     READY,
     WORKING,
     Compaction,
     Wish,
+    abort_compactions,
     find_compactions,
     read_properties,
     request_compaction,
@@ -25,8 +29,15 @@ from acidctl.metastore.queue.compactions import (
 ABORTED_COMPACTION = 50006
 """Hive's code for the abort of a compaction's transaction."""
 
-_OWN_POOL = re.compile(r"acidctl-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""Pools of a single compaction, into which nobody else looks."""
+_OWN_POOL = re.compile(
+    r"(?:(acidctl-.+-[0-9]+\.[0-9]+-[0-9]+)-[0-9a-f]{12}|acidctl-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+)
+"""Pools of a single compaction, into which nobody else looks; before the last dash is its worker, but of old ones."""
+
+
+def own_pool(worker: str) -> str:
+    """A new pool, of a single compaction."""
+    return f"{worker}-{uuid.uuid4().hex[:12]}"
 
 
 def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
@@ -79,7 +90,8 @@ def free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True)
 
 
 def free_dead(metastore: Metastore) -> list[int]:
-    """Give entries back that workers of this machine have left behind, who ended without a word.
+    """Give entries back that workers of this machine have left behind, who ended without a word, and those that were
+    handed to the cleaner by a transaction that was aborted then.
 
     Returns:
         Their ids.
@@ -88,26 +100,54 @@ def free_dead(metastore: Metastore) -> list[int]:
         MetastoreError: the metastore cannot be reached, or failed.
     """
     dead = [one for one in find_compactions(metastore, state=WORKING) if is_dead(one.worker)]
-    return [one.id for one in dead if free(metastore, one, f"its worker {one.worker} died")]
+    freed = [one.id for one in dead if free(metastore, one, f"its worker {one.worker} died")]
+    freed += [one.id for one in find_compactions(metastore, state=INITIATED) if free_single(metastore, one)]
+    if left := [one for one in find_compactions(metastore, state=READY) if one.txn and one.committed is None]:
+        aborted = find_transactions(metastore).aborted_ids
+        freed += [one.id for one in left if free_uncommitted(metastore, one, aborted)]
+    return freed
+
+
+def free_uncommitted(metastore: Metastore, one: Compaction, aborted: Container[int]) -> bool:
+    """Give an entry back that no commit can follow any more, and that nobody but Hive's cleaner would end: its process
+    died between its last two words. Whether it is known to be out of the queue.
+
+    Args:
+        aborted: transactions that are known to be.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    if one.state != READY or one.committed is not None or one.txn not in aborted:
+        return False
+    if one not in find_compactions(metastore, id=one.id):
+        return False
+    return give_back(metastore, _entry(one), f"its transaction {one.txn} was aborted before the commit")
 
 
 def free_single(metastore: Metastore, one: Compaction) -> bool:
     """End an entry of a single compaction whose process was killed; whether that is known to be done.
 
-    Its worker is dead; or it was handed to the cleaner by a transaction that was never committed, and stays for ever.
+    Its worker is dead, whether it has begun or not. Or it was handed to the cleaner by a transaction that was never
+    committed, and stays for ever, of whatever pool.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    if not _OWN_POOL.fullmatch(one.pool):
+    if one.state == READY:
+        if not one.txn or one.committed is not None or one.txn not in find_transactions(metastore).aborted_ids:
+            return False
+        return queue_work.mark_failed(metastore, _entry(one), "its process died before the commit")
+    pool = _OWN_POOL.fullmatch(one.pool)
+    if not pool:
         return False
-    if one.state == WORKING:
-        return is_dead(one.worker) and free(metastore, one, f"its process {one.worker} died")
-    if one.state != READY or not one.txn or one.txn not in find_transactions(metastore).aborted_ids:
-        return False
-    return queue_work.mark_failed(metastore, _entry(one), "its process died before the commit")
+    if one.state == INITIATED:
+        return is_dead(pool[1] or "") and abort_compactions(metastore, [one.id]).get(one.id, (False, ""))[0]
+    return one.state == WORKING and is_dead(one.worker) and free(metastore, one, f"its process {one.worker} died")
 
 
 def _entry(one: Compaction) -> interface.QueueEntry:
     kind = CompactionType.__members__.get(one.kind.upper().replace("-", "_"), 0)
-    return interface.QueueEntry(one.id, one.database, one.table, one.partition or None, kind, pool=one.pool or None)
+    return interface.QueueEntry(
+        one.id, one.database, one.table, one.partition or None, kind, pool=one.named_pool or None
+    )

@@ -47,7 +47,8 @@ def why_waiting(entry: Compaction, known: KnownTxns, retention: float = 0.0) -> 
         retention: seconds for which what was replaced is kept.
     """
     least = min((txn.id for txn in known.txns if txn.state is not TxnStatus.ABORTED), default=None)
-    if least is not None and least < entry.next_txn:
+    # The number is the highest that there was at the commit: who has it had begun by then. Hive's cleaner forgets him.
+    if least is not None and least <= entry.next_txn:
         return reason(Code.TRANSACTION_BELOW, ids=(least,))
     if known.high_watermark < entry.next_txn - 1:
         return reason(Code.COMMIT_UNKNOWN)  # another server's numbers
@@ -73,7 +74,8 @@ def why_unmarked(entry: Compaction, state: AcidState, write_ids: ValidWriteIds, 
     if not is_decided or write_ids.mode is not ListReader.READER:
         return reason(Code.WRITES_UNDECIDED, ids=(highest,))
     left = [one for one in by_entry.verdicts if one.state in (State.OBSOLETE, State.ABORTED)]
-    left += [one for one in state.verdicts if one.state is State.ABORTED and _reaches(one, highest)]
+    # What is hidden by a transaction that is open still would be shown, were that forgotten once it is aborted.
+    left += [one for one in state.verdicts if _is_hidden(one) and _reaches(one, highest)]
     if left:
         return reason(Code.STILL_LEFT, by=tuple(dict.fromkeys(one.name for one in left)))
     # Of whatever state: a delta that ends above the highest write id may hold rows of aborted ids below it.
@@ -81,6 +83,10 @@ def why_unmarked(entry: Compaction, state: AcidState, write_ids: ValidWriteIds, 
     if hiding:
         return reason(Code.HIDES_ABORTED, by=tuple(one.name for one in hiding))
     return None
+
+
+def _is_hidden(verdict: Verdict) -> bool:
+    return verdict.state is State.ABORTED or verdict.reason.code is Code.VISIBILITY_OPEN
 
 
 def _reaches(verdict: Verdict, highest: int) -> bool:

@@ -8,7 +8,6 @@ away, and the result appears by its rename.
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,7 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, failed
 from acidctl.errors import AcidctlError, ConflictError, RefusedError
-from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, give_back
+from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, give_back, own_pool
 from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
@@ -37,6 +36,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.late import look_again
 from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import (
@@ -104,7 +104,7 @@ class Turn:
             _wait_beside(found, lists, request.wait)
             return cls.of_entry(desk, found, lists, worker)
         table = _table(found)
-        wish = Wish(table.database, table.name, partition_of(found), kind.value, pool=f"acidctl-{uuid.uuid4()}")
+        wish = Wish(table.database, table.name, partition_of(found), kind.value, pool=own_pool(worker))
         try:
             asked = _ask(desk.metastore, wish, request)
             entry = queue_work.claim(desk.metastore, worker, wish.pool)
@@ -336,12 +336,18 @@ def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> int:
 
 def _withdraw(metastore: Metastore, pool: str, worker: str) -> None:
     """What nobody knows to be in the queue, as an answer was lost, is not to be found there half a day later."""
-    with suppress(AcidctlError):
-        for one in find_compactions(metastore, pool=pool):
+
+    def look() -> bool:
+        found = find_compactions(metastore, pool=pool)
+        for one in found:
             if one.state == INITIATED:
                 abort_compactions(metastore, [one.id])
             elif one.state == WORKING and one.worker == worker:
                 queue_work.mark_failed(metastore, interface.QueueEntry(one.id, one.database, one.table), "never begun")
+        return bool(found)
+
+    with suppress(AcidctlError):
+        look_again(look)
 
 
 def _wait_beside(found: Found, lists: SnapshotLists, seconds: float) -> None:

@@ -28,10 +28,11 @@ from acidctl.location.find import Found, find
 from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore import interface
+from acidctl.metastore import interface, late
 from acidctl.metastore.activity import name_of, spelled_alike
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType
+from acidctl.metastore.late import look_again
 from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import WORKING, find_compactions
@@ -47,6 +48,10 @@ _PATTERN = re.compile(r"[*?\[]")
 
 Engines = Callable[[Deadline, Callable[[Task, int], None]], Engine]
 """Makes an engine for one entry: its tasks end with the deadline, and it tells what it has done, where it can."""
+
+
+_Unsure = tuple[bool, float]
+"""Whether what a worker may have is asked for again, and until when it is looked for."""
 
 
 class _TimeIsUp(ConflictError):
@@ -156,7 +161,7 @@ class Worker:
         self._broken: BaseException | None = None
         self._deadlines: dict[str, Deadline] = {}
         self._ends_now = False
-        self._unsure: dict[str, bool] = {}
+        self._unsure: dict[str, _Unsure] = {}
         self.counts = Counts()
 
     def run(self) -> None:
@@ -258,7 +263,9 @@ class Worker:
                     self.counts.looked, self.counts.failing = time.time(), False
                 except AcidctlError as error:
                     with self._lock:
-                        self._unsure[worker] = True  # one may have been taken nevertheless
+                        # One may have been taken nevertheless, or be taken only now.
+                        self._unsure[worker] = True, time.monotonic() + late.PATIENCE
+                    worker = worker_id()
                     self.counts.failing = True
                     self._on_error(error)
                     entry = None
@@ -277,26 +284,36 @@ class Worker:
                 self._do(desk, worker, entry)
                 worker = worker_id()
             with suppress(AcidctlError):
-                self._free_unsure(metastore)
+                look_again(lambda: self._free_unsure(metastore))
 
-    def _free_unsure(self, metastore: Metastore) -> None:
+    def _free_unsure(self, metastore: Metastore) -> bool:
         """End entries that the queue may have as worked on by this worker, though nobody does: an answer was lost.
+
+        Returns:
+            Whether there is nothing more to be looked for.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        if not self._unsure:
-            return
         with self._lock:
             unsure, self._unsure = self._unsure, {}
+        if not unsure:
+            return True
+        found: set[str] = set()
+        looked = time.monotonic()
         try:
             for one in find_compactions(metastore, state=WORKING):
                 if one.worker in unsure:
-                    free(metastore, one, "its worker could not tell what became of it", again=unsure[one.worker])
+                    free(metastore, one, "its worker could not tell what became of it", again=unsure[one.worker][0])
+                    found.add(one.worker)
         except AcidctlError:
-            with self._lock:
-                self._unsure = unsure | self._unsure
+            looked = -math.inf
             raise
+        finally:
+            kept = {name: one for name, one in unsure.items() if name not in found and one[1] > looked}
+            with self._lock:
+                self._unsure |= kept
+        return not kept
 
     def _do(self, desk: Desk, worker: str, entry: interface.QueueEntry) -> None:
         began = time.monotonic()
@@ -332,7 +349,7 @@ class Worker:
         )
         with self._lock:
             if not outcome.is_changed:
-                self._unsure[worker] = False  # whether the queue was told is not known
+                self._unsure[worker] = False, 0.0  # whether the queue was told is not known
             self._count(done)
             self._on_outcome(done)
 

@@ -17,6 +17,8 @@ from acidctl.metastore.errors import MetastoreError
 _TABLES = 100
 """Whose write ids are asked for at once."""
 
+_OF_ANY_TYPE = interface.GetOpenTxnsRequest(())
+
 
 class Transactions:
     """The transactions that count at one moment, and the write ids of tables as of that moment.
@@ -37,12 +39,12 @@ class Transactions:
 
     @cached_property
     def of_cleaner(self) -> ValidTxns:
-        """The same, whose lowest open transaction may be one that only reads: Hive 4 leaves those out for readers, and
-        its cleaner waits for them.
+        """The same, whose lowest open transaction may be one that only reads: Hive 4 leaves those out for readers, also
+        where it is asked for no type in particular, and its cleaner waits for them.
         """
         if not self._metastore.features.txn_types:
             return self.txns
-        everyone = _list_of(self._metastore.call(interface.GET_OPEN_TXNS), self.server)
+        everyone = _list_of(self._metastore.call(interface.GET_OPEN_TXNS_REQ, _OF_ANY_TYPE), self.server)
         return replace(self.txns, min_open=min(self.txns.min_open, everyone.min_open))
 
     def load(self, tables: Iterable[str]) -> None:

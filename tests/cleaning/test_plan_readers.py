@@ -76,6 +76,25 @@ def test_a_lock_is_named_before_the_retention_which_alone_would_not_free_it(tabl
     )
 
 
+@pytest.mark.parametrize(("began", "goes"), [(45, False), (30, True)])
+def test_a_transaction_that_began_before_a_commit_keeps_what_it_replaced(
+    tmp_path: Path, began: float, goes: bool
+) -> None:
+    """Its number is above that of the compaction's, which it saw open."""
+    made = make(tmp_path / "t", "delta_0000001_0000001", "delta_0000002_0000002")
+    age(made, 50)
+    make(made, "base_0000002_v0000810")
+    age(made, 40, "base_0000002_v0000810")
+    seen = snapshot_of(made, ValidWriteIds(2), ValidTxns(900, 812, (812,)))
+    held = plan_cleaning(
+        replace(seen, readers=(Reader(812, 0, "etl@host7", time.time() - began * HOUR),)), Policy(24 * HOUR)
+    )
+    assert sorted(held.names) == (OBSOLETE if goes else [])
+    kept = dict(held.kept_back)
+    assert [one.code for one in kept.values()] == ([] if goes else [Code.READER_HOLDS] * 2)
+    assert goes or "etl@host7 has had transaction 812 open" in text_of(kept[OBSOLETE[0]])
+
+
 def test_an_open_transaction_without_a_lock_here_keeps_nothing_by_itself(table: Path) -> None:
     """It keeps back results of transactions that came after it, which is the rule of the cleaner's lists."""
     assert len(plan(table, Reader(812, 0, "etl@host7", time.time() - 45 * HOUR)).names) == 3

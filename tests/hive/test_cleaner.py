@@ -11,13 +11,14 @@ import pytest
 from support.command_line import Result
 from support.files.acid_files import delete, insert, write_acid
 from support.metastore.fake_hive import FakeHive
+from support.tables import CLEAN_NOW
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import TxnState
+from acidctl.metastore.interface import TxnState, TxnType
 from acidctl.metastore.settings import find_settings
 
 Acidctl = Callable[..., Result]
@@ -127,6 +128,18 @@ def test_it_waits_for_who_may_read_what_was_replaced(table: Table) -> None:
     assert table.clean()[0].marked
 
 
+def test_it_waits_for_who_began_last_before_the_commit(table: Table) -> None:
+    """Hive notes the highest transaction that there is at the commit, and that may be a reader who sees none of it."""
+    readers: list[int] = []
+    table.fake.before["mark_compacted"] = lambda: readers.append(table.fake.begin(type=TxnType.READ_ONLY))
+    table.compact()
+    assert [one.next_txn for one in table.fake.queue] == readers
+    assert codes(table.clean()) == ["transaction-below"]
+    table.fake.end(readers[0])
+    table.fake.begin(type=TxnType.READ_ONLY)
+    assert table.clean()[0].marked
+
+
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
@@ -141,6 +154,21 @@ def test_what_is_in_doubt_is_left_to_hive(table: Table, changes: dict[str, int],
     names = table.names
     assert codes(table.clean()) == [code]
     assert (table.names, table.states) == (names, [READY])
+
+
+def test_what_was_never_committed_is_given_back(table: Table) -> None:
+    """Its process was killed after it had handed the entry on: with its transaction aborted nobody would end it."""
+    txn = table.fake.begin(type=3)
+    table.fake.entry("s", "t", READY, pool="mine", txn=txn, highest_write_id=4)
+    names = table.names
+    assert codes(table.clean()) == ["commit-unknown"]
+    table.fake.end(txn, commit=False)
+    assert codes(table.clean(changes_nothing=True)) == ["visibility-aborted"]
+    assert table.states == [READY]
+    (done,) = table.clean()
+    assert (done.result, done.marked, codes([done])) == ("skipped", False, ["visibility-aborted"])
+    assert [(one.state, one.pool) for one in table.fake.queue] == [("refused", "mine"), ("initiated", "mine")]
+    assert table.names == names
 
 
 def test_hives_own_cleaner_is_not_disturbed(table: Table) -> None:
@@ -218,6 +246,20 @@ def test_several_entries_of_a_location_are_taken_in_their_order(table: Table) ->
     before = table.rows()
     done = table.clean()
     assert [one.marked for one in done] == [True, True, True], [str(one.error) for one in done]
+    assert set(table.states) == {"succeeded"}
+    assert table.rows() == before
+
+
+def test_one_of_which_a_later_one_and_a_cleaning_left_nothing_is_marked(table: Table) -> None:
+    table.compact()
+    table.write(aborted=True)
+    table.write()
+    table.compact()
+    before = table.rows()
+    cleaned = table._acidctl(*CLEAN_NOW, "--metastore", table.fake.address, "hive:s.t")
+    assert cleaned.status == 0, cleaned.err
+    assert [name.partition("_v")[0] for name in table.names] == ["base_0000006"]
+    assert [one.marked for one in table.clean()] == [True, True]
     assert set(table.states) == {"succeeded"}
     assert table.rows() == before
 

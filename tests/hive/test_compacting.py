@@ -21,7 +21,7 @@ from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Planned, plan_location
 from acidctl.errors import ConflictError
 from acidctl.hive.compacting import compact_locations
-from acidctl.hive.leftover import ABORTED_COMPACTION, free_single
+from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, own_pool
 from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
@@ -309,6 +309,28 @@ def test_what_a_killed_compact_left_at_work_is_ended_by_the_next(table_4: Table)
     table_4.require_ended()
 
 
+def test_what_a_killed_compact_asked_for_and_never_took_is_taken_out_by_the_next(table_4: Table) -> None:
+    """Nobody else would look into its pool for half a day."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    pool = own_pool(f"acidctl-{socket.gethostname()}-{ended.pid}.77-1")
+    left = table_4.fake.entry("s", "t", "initiated", pool=pool)
+    found = table_4.compact("--major")
+    assert found.status == 0, found.err
+    assert [(one.id, one.state) for one in table_4.fake.queue] == [
+        (left, "aborted"),
+        (left + 1, "ready for cleaning"),
+    ]
+    table_4.require_ended()
+
+
+@pytest.mark.parametrize("worker", [worker_id(), "acidctl-elsewhere-1.77-1"], ids=["alive", "of another machine"])
+def test_what_another_compact_is_about_to_take_stays(table_4: Table, worker: str) -> None:
+    table_4.fake.entry("s", "t", "initiated", pool=own_pool(worker))
+    assert table_4.compact("--major").status == 7
+    assert [one.state for one in table_4.fake.queue] == ["initiated"]
+
+
 @pytest.mark.parametrize(
     ("pool", "worker"),
     [(f"acidctl-{uuid.uuid4()}", worker_id()), (f"acidctl-{uuid.uuid4()}", "acidctl-elsewhere-1.77-1"), ("mine", "")],
@@ -323,9 +345,11 @@ def test_what_is_not_known_to_be_left_behind_stays(table_4: Table, pool: str, wo
     assert [one.state for one in table_4.fake.queue] == ["working"]
 
 
+@pytest.mark.parametrize("pool", [own_pool(worker_id()), "mine", None], ids=["single", "of a pool", "of none"])
 @pytest.mark.parametrize("is_open", [False, True])
-def test_what_was_killed_before_its_commit_is_ended_once_its_transaction_is_aborted(is_open: bool) -> None:
-    pool = f"acidctl-{uuid.uuid4()}"
+def test_what_was_killed_before_its_commit_is_ended_once_its_transaction_is_aborted(
+    is_open: bool, pool: str | None
+) -> None:
     with FakeHive(4) as fake:
         txn = fake.begin(type=3)
         fake.entry("s", "t", "ready for cleaning", pool=pool, txn=txn)
@@ -334,7 +358,7 @@ def test_what_was_killed_before_its_commit_is_ended_once_its_transaction_is_abor
         settings = find_settings({"uris": fake.address}, {})
         assert settings
         metastore = Metastore(settings)
-        assert free_single(metastore, find_compactions(metastore, pool=pool)[0]) is not is_open
+        assert free_single(metastore, find_compactions(metastore)[0]) is not is_open
         assert [one.state for one in fake.queue] == ["ready for cleaning" if is_open else "failed"]
 
 
@@ -376,7 +400,7 @@ STEPS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["lost", "done", "failed"])
+@pytest.mark.parametrize("kind", ["lost", "done", "late", "failed"])
 @pytest.mark.parametrize("step", STEPS)
 def test_whatever_call_goes_wrong_rows_stay_and_nothing_is_left_open(table_4: Table, step: str, kind: str) -> None:
     fake = table_4.fake

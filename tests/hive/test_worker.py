@@ -267,6 +267,21 @@ def test_an_entry_whose_claim_was_not_answered_is_given_back(fake: FakeHive) -> 
     assert [(one.state, one.pool) for one in fake.queue] == [("refused", "mine"), ("initiated", "mine")]
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_an_entry_that_is_taken_after_the_line_broke_is_given_back(fake: FakeHive, once: bool) -> None:
+    fake.entry("s", "t", "initiated", pool="mine")
+    fake.fault("find_next_compact2", "late")
+    done: list[Worked] = []
+    asked = Work(once=once, pool="mine")
+    worker = Worker(
+        client(fake), asked, lambda *_: LocalEngine(1), lambda one: (done.append(one), worker.stop()), print
+    )
+    worker.run()
+    assert [one.result for one in done] == ([] if once else ["compacted"])
+    assert [one.state for one in fake.queue] == ["refused", "initiated" if once else "ready for cleaning"]
+    require_ended(fake)
+
+
 def test_an_entry_whose_end_was_not_heard_fails_later(fake: FakeHive) -> None:
     """The metastore was away for as long as an entry was given up."""
     fake.entry("s", "t", "initiated")
@@ -422,6 +437,20 @@ def test_what_another_worker_has_by_now_is_not_taken_from_it(fake: FakeHive) -> 
     fake.before["mark_refused"] = lambda: fake.set_entry(second, worker="host9-12")
     work(fake)
     assert states(fake)[:2] == [(first, "refused"), (second, "working")]
+
+
+def test_what_was_handed_on_by_a_transaction_that_was_aborted_is_done_again(fake: FakeHive, acidctl: Acidctl) -> None:
+    """Killed between its last two words: it is not worked on any more, and nothing was committed."""
+    before = rows(fake, acidctl, "t")
+    aborted, running = fake.begin(type=3), fake.begin(type=3)
+    fake.end(aborted, commit=False)
+    left = fake.entry("s", "t", "ready for cleaning", pool="mine", txn=aborted)
+    others = fake.entry("s", "u", "ready for cleaning", pool="mine", txn=running)
+    ((one,), _) = work(fake, pool="mine")
+    assert one.result == "compacted"
+    assert states(fake) == [(left, "refused"), (others, "ready for cleaning"), (others + 1, "ready for cleaning")]
+    assert f"transaction {aborted} was aborted" in (fake.queue[0].error or "")
+    assert rows(fake, acidctl, "t") == before
 
 
 def test_a_dead_one_of_a_kind_that_nobody_knows_is_only_ended(fake: FakeHive) -> None:

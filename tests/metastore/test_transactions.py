@@ -7,12 +7,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.metastore.fake_hive import FakeHive
 from support.metastore.fake_metastore import FakeMetastore, FakeTables, fake_metastore, java_bits
 
 from acidctl.acid.names import MAXL
 from acidctl.errors import NotFoundError
 from acidctl.metastore import interface
+from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.settings import find_settings
 from acidctl.metastore.transactions import Transactions, bits
 
 
@@ -116,3 +119,14 @@ def test_the_write_ids_of_many_tables_are_asked_for_by_hundreds() -> None:
         found.load(names)
         assert found.write_ids("db.t949").high_watermark == 0
         assert server.calls.count("get_valid_write_ids") == 10 + 1  # and one that finds out whether there are any
+
+
+def test_a_cleaner_waits_for_a_transaction_that_only_reads() -> None:
+    """Hive 4's plain list of open transactions has none of those."""
+    with FakeHive(4) as fake:
+        reader = fake.begin(type=interface.TxnType.READ_ONLY)
+        writer = fake.begin()
+        found = find_settings({"uris": fake.address}, {})
+        assert found
+        taken = Transactions(Metastore(found))
+        assert (taken.txns.min_open, taken.of_cleaner.min_open) == (writer, reader)

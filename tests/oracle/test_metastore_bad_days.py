@@ -11,11 +11,10 @@ from support.servers.hdfs_server import ServerUnavailable
 from support.servers.metastore_server import MetastoreServer
 from support.trouble.bad_line import BadLine, Trouble
 
-from acidctl.metastore import client, interface
+from acidctl.metastore import client, interface, late
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError
-from acidctl.metastore.own import own_transaction
 from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.settings import find_settings
 
@@ -92,7 +91,7 @@ def test_a_line_that_breaks_anywhere_leaves_nothing_open(
 def test_a_transaction_whose_id_was_lost_is_found_and_ended(
     metastore: MetastoreServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_transaction, "_PATIENCE", 5.0)
+    monkeypatch.setattr(late, "PATIENCE", 5.0)
     with BadLine(metastore.address) as through:
         asked = asking(through.address)
         _ = asked.features

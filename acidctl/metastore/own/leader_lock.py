@@ -14,6 +14,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, find_locks
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
+from acidctl.metastore.late import look_again
 from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.own.own_transaction import OwnTransaction
 
@@ -106,10 +107,16 @@ class LeaderLock:
         return ()
 
     def _give_back(self, agent: str) -> None:
-        """Where the answer was lost: it may be held nevertheless."""
-        for one in self._locks():
-            if one.agent == agent:
-                self._unlock(one.id)
+        """Where the answer was lost: it may be held nevertheless, or only be taken now."""
+
+        def look() -> bool:
+            ours = [one.id for one in find_locks(self._metastore, DATABASE, self._role) if one.agent == agent]
+            for lock in ours:
+                self._unlock(lock)
+            return bool(ours)
+
+        with suppress(AcidctlError):
+            look_again(look)
 
     def _unlock(self, lock: int) -> None:
         for _ in range(2):  # the connection may just have been lost

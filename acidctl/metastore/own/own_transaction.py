@@ -13,15 +13,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from acidctl.errors import AcidctlError
-from acidctl.metastore import interface
+from acidctl.metastore import interface, late
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, MetastoreError
+from acidctl.metastore.late import look_again
 
 _MOST_HOST = 128
 """Characters that every version of the metastore's tables takes."""
-
-_PATIENCE = 10.0
-"""Seconds that a server has to say whether a transaction was opened whose id never came."""
 
 
 class OwnTransaction:
@@ -114,14 +112,20 @@ class OwnTransaction:
                 return
 
     def _end_unknown(self) -> None:
-        """It may have been opened although its id never came, or another one did."""
+        """It may have been opened although its id never came, or another one did; or it is only opened now."""
         settings = self._metastore.settings
-        patience = min(_PATIENCE, settings.timeout)
+        patience = min(late.PATIENCE, settings.timeout)
         other = self._metastore.another(
             replace(settings, timeout=patience, connect_timeout=min(patience, settings.connect_timeout)), rounds=1
         )
+
+        def look() -> bool:
+            known = other.call(interface.GET_OPEN_TXNS_INFO).txns
+            ours = [txn.id for txn in known if txn.host == self.host and txn.state == interface.TxnState.OPEN]
+            for txn in ours:
+                other.call(interface.ABORT_TXN, interface.AbortTxnRequest(txn))
+            return bool(ours or self.id)
+
         with suppress(AcidctlError):
-            for txn in other.call(interface.GET_OPEN_TXNS_INFO).txns:
-                if txn.host == self.host and txn.state == interface.TxnState.OPEN:
-                    other.call(interface.ABORT_TXN, interface.AbortTxnRequest(txn.id))
+            look_again(look, patience)
         other.close()

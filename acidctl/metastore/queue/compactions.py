@@ -30,6 +30,9 @@ FAILED_STATES = ("failed", "did not initiate", "attempted", "refused", "aborted"
 _KINDS = {kind: kind.name.lower().replace("_", "-") for kind in CompactionType}
 _REFUSED_BY = re.compile(r"state=['\"]?([a-z ]+)['\"]? and id=(\d+)")
 _AT_ONCE = 1000
+_NO_POOL = "default"
+"""As which Hive 4 shows those without a pool."""
+
 _MOST_DIGITS = 10
 
 
@@ -75,6 +78,11 @@ class Compaction:
     def name(self) -> str:
         """``db.table`` or ``db.table/day=1``."""
         return name_of(self.database, self.table, self.partition)
+
+    @property
+    def named_pool(self) -> str:
+        """The pool; empty for that of entries without one, which has a name where it is shown and none to ask for."""
+        return "" if self.pool == _NO_POOL else self.pool
 
     @property
     def since(self) -> float | None:

@@ -102,7 +102,7 @@ def _waiting(entry: Compaction, known: KnownTxns, switches: Switches, served: di
     # Workers take the oldest first: whoever took another one of this pool since then would have taken this one.
     if waited is None or waited < SANE_SECONDS or served.get(entry.pool, 0.0) > (entry.enqueued or 0.0):
         return None
-    return Stuck(entry, Cause.POOL_NOT_SERVED if entry.pool else Cause.NO_WORKER, waited)
+    return Stuck(entry, Cause.POOL_NOT_SERVED if entry.named_pool else Cause.NO_WORKER, waited)
 
 
 def _working(entry: Compaction, known: KnownTxns, switches: Switches, open_ids: frozenset[int]) -> Stuck | None:

@@ -9,7 +9,7 @@ from support.metastore.fake_hive import FakeHive
 from support.trouble.bad_line import BadLine
 
 from acidctl.metastore import client as module
-from acidctl.metastore import interface
+from acidctl.metastore import interface, late
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, MetastoreError
 from acidctl.metastore.interface import TxnState, TxnType
@@ -22,7 +22,7 @@ from acidctl.metastore.wire import Method
 @pytest.fixture(params=[3, 4], ids=["hive-3", "hive-4"])
 def fake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHive]:
     monkeypatch.setattr(module, "_PAUSE", 0.01)
-    monkeypatch.setattr(own_transaction, "_PATIENCE", 1.0)
+    monkeypatch.setattr(late, "PATIENCE", 1.0)
     with FakeHive(request.param) as server:
         server.begin(host="another")
         yield server
@@ -150,3 +150,14 @@ def test_ctrl_c_in_the_middle_ends_it_all_the_same(
         finally:
             own.end(commit=False)
     assert still_open(fake) == ["another"]
+
+
+def test_what_is_only_opened_when_it_was_looked_for_is_ended(fake: FakeHive) -> None:
+    """The line broke, and the server was still at work on it."""
+    fake.fault("open_txns", "late")
+    own = OwnTransaction(client(fake.address))
+    with pytest.raises(MetastoreError, match="lost in open_txns"):
+        own.open()
+    own.end()
+    assert still_open(fake) == ["another"]
+    assert len(fake.txns) == 2, "it was opened"

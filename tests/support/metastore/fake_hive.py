@@ -14,6 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -91,6 +92,8 @@ class FakeHive:
     faults: list[Fault] = field(default_factory=list)
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Called before a method is: somebody else does something in this very moment."""
+    at_call: Callable[[str, bool], None] = lambda _name, _is_done: None
+    """Called before each call and after it, which then counts as done; with an EOFError the connection breaks there."""
 
     def __post_init__(self) -> None:
         self._next_txn = 0
@@ -119,8 +122,9 @@ class FakeHive:
         return time.time() + self.clock
 
     def fault(self, method: str, kind: str, times: int = 1) -> None:
-        """Let calls go wrong: ``lost`` breaks the connection before it is done, ``done`` after it is, ``failed`` is an
-        error of the server, ``refused`` a MetaException, ``garbage`` an answer that cannot be read.
+        """Let calls go wrong: ``lost`` breaks the connection before it is done, ``done`` after it is, ``late`` before,
+        and it is done a little later; ``failed`` is an error of the server, ``refused`` a MetaException, ``garbage`` an
+        answer that cannot be read.
         """
         self.faults.append(Fault(method, kind, times))
 
@@ -271,7 +275,9 @@ class FakeHive:
             kind = fault.kind if fault else ""
             if fault:
                 fault.times -= 1
-            if kind == "lost":
+            if kind == "late":
+                threading.Timer(0.1, self._late, (method, *arguments)).start()
+            if kind in ("lost", "late"):
                 raise EOFError
             if kind == "failed":
                 raise Failed("Internal error processing " + method.name)
@@ -281,6 +287,7 @@ class FakeHive:
                 return struct.pack(">I", 0x7FFFFFFF) + b"\xff" * 64
             if then := self.before.pop(method.name, None):
                 then()
+            self.at_call(method.name, False)
             try:
                 result = getattr(self, f"_do_{method.name}")(*arguments)
             except Refused as error:
@@ -289,7 +296,12 @@ class FakeHive:
                 raise Failed(str(error)) from error
             if kind == "done":
                 raise EOFError
+            self.at_call(method.name, True)
             return result
+
+    def _late(self, method: Method, *arguments: Any) -> None:
+        with suppress(Refused, Failed):
+            self._call(method, *arguments)
 
     # -- the server itself ---------------------------------------------------------------------------------------
 
@@ -409,7 +421,7 @@ class FakeHive:
         return wire.OpenTxns(self._next_txn, tuple(ids), None, aborted)
 
     def _do_get_open_txns(self) -> wire.OpenTxns:
-        return self._listed(())
+        return self._listed((TxnType.READ_ONLY,) if self.version > 3 else ())
 
     def _do_get_open_txns_req(self, request: wire.GetOpenTxnsRequest) -> wire.OpenTxns:
         return self._listed(request.excluded_types)
@@ -522,7 +534,7 @@ class FakeHive:
             return wire.ShowCompactResponse(tuple(self.queue))
         return wire.ShowCompactResponse(
             tuple(
-                one
+                replace(one, pool=one.pool or "default")  # what has none
                 for one in self.queue
                 if request.id in (None, one.id)
                 and request.pool in (None, one.pool)

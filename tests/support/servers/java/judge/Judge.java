@@ -89,8 +89,9 @@ public class Judge {
     Object txns = everyone;
     try {
       Class<?> type = Class.forName(API + "TxnType");
-      txns = client.getClass().getMethod("getValidTxns", long.class, List.class).invoke(
-          client, 0L, Collections.singletonList(type.getField("READ_ONLY").get(null)));
+      Method but = client.getClass().getMethod("getValidTxns", long.class, List.class);
+      txns = but.invoke(client, 0L, Collections.singletonList(type.getField("READ_ONLY").get(null)));
+      everyone = but.invoke(client, 0L, Collections.emptyList()); // the call without types leaves those out, too
     } catch (ReflectiveOperationException | LinkageError error) {
       // before Hive 4 there are no types
     }
