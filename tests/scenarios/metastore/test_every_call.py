@@ -1,7 +1,7 @@
 """Killed, or cut off, before and after every call that a command makes to the metastore: nothing is lost or shown
 twice, and the next run, of a healthy process, ends whatever was left.
 
-    ACIDCTL_EVERY_CALL=1 python -m pytest tests/hive/test_every_call.py     # calls that only ask, too
+    ACIDCTL_EVERY_CALL=1 python -m pytest tests/scenarios/metastore/test_every_call.py     # calls that only ask, too
 """
 
 from __future__ import annotations
