@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
 
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
-from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
+from acidctl.acid.names import (
+    MINL,
+    BucketFile,
+    Kind,
+    format_directory,
+    is_visible_path,
+    manifest_for,
+    parse_file,
+)
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.state import State
+from acidctl.acid.state import State, Verdict
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.concat.insert_only import concat_tasks
 from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.rebalance.runs import Runs
+from acidctl.compaction.rebalance.shares import shares_of
 from acidctl.compaction.segments import FINEST, cut
 from acidctl.compaction.split import StripeGroup, split
 from acidctl.compaction.table_type import type_of
-from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
+from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask, FileTask
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
@@ -30,6 +40,43 @@ from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.wording import some_of, text_of
+
+
+_COUNTED = 256 << 20
+"""Stored bytes of which one task of a rebalance counts the rows: it reads only their ids."""
+_AT_ONCE = 128 << 20
+_FEWEST = 100_000
+"""Rows of so many stored bytes, or so many rows, are what a task of a rebalance has in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of a rebalance: how its buckets are written, once all rows are counted.
+
+    Attributes:
+        buckets: that are asked for.
+        like: a task that has all inputs, and no share.
+        most: rows that a task has read at once.
+    """
+
+    buckets: int
+    like: BucketTask
+    most: int
+
+    def tasks_for(self, runs: Runs) -> list[BucketTask]:
+        """A task for each bucket that gets rows."""
+        tasks, total = [], int(runs.count.sum())
+        for bucket, shares in enumerate(shares_of(runs, self.buckets, self.most)):
+            rows = sum(share.count for share in shares)
+            files = sorted({file for share in shares for file in share.spans})
+            places = {file: place for place, file in enumerate(files)}
+            own = tuple(
+                replace(share, spans={places[file]: span for file, span in share.spans.items()}) for share in shares
+            )
+            inserts = tuple(self.like.inserts[file] for file in files)
+            weight = self.like.weight * rows // total
+            tasks.append(replace(self.like, bucket=bucket, shares=own, inserts=inserts, weight=weight, rows=rows))
+        return tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +88,7 @@ class CompactionPlan:
         insert_name, delete_name: names of the output directories; the second only for minor.
         staging: absolute path of the hidden directory everything is written to first.
         max_write_id: the highest write id of the output.
+        spread: of a rebalance, which is a major compaction to all who read its result.
         rows, delete_events: events that it reads, those of delete deltas apart.
         input_bytes: of all files that it reads, delete deltas included.
     """
@@ -55,10 +103,21 @@ class CompactionPlan:
     max_write_id: int
     visibility_txn: int
     acid_version: int
-    tasks: tuple[BucketTask | ConcatTask, ...]
+    tasks: tuple[BucketTask | ConcatTask | CountTask, ...]
     rows: int = 0
     delete_events: int = 0
     input_bytes: int = 0
+    spread: Spread | None = None
+
+    @property
+    def asked(self) -> str:
+        """What users call it: its type, or ``rebalance``."""
+        return "rebalance" if self.spread else self.kind.value
+
+    @property
+    def buckets(self) -> int:
+        """How many files of rows the result has at most."""
+        return self.spread.buckets if self.spread else len({task.bucket for task in self.tasks if task.rows})
 
     @property
     def shown(self) -> str:
@@ -138,6 +197,8 @@ def plan_compaction(
     visibility_txn: int = 0,
     *,
     table_type: TableType | None = None,
+    rebalanced: bool = False,
+    buckets: int = 0,
 ) -> CompactionPlan:
     """Plan one location.
 
@@ -146,6 +207,8 @@ def plan_compaction(
         staging_name: a fresh hidden name, ``_tmp_<uuid>``.
         visibility_txn: of the compaction's own transaction; 0 without a metastore.
         table_type: what the table is known to be; without it the files decide.
+        rebalanced: a major compaction gives all rows new ids, spread evenly over so many buckets; 0 for as many as
+            there are now.
 
     Raises:
         HistoryError, BadDataError, ConflictError: what is there cannot be compacted.
@@ -163,7 +226,14 @@ def plan_compaction(
     insert_only = type_of(snapshot, sources, table_type) is TableType.INSERT_ONLY
     if not insert_only:
         _refuse_odd_names(snapshot, files)
-    ids = [v.directory for v in state.deltas if v.directory]
+    elif rebalanced:
+        raise RefusedError(
+            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
+            "its table is insert-only, whose rows have no ROW__IDs",
+            "use `major`, as Hive itself does then",
+        )
+    highest = state.deltas or ((state.base,) if state.base else ())  # a base alone can only be rebalanced
+    ids = [v.directory for v in highest if v.directory]
     low = min((d.min_write_id for d in ids), default=MINL)
     high = max((d.max_write_id for d in ids), default=MINL)
     name_of = partial(format_directory, visibility_txn=visibility_txn)
@@ -178,15 +248,20 @@ def plan_compaction(
         insert_name = name_of(Kind.DELTA, low, high)
         delete_name = None if insert_only else name_of(Kind.DELETE_DELTA, low, high)
     names = tuple(name for name in (insert_name, delete_name) if name)
-    _refuse_existing(snapshot, names)
+    if visibility_txn or not rebalanced:  # else it is planned once more, with a name of its own
+        _refuse_existing(snapshot, names)
+        require_read(snapshot, kind, names, inputs, visibility_txn)
     if kind is CompactionKind.MINOR:
         _refuse_crossing(snapshot, low, high)
-    require_read(snapshot, kind, names, inputs, visibility_txn)
     staging = snapshot.absolute(staging_name)
     attempts = f"{staging}/{ATTEMPTS}"
-    tasks: Sequence[BucketTask | ConcatTask]
+    tasks: Sequence[BucketTask | ConcatTask | CountTask]
+    spread: Spread | None = None
     version = 0 if insert_only or any(_is_v1(source) for source in sources) else 2
-    if insert_only:
+    if rebalanced:
+        version = 2  # every event becomes an insert
+        spread, tasks = _spread(snapshot, sources, attempts, writing or Writing(), buckets)
+    elif insert_only:
         tasks = concat_tasks(snapshot, kind, sources, attempts, writing or Writing())
     else:
         tasks = _tasks(snapshot, kind, sources, attempts, writing or Writing(), acid_version=version)
@@ -206,7 +281,14 @@ def plan_compaction(
         rows=events[0],
         delete_events=events[1],
         input_bytes=sum(source.file.size for source in sources),
+        spread=spread,
     )
+
+
+def deletes_above(verdicts: Iterable[Verdict], write_id: int) -> list[str]:
+    """Names of what may delete rows, or update them, in write ids above: it has the ids that rows had before."""
+    found = [one.directory for one in verdicts if one.directory and one.state is not State.ABORTED]
+    return sorted(one.name for one in found if one.kind is Kind.DELETE_DELTA and one.max_write_id > write_id)
 
 
 def _refuse_crossing(snapshot: Snapshot, low: int, high: int) -> None:
@@ -345,6 +427,64 @@ def _tasks(
         )
         tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
     return tasks
+
+
+def _spread(
+    snapshot: Snapshot, sources: Sequence[EventFile], attempts: str, writing: Writing, buckets: int
+) -> tuple[Spread, list[CountTask]]:
+    """How a rebalance is written, and what counts its rows first."""
+    inserts = [source for source in sources if source.file.role is not Role.DELETE]
+    by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
+    row = merge_row_types([source.row_type for source in by_age]) if by_age else OrcType("struct")
+    settings = writing.settings_for(by_age[-1] if by_age else None, CompactionKind.MAJOR)
+    bloom_ids(settings.bloom_columns, row)
+    size, rows = sum(source.file.size for source in inserts), sum(source.rows for source in inserts)
+    like = BucketTask(
+        storage=snapshot.fs.spec,
+        bucket=0,
+        attempts=attempts,
+        row=row,
+        settings=settings,
+        calendar=calendar_of(inserts),
+        weight=size,
+        rows=rows,
+        may_copy=False,
+        verify=writing.verify,
+        kind=CompactionKind.MAJOR,
+        inserts=inputs_of(inserts),
+        deletes=(),
+        kills=inputs_of([source for source in sources if source in inserts and source.may_hold_changes or source.is_delete]),
+        write_ids=snapshot.write_ids,
+        acid_version=2,
+    )
+    shared = {field.name: getattr(like, field.name) for field in fields(FileTask)}
+    tasks: list[CountTask] = []
+    some: list[int] = []
+    for place, source in enumerate(inserts):
+        some.append(place)
+        own = [inserts[one] for one in some]
+        if place + 1 < len(inserts) and sum(one.file.size for one in own) < _COUNTED:
+            continue
+        counted = {"weight": sum(one.file.size for one in own), "rows": sum(one.rows for one in own)}
+        tasks.append(
+            CountTask(
+                **shared | counted,
+                inserts=like.inserts[some[0] : place + 1],
+                kills=like.kills,
+                write_ids=like.write_ids,
+                first=some[0],
+            )
+        )
+        some = []
+    most = max(_FEWEST, rows * _AT_ONCE // max(size, 1))
+    return Spread(buckets or _buckets_of(snapshot), like, most), tasks
+
+
+def _buckets_of(snapshot: Snapshot) -> int:
+    """How many buckets there are, counted as Hive does for a rebalance: by all files that are called after one."""
+    names = (entry.path.rpartition("/")[2] for entry in snapshot.listing.entries if is_visible_path(entry.path))
+    found = {parsed.bucket for name in names if isinstance(parsed := parse_file(name), BucketFile)}
+    return len(found) or max(1, len({file.bucket for file in snapshot.files()}))
 
 
 def _known_buckets(source: EventFile) -> tuple[set[int], bool]:

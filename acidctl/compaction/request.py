@@ -22,6 +22,7 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
     CompactionPlan,
     below_straddlers,
+    deletes_above,
     nothing_to_do,
     plan_compaction,
     refuse_unsafe,
@@ -56,6 +57,7 @@ class Mode(StrEnum):
 
     MAJOR = "major"
     MINOR = "minor"
+    REBALANCE = "rebalance"
     AUTO = "auto"
 
 
@@ -77,6 +79,8 @@ class CompactionRequest:
         wait: so many seconds another compaction in Hive's queue is waited for.
         writing: how results are written and proven.
         locking: how others are kept away.
+        buckets: of a rebalance; 0 for as many as there are.
+        order_by: of a rebalance: what its rows are sorted by.
         auto_off_by: whose properties say so, ``table`` or ``database``, where a metastore knows them.
     """
 
@@ -95,6 +99,8 @@ class CompactionRequest:
     writing: Writing = field(default_factory=Writing)
     locking: Locking = field(default_factory=Locking)
     auto_off_by: str = ""
+    buckets: int = 0
+    order_by: str = ""
 
     def __post_init__(self) -> None:
         """Names are taken for the values that they are of: ``CompactionRequest("major")``."""
@@ -151,7 +157,7 @@ class Planned(Answer):
     @property
     def buckets(self) -> int:
         """How many the result has at most."""
-        return len({task.bucket for task in self.plan.tasks})
+        return self.plan.buckets
 
     @property
     def segments(self) -> int:
@@ -161,12 +167,12 @@ class Planned(Answer):
 
     def reported(self) -> Mapping[str, Any]:
         """The type of compaction."""
-        return {"kind": self.plan.kind.value}
+        return {"kind": self.plan.asked}
 
     def facts(self) -> Mapping[str, Any]:
         """What would be read and written."""
         return {
-            "kind": self.plan.kind.value,
+            "kind": self.plan.asked,
             **super().facts(),
             "inputs": list(self.plan.inputs),
             "outputs": list(self.plan.output_names),
@@ -205,7 +211,10 @@ def plan_location(
     """
     snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
+    is_rebalance = request.mode is Mode.REBALANCE
     try:
+        if is_rebalance:
+            refuse_without_lock(found, lists, request)
         if found.hive:
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
             if not (request.in_queue or request.take_over or request.wait):
@@ -213,8 +222,10 @@ def plan_location(
                 refuse_beside_hive(found, lists, but=_SINGLE if may_be_left else None)
         snapshot, finished = _finished(found, lists, request)
         snapshot = below_straddlers(snapshot)
+        if is_rebalance:
+            refuse_old_ids(snapshot, found, lists)
         decision, figures = decision_on(snapshot, request)
-        if idle := why_idle(snapshot, decision):
+        if idle := why_idle(snapshot, decision, rebalanced=is_rebalance):
             return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
         if is_table_checked:
@@ -227,6 +238,8 @@ def plan_location(
             request.writing,
             request.visibility_txn,
             table_type=request.table_type,
+            rebalanced=is_rebalance,
+            buckets=request.buckets,
         )
     except AcidctlError as error:
         return Refused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
@@ -237,6 +250,57 @@ def plan_location(
         figures=figures,
         finished=finished,
         reasons=(decision.reason,),
+    )
+
+
+def refuse_without_lock(found: Found, lists: SnapshotLists, request: CompactionRequest) -> None:
+    """Refuse a rebalance wherever it could not be had alone: deletes name rows by the ids that it gives anew.
+
+    Raises:
+        RefusedError: no metastore of Hive 4 knows the table, or Hive would refuse it, too.
+    """
+    what, table = f"cannot rebalance {found.shown}", found.hive
+    asked = request.visibility_txn and not request.in_queue
+    if table is None or lists.warehouse is None or not lists.asks_metastore or asked:
+        raise RefusedError(
+            what,
+            "every row gets another ROW__ID, which takes a lock of Hive's against all who update or delete",
+            "name it as `hive:db.table`, by the metastore alone; or use `major`, which keeps all ids",
+        )
+    if not lists.warehouse.metastore.features.txn_types:
+        raise RefusedError(what, "rebalances came with Hive 4, and this metastore is older", "use `major`")
+    if table.buckets > 0:
+        columns = ", ".join(table.bucket_columns)
+        raise RefusedError(
+            what, f"its rows are clustered by {columns}, and would not be any more", "Hive refuses it, too: use `major`"
+        )
+    if request.order_by:
+        raise RefusedError(
+            what,
+            f"acidctl does not sort rows, and was to sort them by {request.order_by}",
+            "leave `order_by` out, or let a worker of Hive's do it: `request --rebalance`",
+        )
+
+
+def refuse_old_ids(snapshot: Snapshot, found: Found, lists: SnapshotLists) -> None:
+    """Refuse a rebalance below what may name rows by the ids that they have now, and is not part of it.
+
+    Raises:
+        RefusedError: a write id is open, or what deletes rows lies above the last one.
+    """
+    assert found.hive
+    assert lists.warehouse
+    write_ids, _ = lists.warehouse.lists(found.hive)
+    last = snapshot.write_ids.high_watermark
+    later = deletes_above(snapshot.state.verdicts, last)
+    if write_ids.open:
+        why = f"write id {write_ids.open[0]} of its table is open, and all up to the last one must be part of it"
+    elif later:
+        why = f"{later[0]} is above write id {last}, and names rows by the ids that they have now"
+    else:
+        return
+    raise RefusedError(
+        f"cannot rebalance {found.shown}", why, "wait until its transaction has ended; `txns` tells what is open"
     )
 
 
@@ -332,15 +396,18 @@ def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decisio
         why = reason(Code.FEWER_THAN_ASKED, deltas=figures.deltas, limit=request.min_deltas)
         return Decision(None, why), figures
     if request.mode is not Mode.AUTO:
-        return Decision(CompactionKind(request.mode), reason(Code.ASKED_FOR)), None
+        kind = CompactionKind.MAJOR if request.mode is Mode.REBALANCE else CompactionKind(request.mode)
+        return Decision(kind, reason(Code.ASKED_FOR)), None
     if request.is_auto_off:
         return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by)), None
     return decide(figures, request.thresholds), figures
 
 
-def why_idle(snapshot: Snapshot, decision: Decision) -> tuple[Reason, ...]:
-    """Why there is nothing to do; empty when there is something."""
+def why_idle(snapshot: Snapshot, decision: Decision, *, rebalanced: bool = False) -> tuple[Reason, ...]:
+    """Why there is nothing to do; empty when there is something: a rebalance always has, where there is data."""
     idle = decision.reason if decision.kind is None else nothing_to_do(snapshot, decision.kind)
+    if rebalanced and idle and idle.code is not Code.NO_DATA:
+        idle = None
     if decision.kind is not None and not idle and not _waits(snapshot):
         return ()
     stop = snapshot.assumed.stop if snapshot.assumed else _more_above(snapshot)

@@ -86,13 +86,20 @@ _hive_options = shared.together(
     "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
     "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
     "acidctl compact --major --wait 2h hive:sales.orders",
+    "acidctl compact --rebalance --buckets 8 hive:sales.orders",
     "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
 )
 @shared.report_options
 @shared.locations_argument()
 @shared.typed_option("--major", is_flag=True, help="Merge base and deltas into a new base, deletes applied.")
 @shared.typed_option("--minor", is_flag=True, help="Merge deltas into one delta and one delete delta.")
+@shared.typed_option(
+    "--rebalance", is_flag=True, help="All rows into a new base, spread evenly over buckets, with new ids (Hive 4)."
+)
 @shared.typed_option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
+@shared.typed_option(
+    "--buckets", type=NumberType("N", 1), help="With --rebalance: so many; without it as many as there are."
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @shared.typed_option(
     "--offline",
