@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
-from acidctl.acid.names import (
-    MINL,
-    BucketFile,
-    Kind,
-    format_directory,
-    is_visible_path,
-    manifest_for,
-    parse_file,
-)
+from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.state import State, Verdict
+from acidctl.acid.state import State
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.concat.insert_only import concat_tasks
 from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import shares_of
 from acidctl.compaction.segments import FINEST, cut
 from acidctl.compaction.split import StripeGroup, split
+from acidctl.compaction.spread import Spread, planned_spread
 from acidctl.compaction.table_type import type_of
-from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask, FileTask
+from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
@@ -40,43 +31,6 @@ from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.wording import some_of, text_of
-
-
-_COUNTED = 256 << 20
-"""Stored bytes of which one task of a rebalance counts the rows: it reads only their ids."""
-_AT_ONCE = 128 << 20
-_FEWEST = 100_000
-"""Rows of so many stored bytes, or so many rows, are what a task of a rebalance has in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Of a rebalance: how its buckets are written, once all rows are counted.
-
-    Attributes:
-        buckets: that are asked for.
-        like: a task that has all inputs, and no share.
-        most: rows that a task has read at once.
-    """
-
-    buckets: int
-    like: BucketTask
-    most: int
-
-    def tasks_for(self, runs: Runs) -> list[BucketTask]:
-        """A task for each bucket that gets rows."""
-        tasks, total = [], int(runs.count.sum())
-        for bucket, shares in enumerate(shares_of(runs, self.buckets, self.most)):
-            rows = sum(share.count for share in shares)
-            files = sorted({file for share in shares for file in share.spans})
-            places = {file: place for place, file in enumerate(files)}
-            own = tuple(
-                replace(share, spans={places[file]: span for file, span in share.spans.items()}) for share in shares
-            )
-            inserts = tuple(self.like.inserts[file] for file in files)
-            weight = self.like.weight * rows // total
-            tasks.append(replace(self.like, bucket=bucket, shares=own, inserts=inserts, weight=weight, rows=rows))
-        return tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +214,7 @@ def plan_compaction(
     version = 0 if insert_only or any(_is_v1(source) for source in sources) else 2
     if rebalanced:
         version = 2  # every event becomes an insert
-        spread, tasks = _spread(snapshot, sources, attempts, writing or Writing(), buckets)
+        spread, tasks = planned_spread(snapshot, sources, attempts, writing or Writing(), buckets)
     elif insert_only:
         tasks = concat_tasks(snapshot, kind, sources, attempts, writing or Writing())
     else:
@@ -283,12 +237,6 @@ def plan_compaction(
         input_bytes=sum(source.file.size for source in sources),
         spread=spread,
     )
-
-
-def deletes_above(verdicts: Iterable[Verdict], write_id: int) -> list[str]:
-    """Names of what may delete rows, or update them, in write ids above: it has the ids that rows had before."""
-    found = [one.directory for one in verdicts if one.directory and one.state is not State.ABORTED]
-    return sorted(one.name for one in found if one.kind is Kind.DELETE_DELTA and one.max_write_id > write_id)
 
 
 def _refuse_crossing(snapshot: Snapshot, low: int, high: int) -> None:
@@ -427,64 +375,6 @@ def _tasks(
         )
         tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
     return tasks
-
-
-def _spread(
-    snapshot: Snapshot, sources: Sequence[EventFile], attempts: str, writing: Writing, buckets: int
-) -> tuple[Spread, list[CountTask]]:
-    """How a rebalance is written, and what counts its rows first."""
-    inserts = [source for source in sources if source.file.role is not Role.DELETE]
-    by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
-    row = merge_row_types([source.row_type for source in by_age]) if by_age else OrcType("struct")
-    settings = writing.settings_for(by_age[-1] if by_age else None, CompactionKind.MAJOR)
-    bloom_ids(settings.bloom_columns, row)
-    size, rows = sum(source.file.size for source in inserts), sum(source.rows for source in inserts)
-    like = BucketTask(
-        storage=snapshot.fs.spec,
-        bucket=0,
-        attempts=attempts,
-        row=row,
-        settings=settings,
-        calendar=calendar_of(inserts),
-        weight=size,
-        rows=rows,
-        may_copy=False,
-        verify=writing.verify,
-        kind=CompactionKind.MAJOR,
-        inserts=inputs_of(inserts),
-        deletes=(),
-        kills=inputs_of([source for source in sources if source in inserts and source.may_hold_changes or source.is_delete]),
-        write_ids=snapshot.write_ids,
-        acid_version=2,
-    )
-    shared = {field.name: getattr(like, field.name) for field in fields(FileTask)}
-    tasks: list[CountTask] = []
-    some: list[int] = []
-    for place, source in enumerate(inserts):
-        some.append(place)
-        own = [inserts[one] for one in some]
-        if place + 1 < len(inserts) and sum(one.file.size for one in own) < _COUNTED:
-            continue
-        counted = {"weight": sum(one.file.size for one in own), "rows": sum(one.rows for one in own)}
-        tasks.append(
-            CountTask(
-                **shared | counted,
-                inserts=like.inserts[some[0] : place + 1],
-                kills=like.kills,
-                write_ids=like.write_ids,
-                first=some[0],
-            )
-        )
-        some = []
-    most = max(_FEWEST, rows * _AT_ONCE // max(size, 1))
-    return Spread(buckets or _buckets_of(snapshot), like, most), tasks
-
-
-def _buckets_of(snapshot: Snapshot) -> int:
-    """How many buckets there are, counted as Hive does for a rebalance: by all files that are called after one."""
-    names = (entry.path.rpartition("/")[2] for entry in snapshot.listing.entries if is_visible_path(entry.path))
-    found = {parsed.bucket for name in names if isinstance(parsed := parse_file(name), BucketFile)}
-    return len(found) or max(1, len({file.bucket for file in snapshot.files()}))
 
 
 def _known_buckets(source: EventFile) -> tuple[set[int], bool]:

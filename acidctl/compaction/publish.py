@@ -16,8 +16,9 @@ from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION, AcidDirect
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction.plan import CompactionPlan, deletes_above, require_atomic
+from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.proof.checksum import RowProof
+from acidctl.compaction.spread import deletes_above
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
 from acidctl.location.change.lock import require_locked

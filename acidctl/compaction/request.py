@@ -22,13 +22,13 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
     CompactionPlan,
     below_straddlers,
-    deletes_above,
     nothing_to_do,
     plan_compaction,
     refuse_unsafe,
 )
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
+from acidctl.compaction.spread import refuse_old_ids, refuse_without_lock
 from acidctl.compaction.tasks import BucketTask, Task
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
@@ -214,7 +214,8 @@ def plan_location(
     is_rebalance = request.mode is Mode.REBALANCE
     try:
         if is_rebalance:
-            refuse_without_lock(found, lists, request)
+            is_given = bool(request.visibility_txn) and not request.in_queue
+            refuse_without_lock(found, lists, order_by=request.order_by, is_of_user=is_given)
         if found.hive:
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
             if not (request.in_queue or request.take_over or request.wait):
@@ -250,57 +251,6 @@ def plan_location(
         figures=figures,
         finished=finished,
         reasons=(decision.reason,),
-    )
-
-
-def refuse_without_lock(found: Found, lists: SnapshotLists, request: CompactionRequest) -> None:
-    """Refuse a rebalance wherever it could not be had alone: deletes name rows by the ids that it gives anew.
-
-    Raises:
-        RefusedError: no metastore of Hive 4 knows the table, or Hive would refuse it, too.
-    """
-    what, table = f"cannot rebalance {found.shown}", found.hive
-    asked = request.visibility_txn and not request.in_queue
-    if table is None or lists.warehouse is None or not lists.asks_metastore or asked:
-        raise RefusedError(
-            what,
-            "every row gets another ROW__ID, which takes a lock of Hive's against all who update or delete",
-            "name it as `hive:db.table`, by the metastore alone; or use `major`, which keeps all ids",
-        )
-    if not lists.warehouse.metastore.features.txn_types:
-        raise RefusedError(what, "rebalances came with Hive 4, and this metastore is older", "use `major`")
-    if table.buckets > 0:
-        columns = ", ".join(table.bucket_columns)
-        raise RefusedError(
-            what, f"its rows are clustered by {columns}, and would not be any more", "Hive refuses it, too: use `major`"
-        )
-    if request.order_by:
-        raise RefusedError(
-            what,
-            f"acidctl does not sort rows, and was to sort them by {request.order_by}",
-            "leave `order_by` out, or let a worker of Hive's do it: `request --rebalance`",
-        )
-
-
-def refuse_old_ids(snapshot: Snapshot, found: Found, lists: SnapshotLists) -> None:
-    """Refuse a rebalance below what may name rows by the ids that they have now, and is not part of it.
-
-    Raises:
-        RefusedError: a write id is open, or what deletes rows lies above the last one.
-    """
-    assert found.hive
-    assert lists.warehouse
-    write_ids, _ = lists.warehouse.lists(found.hive)
-    last = snapshot.write_ids.high_watermark
-    later = deletes_above(snapshot.state.verdicts, last)
-    if write_ids.open:
-        why = f"write id {write_ids.open[0]} of its table is open, and all up to the last one must be part of it"
-    elif later:
-        why = f"{later[0]} is above write id {last}, and names rows by the ids that they have now"
-    else:
-        return
-    raise RefusedError(
-        f"cannot rebalance {found.shown}", why, "wait until its transaction has ended; `txns` tells what is open"
     )
 
 

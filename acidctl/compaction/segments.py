@@ -53,9 +53,7 @@ def shared_out(
     return [tuple(part for task in own for part in _parts(task, limit)) for own in tasks]
 
 
-def _parts(
-    task: BucketTask | ConcatTask | CountTask, limit: int
-) -> Sequence[BucketTask | ConcatTask | CountTask]:
+def _parts(task: BucketTask | ConcatTask | CountTask, limit: int) -> Sequence[BucketTask | ConcatTask | CountTask]:
     if not isinstance(task, BucketTask):
         return [task]
     # Each segment reads the delete events again that may hit it.

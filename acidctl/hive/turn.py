@@ -88,9 +88,7 @@ class Turn:
     _has_ended: bool = field(default=False)
 
     @classmethod
-    def take(
-        cls, desk: Desk, found: Found, lists: SnapshotLists, request: CompactionRequest
-    ) -> Turn:
+    def take(cls, desk: Desk, found: Found, lists: SnapshotLists, request: CompactionRequest) -> Turn:
         """Ask for a compaction of a location, and take it before anybody else can.
 
         Args:

@@ -401,9 +401,7 @@ class Worker:
             raise RefusedError(f"{name} is not compacted", "the table has partitions, and this is not one of them", "")
         return places[0]
 
-    def _in_turn(
-        self, turn: Turn, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline
-    ) -> Outcome:
+    def _in_turn(self, turn: Turn, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline) -> Outcome:
         if self._work.job:
             queue_work.record_job(turn.desk.metastore, entry, self._work.job)
         answer = turn.plan(request)

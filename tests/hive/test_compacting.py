@@ -544,7 +544,7 @@ def test_properties_are_read_as_hive_writes_them(text: str, properties: tuple[tu
     assert read_properties(text) == properties
 
 
-# --- rebalances ---------------------------------------------------------------------------------------------------------
+# --- rebalances ------------------------------------------------------------------------------------------------------
 
 
 def hold(fake: FakeHive, type_: LockType) -> None:

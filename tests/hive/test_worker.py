@@ -185,9 +185,7 @@ def test_what_cannot_be_compacted_is_refused_and_the_rest_goes_on(
     require_ended(fake)
 
 
-def test_a_rebalance_is_done_under_the_lock_that_hive_takes(
-    fake: FakeHive, tmp_path: Path, acidctl: Acidctl
-) -> None:
+def test_a_rebalance_is_done_under_the_lock_that_hive_takes(fake: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
     before = rows(fake, acidctl, "t")
     locks: list[Any] = []
     fake.before["commit_txn"] = lambda: locks.extend(fake.locks)

@@ -98,7 +98,7 @@ _hive_options = shared.together(
 )
 @shared.typed_option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
 @shared.typed_option(
-    "--buckets", type=NumberType("N", 1), help="With --rebalance: so many; without it as many as there are."
+    "--buckets", type=NumberType("N", 1, 4096), help="With --rebalance: so many; without it as many as there are."
 )
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @shared.typed_option(

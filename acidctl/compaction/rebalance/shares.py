@@ -60,7 +60,9 @@ def shares_of(runs: Runs, buckets: int, most: int) -> list[tuple[Share, ...]]:
         return []
     groups = _Groups(runs)
     each = -(-groups.total // buckets)
-    return [tuple(_parts(groups, first, min(first + each, groups.total), most)) for first in range(0, groups.total, each)]
+    return [
+        tuple(_parts(groups, first, min(first + each, groups.total), most)) for first in range(0, groups.total, each)
+    ]
 
 
 def _parts(groups: _Groups, first: int, end: int, most: int) -> Iterator[Share]:

@@ -64,7 +64,9 @@ def test_every_row_gets_the_number_of_its_place_and_the_bucket_of_the_number(
             assert share.count <= most
             rows = rows_of(share, stripes)
             new = share.new_keys(np.array([key[0] for key in rows], np.int64), bucket)
-            found += list(zip(zip(*(x.tolist() for x in (new.original, new.bucket, new.row_id)), strict=True), rows, strict=True))
+            found += list(
+                zip(zip(*(x.tolist() for x in (new.original, new.bucket, new.row_id)), strict=True), rows, strict=True)
+            )
     assert found == expected
 
 
@@ -78,7 +80,9 @@ def test_ids_that_count_make_the_runs_of_their_keys(count: int, first: int) -> N
 
 def test_a_share_names_the_stripes_of_each_file_that_hold_it() -> None:
     """Two buckets of one write id each, in two files: the second half of the rows is of the second file alone."""
-    runs = Runs.concat([Runs.counting(file, stripe, (1, file, 3 * stripe), 3) for file in (0, 1) for stripe in range(2)])
+    runs = Runs.concat(
+        [Runs.counting(file, stripe, (1, file, 3 * stripe), 3) for file in (0, 1) for stripe in range(2)]
+    )
     assert [[share.spans for share in shares] for shares in shares_of(runs, 4, 100)] == [
         [{0: (0, 1)}], [{0: (1, 2)}], [{1: (0, 1)}], [{1: (1, 2)}]
     ]  # fmt: skip

@@ -20,7 +20,7 @@ from support.validating import check
 from acidctl.acid.bucket import encode
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
-from acidctl.compaction import plan as plan_module
+from acidctl.compaction import spread as spread_module
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
@@ -78,9 +78,9 @@ def test_a_table_with_any_past_is_spread_evenly(
     make_table(table, seed)
     before = read_rows(table)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_module, "_FEWEST", at_once)
-        patch.setattr(plan_module, "_AT_ONCE", 0)
-        patch.setattr(plan_module, "_COUNTED", at_once * 200)
+        patch.setattr(spread_module, "_FEWEST", at_once)
+        patch.setattr(spread_module, "_AT_ONCE", 0)
+        patch.setattr(spread_module, "_COUNTED", at_once * 200)
         outcome = rebalance(table, buckets, verify)
     assert read_rows(table) == spread(before, buckets)
     require_sound(table, outcome)
@@ -146,9 +146,9 @@ def many(table: Path, buckets: int = 3, rows: int = 3_000) -> None:
 def test_large_files_are_read_in_shares_by_several_processes(
     tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan_module, "_COUNTED", 1)
-    monkeypatch.setattr(plan_module, "_AT_ONCE", 0)
-    monkeypatch.setattr(plan_module, "_FEWEST", 2_000)
+    monkeypatch.setattr(spread_module, "_COUNTED", 1)
+    monkeypatch.setattr(spread_module, "_AT_ONCE", 0)
+    monkeypatch.setattr(spread_module, "_FEWEST", 2_000)
     monkeypatch.setattr("acidctl.compaction.local_engine.WORTH_A_PROCESS", 1)
     many(tmp_path)
     before = read_rows(tmp_path)

@@ -95,8 +95,6 @@ def work(
 ) -> int:
     """Compact as asked; the exit status."""
     mode = _mode(major, minor, rebalance, auto)
-    if not rebalance:
-        refuse_unused(f"--{mode}", "buckets")
     asks = not lists.is_told
     if asks:
         lists = _assuming(lists)
@@ -164,8 +162,8 @@ def _mode(major: bool, minor: bool, rebalance: bool, auto: bool) -> Mode:
     modes = [mode for mode, given in all_modes if given]
     if len(modes) != 1:
         raise click.UsageError("Say which compaction: one of --major, --minor, --rebalance and --auto.")
-    if not auto:
-        refuse_unused(f"--{modes[0]}", "properties", "max_ratio")  # they are for the decision
+    unused = [] if auto else ["properties", "max_ratio"]  # they are for the decision
+    refuse_unused(f"--{modes[0]}", *unused, *([] if rebalance else ["buckets"]))
     return modes[0]
 
 
