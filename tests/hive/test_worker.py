@@ -591,8 +591,8 @@ def test_killed_it_leaves_an_entry_that_the_next_one_does(fake: FakeHive, acidct
 @pytest.mark.spark
 def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl) -> None:
     before = rows(fake, acidctl, "t")
-    for name in ("t", "u"):
-        fake.entry("s", name, "initiated")
+    for name, kind in (("t", CompactionType.MAJOR), ("u", CompactionType.REBALANCE)):
+        fake.entry("s", name, "initiated", type=int(kind))
     line = ["worker", "--once", "--max-parallel", "2", "--master", "local[2]", "--metastore", fake.address]
     done = subprocess.run(
         [sys.executable, "-m", "acidctl", *line],
@@ -605,5 +605,5 @@ def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl)
     assert {one.state for one in fake.queue} == {"ready for cleaning"}
     (application,) = {one.job for one in fake.queue}
     assert (application or "").startswith("local-")
-    assert rows(fake, acidctl, "t") == before
+    assert rows(fake, acidctl, "t") == rows(fake, acidctl, "u") == before
     require_ended(fake)

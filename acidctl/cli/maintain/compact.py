@@ -1,4 +1,4 @@
-"""`acidctl compact`: minor and major compaction, on Spark or in processes of this machine."""
+"""`acidctl compact`: minor and major compaction and rebalances, on Spark or in processes of this machine."""
 
 from __future__ import annotations
 
@@ -75,7 +75,11 @@ _hive_options = shared.together(
     shared.typed_option(
         "--take-over", is_flag=True, help="Do what waits in Hive's queue for the same location in its place."
     ),
-    click.option("--wait", type=DURATION, help="Wait so long for Hive's own compaction of the same location, e.g. 2h."),
+    click.option(
+        "--wait",
+        type=DURATION,
+        help="Wait so long for Hive's own compaction of the same location, and for the lock of --rebalance, e.g. 2h.",
+    ),
 )
 
 
@@ -138,6 +142,9 @@ def command() -> None:
 
     A table that a metastore knows is compacted under a transaction of Hive's, and on Hive 4 as an entry of its queue,
     in a pool of its own: SHOW COMPACTIONS has it, and the result appears with the commit.
+
+    A rebalance gives all rows new ROW__IDs, as Hive 4's own does. It needs a table that a metastore of Hive 4 knows, and
+    a lock that keeps away who updates or deletes; --wait waits for it, too.
 
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
