@@ -143,8 +143,8 @@ def command() -> None:
     A table that a metastore knows is compacted under a transaction of Hive's, and on Hive 4 as an entry of its queue,
     in a pool of its own: SHOW COMPACTIONS has it, and the result appears with the commit.
 
-    A rebalance gives all rows new ROW__IDs, as Hive 4's own does. It needs a table that a metastore of Hive 4 knows, and
-    a lock that keeps away who updates or deletes; --wait waits for it, too.
+    A rebalance gives all rows new ROW__IDs, as Hive 4's own does. It needs a table that a metastore of Hive 4 knows,
+    and a lock that keeps away who updates or deletes; --wait waits for it, too.
 
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
