@@ -21,8 +21,9 @@ from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.keys import KeyFacts, key_range
 from acidctl.compaction.proof.sent import SummedSink, require_bytes
 from acidctl.compaction.proof.values import event_checksum, spread_checksum
+from acidctl.compaction.rebalance.order import sort_keys, sorted_places
 from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import Share
+from acidctl.compaction.rebalance.shares import Share, SortedShare
 from acidctl.compaction.tasks import (
     PROLEPTIC_GREGORIAN,
     BucketResult,
@@ -36,8 +37,9 @@ from acidctl.compaction.tasks import (
     StripeCopy,
     Task,
 )
-from acidctl.errors import ConflictError
+from acidctl.errors import ConflictError, RefusedError
 from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.read.common_type import same_types
 from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree, arrow_type
@@ -73,7 +75,7 @@ def run_task(task: Task) -> BucketResult:
     elif isinstance(task, CountTask):
         result = _count(task)
     else:
-        result = _spread(task) if task.shares else _compact(task)
+        result = _spread(task) if task.is_spread else _compact(task)
     return replace(result, seconds=time.monotonic() - start)
 
 
@@ -153,6 +155,10 @@ def _spread(task: BucketTask) -> BucketResult:
             side = _Shared(fs, task, share, dead)
             yield from side.numbered()
             expected += side.proof()
+        if task.sorted_share:
+            all_rows = _Sorted(fs, task, task.sorted_share, dead)
+            yield from all_rows.numbered()
+            expected += all_rows.proof()
 
     return BucketResult(task.bucket, write_output(fs, task, 0, events(), lambda: expected))
 
@@ -409,11 +415,7 @@ class _Shared(_Side):
             at[len(first) :], minlength=len(write_ids)
         )
         if counts.min(initial=0) < 0 or counts.sum() != self._share.count:
-            raise ConflictError(
-                "the files of a rebalance changed while they were read",
-                f"{counts.sum()} rows are where {self._share.count} were counted",
-                "nothing was published; run it again",
-            )
+            raise _changed(int(counts.sum()), self._share.count)
         keys = self._share.new_keys(np.repeat(write_ids, counts), self._task.bucket)
         return RowProof(self._share.count, key_checksum(keys), self._expected.values)
 
@@ -424,6 +426,83 @@ class _Shared(_Side):
         self._left_out.append(ids.keys.original)
         if self._task.verify.compares_values:
             self._expected -= RowProof(0, 0, spread_checksum(ids, rows, self._task.row))
+
+
+class _Sorted(_Side):
+    """The rows of one bucket of a rebalance that sorts all rows: what they are sorted by is read of all, in memory."""
+
+    def __init__(self, fs: FileSystem, task: BucketTask, share: SortedShare, dead: DeleteSet) -> None:
+        def keep(source: EventFile, ids: Ids) -> Bools | None:
+            return live_rows(source, ids, task.write_ids, dead)
+
+        super().__init__(fs, task, task.inserts, keep, lambda _: False)
+        self._share = share
+
+    def numbered(self) -> Iterator[pa.RecordBatch]:
+        """In order, with the ids that they get.
+
+        Raises:
+            ConflictError: there are not as many rows as were counted.
+            RefusedError: they are too large to be put together.
+        """
+        share, bucket = self._share, self._task.bucket
+        keys, stripes, starts = self._keys()
+        if starts[-1] != share.total:
+            raise _changed(int(starts[-1]), share.total)
+        chosen = sorted_places(keys)[share.number : share.number + share.count]
+        as_stored = np.argsort(chosen)
+        found = chosen[as_stored]
+        cuts = np.searchsorted(found, starts)
+        parts: list[pa.Array] = []
+        for (source, stripe), start, low, high in zip(stripes, starts, cuts, cuts[1:], strict=False):
+            if low < high:
+                parts.append(self._load(source, stripe).rows.take(pa.array(found[low:high] - start)))
+                if self._task.verify.compares_values:
+                    self._expected += RowProof(0, 0, self._values(parts[-1]))
+        try:
+            rows = pa.concat_arrays(same_types(parts)).take(pa.array(np.argsort(as_stored)))
+        except pa.ArrowInvalid as error:
+            raise RefusedError(
+                f"the {share.count} rows of a bucket are too large to be sorted", str(error), "give more `buckets`"
+            ) from error
+        for first in range(0, share.count, HELD_ROWS):
+            some = share.new_keys(bucket, first, min(first + HELD_ROWS, share.count))
+            ids = Ids(np.full(len(some), INSERT, np.int64), some, some.original)
+            yield with_ids(ids, rows.slice(first, len(some)))
+
+    def proof(self) -> RowProof:
+        """What is to be written, whose values were seen before they were sorted."""
+        keys = self._share.new_keys(self._task.bucket, 0, self._share.count)
+        return RowProof(len(keys), key_checksum(keys), self._expected.values)
+
+    def _keys(self) -> tuple[list[pa.Table], list[tuple[EventFile, int]], Longs]:
+        """What the rows of all stripes are sorted by, and how many rows come before each stripe."""
+        keys: list[pa.Table] = []
+        stripes: list[tuple[EventFile, int]] = []
+        counts = [0]
+        for source, _ in self._sources:
+            with source.open() as events:
+                for stripe in range(events.stripes):
+                    ids, rows = self._both(events, stripe)
+                    kept = self._kept(source, ids)
+                    rows = rows if kept is None else kept_rows(rows, kept)
+                    keys.append(sort_keys(rows, self._share.order))
+                    stripes.append((source, stripe))
+                    counts.append(len(rows))
+        return keys, stripes, np.cumsum(np.array(counts, np.int64))
+
+    def _values(self, rows: pa.Array) -> int:
+        original = np.full(len(rows), self._share.write_id, np.int64)
+        ids = Ids(original, Keys(original, original, original), original)
+        return spread_checksum(ids, rows, self._task.row)
+
+
+def _changed(found: int, counted: int) -> ConflictError:
+    return ConflictError(
+        "the files of a rebalance changed while they were read",
+        f"{found} rows are where {counted} were counted",
+        "nothing was published; run it again",
+    )
 
 
 def _length(source: EventFile, stripe: int) -> int:

@@ -20,7 +20,7 @@ from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.segments import FINEST, cut
 from acidctl.compaction.split import StripeGroup, split
-from acidctl.compaction.spread import Spread, planned_spread
+from acidctl.compaction.spread import Rebalance, Spread, planned_spread
 from acidctl.compaction.table_type import type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask
 from acidctl.errors import BadDataError, ConflictError, RefusedError
@@ -151,8 +151,7 @@ def plan_compaction(
     visibility_txn: int = 0,
     *,
     table_type: TableType | None = None,
-    rebalanced: bool = False,
-    buckets: int = 0,
+    rebalance: Rebalance | None = None,
 ) -> CompactionPlan:
     """Plan one location.
 
@@ -161,8 +160,7 @@ def plan_compaction(
         staging_name: a fresh hidden name, ``_tmp_<uuid>``.
         visibility_txn: of the compaction's own transaction; 0 without a metastore.
         table_type: what the table is known to be; without it the files decide.
-        rebalanced: a major compaction gives all rows new ids, spread evenly over so many buckets; 0 for as many as
-            there are now.
+        rebalance: what a major compaction is to do beside: it gives all rows new ids.
 
     Raises:
         HistoryError, BadDataError, ConflictError: what is there cannot be compacted.
@@ -180,7 +178,7 @@ def plan_compaction(
     insert_only = type_of(snapshot, sources, table_type) is TableType.INSERT_ONLY
     if not insert_only:
         _refuse_odd_names(snapshot, files)
-    elif rebalanced:
+    elif rebalance:
         raise RefusedError(
             f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
             "its table is insert-only, whose rows have no ROW__IDs",
@@ -202,7 +200,7 @@ def plan_compaction(
         insert_name = name_of(Kind.DELTA, low, high)
         delete_name = None if insert_only else name_of(Kind.DELETE_DELTA, low, high)
     names = tuple(name for name in (insert_name, delete_name) if name)
-    if visibility_txn or not rebalanced:  # else it is planned once more, with a name of its own
+    if visibility_txn or not rebalance:  # else it is planned once more, with a name of its own
         _refuse_existing(snapshot, names)
         require_read(snapshot, kind, names, inputs, visibility_txn)
     if kind is CompactionKind.MINOR:
@@ -212,9 +210,9 @@ def plan_compaction(
     tasks: Sequence[BucketTask | ConcatTask | CountTask]
     spread: Spread | None = None
     version = 0 if insert_only or any(_is_v1(source) for source in sources) else 2
-    if rebalanced:
+    if rebalance:
         version = 2  # every event becomes an insert
-        spread, tasks = planned_spread(snapshot, sources, attempts, writing or Writing(), buckets)
+        spread, tasks = planned_spread(snapshot, sources, attempts, writing or Writing(), rebalance)
     elif insert_only:
         tasks = concat_tasks(snapshot, kind, sources, attempts, writing or Writing())
     else:

@@ -27,8 +27,9 @@ from acidctl.compaction.plan import (
     refuse_unsafe,
 )
 from acidctl.compaction.publish import remove_dead_staging
+from acidctl.compaction.rebalance.order import parse_order
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
-from acidctl.compaction.spread import refuse_old_ids, refuse_without_lock
+from acidctl.compaction.spread import Rebalance, refuse_old_ids, refuse_without_lock
 from acidctl.compaction.tasks import BucketTask, Task
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
@@ -215,7 +216,7 @@ def plan_location(
     try:
         if is_rebalance:
             is_given = bool(request.visibility_txn) and not request.in_queue
-            refuse_without_lock(found, lists, order_by=request.order_by, is_of_user=is_given)
+            refuse_without_lock(found, lists, is_of_user=is_given)
         if found.hive:
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
             if not (request.in_queue or request.take_over or request.wait):
@@ -239,8 +240,7 @@ def plan_location(
             request.writing,
             request.visibility_txn,
             table_type=request.table_type,
-            rebalanced=is_rebalance,
-            buckets=request.buckets,
+            rebalance=_rebalance(found, request) if is_rebalance else None,
         )
     except AcidctlError as error:
         return Refused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
@@ -252,6 +252,12 @@ def plan_location(
         finished=finished,
         reasons=(decision.reason,),
     )
+
+
+def _rebalance(found: Found, request: CompactionRequest) -> Rebalance:
+    assert found.hive  # else it is refused
+    columns = [column.name for column in found.hive.columns]
+    return Rebalance(request.buckets, parse_order(request.order_by, columns) if request.order_by else ())
 
 
 def of_changed_tables(planned: Sequence[tuple[Found, Planned]], lists: SnapshotLists) -> list[Refused]:

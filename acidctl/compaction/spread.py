@@ -16,8 +16,9 @@ from acidctl.acid.names import BucketFile, Kind, is_visible_path, parse_file
 from acidctl.acid.state import State, Verdict
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
+from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
 from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import shares_of
+from acidctl.compaction.rebalance.shares import shares_of, sorted_shares
 from acidctl.compaction.tasks import BucketTask, CountTask, FileTask
 from acidctl.errors import RefusedError
 from acidctl.location.find import Found
@@ -35,6 +36,23 @@ _FEWEST = 100_000
 """Rows of so many stored bytes, or so many rows, are what a task of a rebalance has in memory."""
 
 
+_MOST_SORTED = 50_000_000
+"""Rows of which all that they are sorted by is in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """What is asked for.
+
+    Attributes:
+        buckets: 0 for as many as there are.
+        order: what all rows are sorted by.
+    """
+
+    buckets: int = 0
+    order: tuple[SortColumn, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Of a rebalance: how its buckets are written, once all rows are counted.
@@ -43,14 +61,21 @@ class Spread:
         buckets: that are asked for.
         like: a task that has all inputs, and no share.
         most: rows that a task has read at once.
+        order: what all rows are sorted by.
     """
 
     buckets: int
     like: BucketTask
     most: int
+    order: tuple[SortColumn, ...] = ()
 
     def tasks_for(self, runs: Runs) -> list[BucketTask]:
         """A task for each bucket that gets rows."""
+        if self.order:
+            return [
+                replace(self.like, bucket=bucket, sorted_share=share, rows=share.count)
+                for bucket, share in enumerate(sorted_shares(runs, self.buckets, self.order))
+            ]
         tasks, total = [], int(runs.count.sum())
         for bucket, shares in enumerate(shares_of(runs, self.buckets, self.most)):
             rows = sum(share.count for share in shares)
@@ -66,15 +91,12 @@ class Spread:
 
 
 def planned_spread(
-    snapshot: Snapshot, sources: Sequence[EventFile], attempts: str, writing: Writing, buckets: int
+    snapshot: Snapshot, sources: Sequence[EventFile], attempts: str, writing: Writing, wanted: Rebalance
 ) -> tuple[Spread, list[CountTask]]:
     """How a rebalance is written, and what counts its rows first.
 
-    Args:
-        buckets: that are asked for; 0 for as many as there are.
-
     Raises:
-        RefusedError: they are too many.
+        RefusedError: its buckets are too many, or it is to sort what cannot be sorted here.
     """
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
@@ -112,14 +134,26 @@ def planned_spread(
         counted = {"weight": sum(one.file.size for one in own), "rows": sum(one.rows for one in own)}
         files = {"inserts": like.inserts[part], "kills": like.kills, "first": places[0]}
         tasks.append(CountTask(**shared | counted | files, write_ids=like.write_ids))
-    wanted = buckets or _buckets_of(snapshot)
-    if min(wanted, rows) > MAX_BUCKET + 1:
+    shown = f"cannot rebalance {snapshot.fs.display(snapshot.path)}"
+    buckets = wanted.buckets or _buckets_of(snapshot)
+    if min(buckets, rows) > MAX_BUCKET + 1:
         raise RefusedError(
-            f"cannot rebalance {snapshot.fs.display(snapshot.path)} over {wanted} buckets",
-            f"a ROW__ID has room for {MAX_BUCKET + 1}",
-            "give fewer `buckets`",
+            f"{shown} over {buckets} buckets", f"a ROW__ID has room for {MAX_BUCKET + 1}", "give fewer `buckets`"
         )
-    return Spread(wanted, like, max(_FEWEST, rows * _AT_ONCE // max(size, 1))), tasks
+    odd = [row.names[one.position] for one in wanted.order if not _is_sortable(row, one)]
+    if odd:
+        raise RefusedError(shown, f"acidctl does not sort by columns of the type of {odd[0]}", "sort by others")
+    if wanted.order and (rows > _MOST_SORTED or size > _AT_ONCE * buckets):
+        raise RefusedError(
+            shown,
+            f"it is sorted in memory: no more than {_MOST_SORTED:,} rows, and {_AT_ONCE >> 20} MiB of inputs a bucket",
+            "give more `buckets`, leave `order_by` out, or let Hive's own workers do it",
+        )
+    return Spread(buckets, like, max(_FEWEST, rows * _AT_ONCE // max(size, 1)), wanted.order), tasks
+
+
+def _is_sortable(row: OrcType, column: SortColumn) -> bool:
+    return column.position >= len(row.children) or row.children[column.position].kind in SORTABLE
 
 
 def _buckets_of(snapshot: Snapshot) -> int:
@@ -135,11 +169,10 @@ def deletes_above(verdicts: Iterable[Verdict], write_id: int) -> list[str]:
     return sorted(one.name for one in found if one.kind is Kind.DELETE_DELTA and one.max_write_id > write_id)
 
 
-def refuse_without_lock(found: Found, lists: SnapshotLists, *, order_by: str, is_of_user: bool) -> None:
+def refuse_without_lock(found: Found, lists: SnapshotLists, *, is_of_user: bool) -> None:
     """Refuse a rebalance wherever it could not be had alone: deletes name rows by the ids that it gives anew.
 
     Args:
-        order_by: what rows are to be sorted by.
         is_of_user: its transaction was given, and not opened for it.
 
     Raises:
@@ -158,12 +191,6 @@ def refuse_without_lock(found: Found, lists: SnapshotLists, *, order_by: str, is
         columns = ", ".join(table.bucket_columns)
         raise RefusedError(
             what, f"its rows are clustered by {columns}, and would not be any more", "Hive refuses it, too: use `major`"
-        )
-    if order_by:
-        raise RefusedError(
-            what,
-            f"acidctl does not sort rows, and was to sort them by {order_by}",
-            "leave `order_by` out, or let a worker of Hive's do it: `request --rebalance`",
         )
 
 

@@ -13,7 +13,7 @@ from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.keys import Key
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import Share
+from acidctl.compaction.rebalance.shares import Share, SortedShare
 from acidctl.compaction.split import StripeGroup, StripeSpan
 from acidctl.location.declared import Declared
 from acidctl.orc.read.id_runs import IdBytes
@@ -99,6 +99,7 @@ class BucketTask(FileTask):
         segment: its place among the bucket's segments; None when it is the whole bucket.
         pieces: of `inserts`, where the bucket may still be cut into segments; none are sent to where tasks run.
         shares: of a rebalance: the rows that this bucket gets, one share after the other.
+        sorted_share: the same of one that sorts all rows.
     """
 
     kind: CompactionKind
@@ -111,6 +112,12 @@ class BucketTask(FileTask):
     pieces: tuple[StripeGroup, ...] = ()
     sorts_deletes_by: tuple[int, ...] = ()
     shares: tuple[Share, ...] = ()
+    sorted_share: SortedShare | None = None
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether it gives rows new ids."""
+        return bool(self.shares or self.sorted_share)
 
     @property
     def sources(self) -> tuple[Input, ...]:

@@ -111,6 +111,7 @@ class Turn:
             request.mode.value,
             pool=f"acidctl-{uuid.uuid4()}",
             buckets=request.buckets or None,
+            order_by=request.order_by,
         )
         try:
             asked = _ask(desk.metastore, wish, request)

@@ -90,7 +90,7 @@ _hive_options = shared.together(
     "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
     "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
     "acidctl compact --major --wait 2h hive:sales.orders",
-    "acidctl compact --rebalance --buckets 8 hive:sales.orders",
+    "acidctl compact --rebalance --buckets 8 --order-by 'day desc, id' hive:sales.orders",
     "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
 )
 @shared.report_options
@@ -101,9 +101,10 @@ _hive_options = shared.together(
     "--rebalance", is_flag=True, help="All rows into a new base, spread evenly over buckets, with new ids (Hive 4)."
 )
 @shared.typed_option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
-@shared.typed_option(
+@click.option(
     "--buckets", type=NumberType("N", 1, 4096), help="With --rebalance: so many; without it as many as there are."
 )
+@shared.typed_option("--order-by", metavar="COLUMNS", help="With --rebalance: sort all rows, 'day desc, id'.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @shared.typed_option(
     "--offline",

@@ -209,9 +209,9 @@ class _Values:
         Raises:
             VerifyError: pyorc reads something else.
         """
-        if self._task.shares and not np.array_equal(ids.current, ids.keys.original):
+        if self._task.is_spread and not np.array_equal(ids.current, ids.keys.original):
             raise _mismatch(self._fs, self._path, f"rows of stripe {stripe} are not of the write id that they claim")
-        checksum = spread_checksum if self._task.shares else event_checksum
+        checksum = spread_checksum if self._task.is_spread else event_checksum
         self.sum = add(self.sum, checksum(ids, rows, self._task.row))
         source = self._copies.get(stripe)
         # By this compaction: in this file, or in that of a segment from which it was copied.

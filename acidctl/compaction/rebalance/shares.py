@@ -13,6 +13,7 @@ import numpy as np
 
 from acidctl.acid.bucket import encode
 from acidctl.compaction.proof.keys import Key
+from acidctl.compaction.rebalance.order import SortColumn
 from acidctl.compaction.rebalance.runs import Runs
 from acidctl.compaction.split import StripeSpan
 from acidctl.rows.read.delete_set import Bools, Keys, Longs
@@ -43,9 +44,44 @@ class Share:
 
     def new_keys(self, original: Longs, bucket: int, first: int = 0) -> Keys:
         """The new ids of rows of these write ids, of which the first is so many after the first of all."""
-        start = self.number + first
-        values = np.full(len(original), encode(bucket, 0), np.int64)
-        return Keys(original, values, np.arange(start, start + len(original), dtype=np.int64))
+        return _numbered(original, bucket, self.number + first)
+
+
+@dataclass(frozen=True, slots=True)
+class SortedShare:
+    """Rows that follow each other once all are sorted.
+
+    Attributes:
+        order: what they are sorted by.
+        number: the new row id of the first.
+        count: rows.
+        total: of the location.
+        write_id: that all rows get.
+    """
+
+    order: tuple[SortColumn, ...]
+    number: int
+    count: int
+    total: int
+    write_id: int
+
+    def new_keys(self, bucket: int, first: int, end: int) -> Keys:
+        """The new ids of some of the rows."""
+        return _numbered(np.full(end - first, self.write_id, np.int64), bucket, self.number + first)
+
+
+def sorted_shares(runs: Runs, buckets: int, order: tuple[SortColumn, ...]) -> list[SortedShare]:
+    """What each bucket gets that gets any rows, where rows are sorted."""
+    total = int(runs.count.sum())
+    each, write_id = -(-total // buckets), int(runs.original.max(initial=0))
+    return [
+        SortedShare(order, first, min(each, total - first), total, write_id) for first in range(0, total, each or 1)
+    ]
+
+
+def _numbered(original: Longs, bucket: int, start: int) -> Keys:
+    values = np.full(len(original), encode(bucket, 0), np.int64)
+    return Keys(original, values, np.arange(start, start + len(original), dtype=np.int64))
 
 
 def shares_of(runs: Runs, buckets: int, most: int) -> list[tuple[Share, ...]]:

@@ -26,26 +26,28 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.rebalance.order import SortColumn
 from acidctl.compaction.run import Compacted, compact
+from acidctl.compaction.spread import Rebalance
 from acidctl.errors import AcidctlError, RefusedError, VerifyError
 
 Rows = list[Any]
+Order = tuple[SortColumn, ...]
 
 
-def planned(table: Path, buckets: int, verify: Verify = Verify.FULL) -> CompactionPlan:
+def planned(table: Path, buckets: int, verify: Verify = Verify.FULL, order: Order = ()) -> CompactionPlan:
     return plan_compaction(
         snapshot_of(table),
         CompactionKind.MAJOR,
         f"_tmp_{uuid.uuid4()}",
         Writing(verify=verify),
         visibility_txn=99,
-        rebalanced=True,
-        buckets=buckets,
+        rebalance=Rebalance(buckets, order),
     )
 
 
-def rebalance(table: Path, buckets: int, verify: Verify = Verify.FULL, jobs: int = 1) -> Compacted:
-    (outcome,) = compact([planned(table, buckets, verify)], LocalEngine(jobs))
+def rebalance(table: Path, buckets: int, verify: Verify = Verify.FULL, jobs: int = 1, order: Order = ()) -> Compacted:
+    (outcome,) = compact([planned(table, buckets, verify, order)], LocalEngine(jobs))
     if outcome.error:
         raise outcome.error
     return outcome
@@ -69,7 +71,7 @@ def require_sound(table: Path, outcome: Compacted) -> None:
 
 
 @pytest.mark.parametrize("verify", list(Verify))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 9))
 def test_a_table_with_any_past_is_spread_evenly(
     tmp_path_factory: pytest.TempPathFactory, verify: Verify, seed: int, buckets: int, at_once: int
@@ -83,6 +85,28 @@ def test_a_table_with_any_past_is_spread_evenly(
         patch.setattr(spread_module, "_COUNTED", at_once * 200)
         outcome = rebalance(table, buckets, verify)
     assert read_rows(table) == spread(before, buckets)
+    require_sound(table, outcome)
+
+
+@pytest.mark.parametrize("verify", list(Verify))
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 6), st.booleans(), st.booleans())
+def test_a_table_with_any_past_is_sorted(
+    tmp_path_factory: pytest.TempPathFactory, verify: Verify, seed: int, buckets: int, descending: bool, first: bool
+) -> None:
+    table = tmp_path_factory.mktemp("t") / "t"
+    make_table(table, seed)
+    before = read_rows(table)
+    order = (SortColumn(1, descending, first), SortColumn(0))
+    outcome = rebalance(table, buckets, verify, order=order)
+    ordered = sorted((row for _, row in before), key=lambda row: row["id"])
+    nulls = [row for row in ordered if row["value"] is None]
+    others = sorted(
+        (row for row in ordered if row["value"] is not None), key=lambda row: row["value"].encode(), reverse=descending
+    )
+    last = max((key[0] for key, _ in before), default=0)
+    rows = [*nulls, *others] if first else [*others, *nulls]
+    assert read_rows(table) == spread([((last, 0, 0), row) for row in rows], buckets)
     require_sound(table, outcome)
 
 
@@ -172,7 +196,11 @@ def test_an_insert_only_table_is_refused(tmp_path: Path) -> None:
     write_plain(tmp_path / "delta_0000001_0000001_0000" / "000000_0", (1, 2))
     with pytest.raises(RefusedError, match="insert-only"):
         plan_compaction(
-            snapshot_of(tmp_path), CompactionKind.MAJOR, "_tmp_1", table_type=TableType.INSERT_ONLY, rebalanced=True
+            snapshot_of(tmp_path),
+            CompactionKind.MAJOR,
+            "_tmp_1",
+            table_type=TableType.INSERT_ONLY,
+            rebalance=Rebalance(),
         )
 
 
@@ -194,7 +222,7 @@ class Spoiled(LocalEngine):
         self._change = change
 
     def __call__(self, tasks, function):  # type: ignore[no-untyped-def]
-        changed = [self._change(task) if getattr(task, "shares", ()) else task for task in tasks]
+        changed = [self._change(task) if getattr(task, "is_spread", False) else task for task in tasks]
         return super().__call__(changed, run_task)
 
 

@@ -64,6 +64,7 @@ def work(
     rebalance: bool,
     auto: bool,
     buckets: int | None,
+    order_by: str | None,
     dry_run: bool,
     offline: bool,
     visibility_txn: int | None,
@@ -118,6 +119,7 @@ def work(
         writing=writing_of(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
         locking=replace(locking, age=lists.age),
         buckets=buckets or 0,
+        order_by=order_by or "",
     )
     printer = CompactionPrinter(output, run)
     planned: list[Planned] = []
@@ -163,7 +165,7 @@ def _mode(major: bool, minor: bool, rebalance: bool, auto: bool) -> Mode:
     if len(modes) != 1:
         raise click.UsageError("Say which compaction: one of --major, --minor, --rebalance and --auto.")
     unused = [] if auto else ["properties", "max_ratio"]  # they are for the decision
-    refuse_unused(f"--{modes[0]}", *unused, *([] if rebalance else ["buckets"]))
+    refuse_unused(f"--{modes[0]}", *unused, *([] if rebalance else ["buckets", "order_by"]))
     return modes[0]
 
 
@@ -302,7 +304,7 @@ class Working:
 
     def bytes(self, task: Task, count: int) -> None:
         """So many more of one task are done."""
-        is_new = isinstance(task, JoinTask) or (isinstance(task, BucketTask) and task.shares)
+        is_new = isinstance(task, JoinTask) or (isinstance(task, BucketTask) and task.is_spread)
         if id(task) not in self._told and is_new:  # which nobody knew of before
             self._bar.grow(task.weight)
         told = self._told.get(id(task), 0)
