@@ -14,7 +14,7 @@ from acidctl.compaction.publish import discard, publish, require_place, require_
 from acidctl.compaction.rebalance.runs import Runs
 from acidctl.compaction.segments import shared_out
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, JoinTask, OutputFile, Segment, Task
-from acidctl.errors import AcidctlError, VerifyError
+from acidctl.errors import AcidctlError, RefusedError, VerifyError
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 
@@ -144,6 +144,7 @@ def compact(
     for plan in plans:
         try:
             refuse_before_work(plan, offline)
+            _require_own_transaction(plan)
             stage_directories(plan)
             staged.append(plan)
         except AcidctlError as error:
@@ -170,6 +171,14 @@ def refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
         tasks = [task for task in plan.tasks if isinstance(task, BucketTask)]
         both = any(task.deletes for task in tasks) and any(task.inserts for task in tasks)
         require_atomic(plan, both, offline)
+
+
+def _require_own_transaction(plan: CompactionPlan) -> None:
+    """Raises RefusedError for a rebalance that was planned only to be looked at, before its lock was there."""
+    if plan.spread and not plan.visibility_txn:
+        raise RefusedError(
+            f"cannot rebalance {plan.shown}", "nobody is kept away from its table", "plan it under a lock of Hive's"
+        )
 
 
 class _Location:

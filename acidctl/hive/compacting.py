@@ -66,7 +66,8 @@ def compact_locations(
     try:
         desk = Desk(warehouse.metastore, heartbeats)
         carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
-        for some in batches(theirs, AT_ONCE):
+        # Of a rebalance's lock others wait for the end: it is held of one location at a time.
+        for some in batches(theirs, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
             with closing(_in_turn(desk, some, lists, request, carry)) as answers:
                 yield from answers
     finally:

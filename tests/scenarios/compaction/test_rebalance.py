@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from support.files.acid_files import AB, B1, INSERT, UPDATE, acid_batch, delete, insert, write_acid, write_plain
 from support.made.random_tables import make_table
 from support.tables import ids_in, read_rows, snapshot_of
+from support.trouble.crash import deaths
 from support.validating import check
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.layout import TableType
 from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.writeids import ValidTxns
 from acidctl.compaction import spread as spread_module
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -202,6 +204,33 @@ def test_an_insert_only_table_is_refused(tmp_path: Path) -> None:
             table_type=TableType.INSERT_ONLY,
             rebalance=Rebalance(),
         )
+
+
+def test_one_that_was_planned_without_its_transaction_is_not_carried_out(tmp_path: Path) -> None:
+    plan = plan_compaction(snapshot_of(two_deltas(tmp_path)), CompactionKind.MAJOR, "_tmp_1", rebalance=Rebalance(2))
+    (outcome,) = compact([plan], LocalEngine(1))
+    assert isinstance(outcome.error, RefusedError)
+    assert {path.name[:6] for path in tmp_path.iterdir()} == {"delta_"}
+
+
+def test_killed_at_any_moment_it_is_seen_by_nobody(tmp_path: Path) -> None:
+    """Its transaction is never committed then, and the next one does it all."""
+    table = two_deltas(tmp_path / "t")
+    rows, without_it = read_rows(table), ValidTxns.parse("98:98::")
+    count = 0
+    for count, copy in deaths(lambda copy: rebalance(copy, 3, Verify.BYTES), table, tmp_path / "dead"):
+        assert read_rows(copy, txns=without_it) == rows, count
+        plan = plan_compaction(
+            snapshot_of(copy, txns=ValidTxns.parse("99:98::99")),
+            CompactionKind.MAJOR,
+            f"_tmp_{uuid.uuid4()}",
+            visibility_txn=100,
+            rebalance=Rebalance(3),
+        )
+        (outcome,) = compact([plan])
+        assert outcome.error is None, (count, outcome.error)
+        assert read_rows(copy, txns=ValidTxns.parse("100:101::99")) == spread(rows, 3), count
+    assert count > 20
 
 
 def test_deletes_that_appear_above_it_meanwhile_stop_it(tmp_path: Path) -> None:
