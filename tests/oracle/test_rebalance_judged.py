@@ -142,6 +142,19 @@ def test_rows_are_sorted_as_hive_sorts_them(hive: HiveServer, acidctl: Acidctl, 
     clean_by_hive(hive, ours.name)
 
 
+def test_an_order_that_is_asked_for_is_understood_by_hives_own_worker(hive: HiveServer, acidctl: Acidctl) -> None:
+    table = filled(hive, "asked_for")
+    before = table.judge()
+    line = ["request", "--rebalance", "--buckets", "2", "--order-by", "id desc", "--metastore", hive.metastore]
+    assert acidctl(*line, f"hive:default.{table.name}").status == 0
+    hive.set("hive.compactor.crud.query.based", "true")
+    hive.round("Worker")
+    assert compactions(hive, table.name) == [READY]
+    found = table.rows()
+    assert values(found) == values(before)
+    assert [int(row[0]) for _, row in found] == sorted((int(row[0]) for _, row in before), reverse=True)
+
+
 def test_a_partition_is_rebalanced_alone_and_a_worker_takes_hives_entry(hive: HiveServer, acidctl: Acidctl) -> None:
     tables = []
     for name in ("part_ours", "part_theirs"):
