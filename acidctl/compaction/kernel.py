@@ -14,7 +14,7 @@ from acidctl.acid.layout import Role
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction import working
-from acidctl.compaction.merge.merge import Chunk, Piece, merge
+from acidctl.compaction.merge.merge import Chunk, Piece, merge, sorted_events
 from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
 from acidctl.compaction.merge.written import join_segments, open_writer, stripes_of, write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
@@ -391,9 +391,7 @@ class _Shared(_Side):
     def numbered(self) -> Iterator[pa.RecordBatch]:
         """In order, with the ids that they get."""
         share, at = self._share, -self._share.skip
-        for item in merge(list(self._pieces())):
-            assert not isinstance(item, StripeCopy)  # every row gets another id
-            ids, rows = item
+        for ids, rows in _all_in_order(list(self._pieces())):
             count = len(ids.current)
             low, high = (min(max(end - at, 0), count) for end in (0, share.count))
             for part in (slice(low), slice(high, count)):
@@ -495,6 +493,20 @@ class _Sorted(_Side):
         original = np.full(len(rows), self._share.write_id, np.int64)
         ids = Ids(original, Keys(original, original, original), original)
         return spread_checksum(ids, rows, self._task.row)
+
+
+def _all_in_order(pieces: Sequence[Piece]) -> Iterator[tuple[Ids, pa.Array]]:
+    """What :func:`merge` gives of pieces that mostly overlap: sorted at once, as long as one array holds it."""
+    if not pieces:
+        return
+    try:
+        events = sorted_events(Chunk.concat([piece.held or piece.load() for piece in pieces]))
+    except pa.ArrowInvalid:
+        for item in merge(pieces):
+            assert not isinstance(item, StripeCopy)  # none may be copied where rows get other ids
+            yield item
+        return
+    yield events.ids, events.rows
 
 
 def _changed(found: int, counted: int) -> ConflictError:

@@ -20,7 +20,7 @@ from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.segments import FINEST, cut
 from acidctl.compaction.split import StripeGroup, split
-from acidctl.compaction.spread import Rebalance, Spread, planned_spread
+from acidctl.compaction.spread import Rebalance, Spread, planned_spread, refuse_twin_base
 from acidctl.compaction.table_type import type_of
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask
 from acidctl.errors import BadDataError, ConflictError, RefusedError
@@ -212,6 +212,7 @@ def plan_compaction(
     version = 0 if insert_only or any(_is_v1(source) for source in sources) else 2
     if rebalance:
         version = 2  # every event becomes an insert
+        refuse_twin_base(snapshot)
         spread, tasks = planned_spread(snapshot, sources, attempts, writing or Writing(), rebalance)
     elif insert_only:
         tasks = concat_tasks(snapshot, kind, sources, attempts, writing or Writing())

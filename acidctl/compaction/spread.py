@@ -31,13 +31,14 @@ from acidctl.rows.read.schema_evolution import merge_row_types
 
 _COUNTED = 256 << 20
 """Stored bytes of which one task of a rebalance counts the rows: it reads only their ids."""
-_AT_ONCE = 128 << 20
+_AT_ONCE = 64 << 20
 _FEWEST = 100_000
 """Rows of so many stored bytes, or so many rows, are what a task of a rebalance has in memory."""
 
 
+_MOST_OF_BUCKET = 128 << 20
 _MOST_SORTED = 50_000_000
-"""Rows of which all that they are sorted by is in memory."""
+"""Sorted, a bucket's inputs are in memory, and of all rows what they are sorted by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +144,29 @@ def planned_spread(
     odd = [row.names[one.position] for one in wanted.order if not _is_sortable(row, one)]
     if odd:
         raise RefusedError(shown, f"acidctl does not sort by columns of the type of {odd[0]}", "sort by others")
-    if wanted.order and (rows > _MOST_SORTED or size > _AT_ONCE * buckets):
+    if wanted.order and (rows > _MOST_SORTED or size > _MOST_OF_BUCKET * buckets):
         raise RefusedError(
             shown,
-            f"it is sorted in memory: no more than {_MOST_SORTED:,} rows, and {_AT_ONCE >> 20} MiB of inputs a bucket",
+            f"rows are sorted in memory: at most {_MOST_SORTED:,}, and {_MOST_OF_BUCKET >> 20} MiB of inputs a bucket",
             "give more `buckets`, leave `order_by` out, or let Hive's own workers do it",
         )
     return Spread(buckets, like, max(_FEWEST, rows * _AT_ONCE // max(size, 1)), wanted.order), tasks
+
+
+def refuse_twin_base(snapshot: Snapshot) -> None:
+    """Refuse a result with the write id of the base that it is made from: of two compacted ones Hive's readers take
+    whichever comes first in a hash table, and who reads rows by one of them would delete others by the other.
+
+    Raises:
+        RefusedError: nothing lies above the base.
+    """
+    base = snapshot.state.base
+    if base and base.compacted and not snapshot.state.deltas:
+        raise RefusedError(
+            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
+            f"{base.name} is all there is, and Hive could not tell the result from it: its write id is the same",
+            "write something to it first: any insert, update or delete gives it another write id",
+        )
 
 
 def _is_sortable(row: OrcType, column: SortColumn) -> bool:

@@ -80,7 +80,7 @@ def judged(table: HiveTable) -> Rows:
     table.hive.set(VECTORISED, "false")
     rows = table.rows()
     table.hive.set(VECTORISED, "true")
-    assert table.judge() == rows
+    assert sorted(table.judge()) == rows
     return rows
 
 
@@ -117,9 +117,12 @@ def test_rows_have_the_ids_of_hives_own_rebalance_and_all_goes_on(
     assert compact_by_hive(hive, ours.name, "major") == READY
     assert judged(ours) == before
     clean_by_hive(hive, ours.name)
-    again = rebalance(acidctl, hive, ours.name, "--buckets", "2")  # of a base alone
+    alone = rebalance(acidctl, hive, ours.name, "--buckets", "2")
+    assert (alone.status, "another write id" in alone.err) == (7, True)
+    ours.run(f"delete from {ours.name} where id = 5")
+    again = rebalance(acidctl, hive, ours.name, "--buckets", "2")
     assert again.status == 0, again.err
-    assert len(judged(ours)) == len(before)
+    assert len(judged(ours)) == len(before) - 1
     assert {key[1] for key, _ in ours.rows()} == {encode(0), encode(1)}
 
 
@@ -156,6 +159,7 @@ def test_an_order_that_is_asked_for_is_understood_by_hives_own_worker(hive: Hive
 
 
 def test_a_partition_is_rebalanced_alone_and_a_worker_takes_hives_entry(hive: HiveServer, acidctl: Acidctl) -> None:
+    """What Hive 4.0.1 does not: it takes the rows of all partitions into the one."""
     tables = []
     for name in ("part_ours", "part_theirs"):
         table = HiveTable(hive, name, COLUMNS, "partitioned by (day int)", by_lists=True)
@@ -164,7 +168,6 @@ def test_a_partition_is_rebalanced_alone_and_a_worker_takes_hives_entry(hive: Hi
             table.run(f"insert into {name} partition (day) values {texts}", f"delete from {name} where id = {day}")
         tables.append(table)
     ours, theirs = tables
-    print("THEIRS before", theirs.rows())
     by_day = [ours.rows(f"day = {day}") for day in (1, 2)]
     hive.sql(f"alter table {ours.name} partition (day=1) compact 'rebalance' clustered into 2 buckets")
     found = acidctl("worker", "--once", "--engine", "local", "--metastore", hive.metastore, "-o", "jsonl")
@@ -173,7 +176,7 @@ def test_a_partition_is_rebalanced_alone_and_a_worker_takes_hives_entry(hive: Hi
     hive.set("hive.compactor.crud.query.based", "true")
     hive.sql(f"alter table {theirs.name} partition (day=1) compact 'rebalance' clustered into 2 buckets")
     hive.round("Worker")
-    print("THEIRS after", theirs.rows("day = 1"), theirs.rows("day = 2"))
+    assert len(theirs.rows("day = 1")) == sum(map(len, by_day))
     assert ours.rows("day = 1") == spread(by_day[0], 2) != by_day[0]
     assert ours.rows("day = 2") == by_day[1]
     changed_days = [f"delete from {ours.name} where id = 7", f"update {ours.name} set name = 'x' where id = 8"]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.files.acid_files import AB, B1, INSERT, UPDATE, acid_batch, delete, insert, write_acid, write_plain
-from support.made.random_tables import make_table
+from support.made.random_tables import ROW, make_table
 from support.tables import ids_in, read_rows, snapshot_of
 from support.trouble.crash import deaths
 from support.validating import check
@@ -61,6 +61,14 @@ def spread(before: Rows, buckets: int) -> Rows:
     return sorted(((key[0], encode(n // each, 0), n), row) for n, (key, row) in enumerate(before))
 
 
+def random_table(path: Path, seed: int) -> Path:
+    """With a row that no base holds yet: a compacted base alone is refused."""
+    last = make_table(path, seed).last + 1
+    one = insert(last, 0, {"id": 0, "value": None})
+    write_acid(path / f"delta_{last:07d}_{last:07d}_0000" / "bucket_00000", one, row=ROW)
+    return path
+
+
 def require_sound(table: Path, outcome: Compacted) -> None:
     """Each file holds its bucket alone, in order, all of it inserts of the write id that it says."""
     for file in (table / outcome.published[0]).glob("bucket_*"):
@@ -78,8 +86,7 @@ def require_sound(table: Path, outcome: Compacted) -> None:
 def test_a_table_with_any_past_is_spread_evenly(
     tmp_path_factory: pytest.TempPathFactory, verify: Verify, seed: int, buckets: int, at_once: int
 ) -> None:
-    table = tmp_path_factory.mktemp("t") / "t"
-    make_table(table, seed)
+    table = random_table(tmp_path_factory.mktemp("t") / "t", seed)
     before = read_rows(table)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spread_module, "_FEWEST", at_once)
@@ -96,8 +103,7 @@ def test_a_table_with_any_past_is_spread_evenly(
 def test_a_table_with_any_past_is_sorted(
     tmp_path_factory: pytest.TempPathFactory, verify: Verify, seed: int, buckets: int, descending: bool, first: bool
 ) -> None:
-    table = tmp_path_factory.mktemp("t") / "t"
-    make_table(table, seed)
+    table = random_table(tmp_path_factory.mktemp("t") / "t", seed)
     before = read_rows(table)
     order = (SortColumn(1, descending, first), SortColumn(0))
     outcome = rebalance(table, buckets, verify, order=order)
@@ -145,12 +151,21 @@ def test_without_rows_there_is_a_base_without_rows(tmp_path: Path) -> None:
     assert outcome.published == ("base_0000002_v0000099",)
 
 
-def test_a_base_alone_is_replaced_by_one_of_the_same_write_id(tmp_path: Path) -> None:
-    write_acid(tmp_path / "base_0000004_v0000007" / "bucket_00000", *(insert(4, n) for n in range(5)))
+def test_the_base_of_an_insert_overwrite_is_replaced_by_one_of_its_write_id(tmp_path: Path) -> None:
+    write_acid(tmp_path / "base_0000004" / "bucket_00000", *(insert(4, n) for n in range(5)))
     outcome = rebalance(tmp_path, 5)
     assert outcome.published == ("base_0000004_v0000099",)
     assert len(list((tmp_path / "base_0000004_v0000099").glob("bucket_*"))) == 5
     assert [key for key, _ in read_rows(tmp_path)] == [(4, encode(n, 0), n) for n in range(5)]
+
+
+def test_a_compacted_base_alone_is_refused_as_hive_could_not_tell_it_from_the_result(tmp_path: Path) -> None:
+    write_acid(tmp_path / "base_0000004_v0000007" / "bucket_00000", insert(4, 0), insert(4, 1))
+    with pytest.raises(RefusedError, match="its write id is the same"):
+        planned(tmp_path, 2)
+    write_acid(tmp_path / "delete_delta_0000005_0000005_0000" / "bucket_00000", delete(4, 0, 5))
+    rebalance(tmp_path, 2)
+    assert [key for key, _ in read_rows(tmp_path)] == [(4, encode(0, 0), 0)]
 
 
 def many(table: Path, buckets: int = 3, rows: int = 3_000) -> None:
