@@ -6,9 +6,10 @@ import re
 
 OPTIONS = frozenset(
     (
-        "assume_committed", "break_lock", "debug", "engine", "exit_code", "fail_on", "follow_links", "force", "jobs",
+        "assume_committed", "break_lock", "buckets", "debug", "engine", "exit_code", "fail_on", "follow_links", "force",
+        "jobs",
         "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
-        "queue", "read_lock", "storage_option", "table", "table_type", "take_over", "task_bytes", "trash",
+        "order_by", "queue", "read_lock", "storage_option", "table", "table_type", "take_over", "task_bytes", "trash",
         "unsafe_retention", "valid_txns", "verify", "visibility_txn", "wait", "write_ids", "write_ids_form",
         "write_ids_from",
     )

@@ -20,8 +20,9 @@ from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.segments import FINEST, cut
 from acidctl.compaction.split import StripeGroup, split
+from acidctl.compaction.spread import Rebalance, Spread, planned_spread, refuse_twin_base
 from acidctl.compaction.table_type import type_of
-from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask
+from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask
 from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
@@ -41,6 +42,7 @@ class CompactionPlan:
         insert_name, delete_name: names of the output directories; the second only for minor.
         staging: absolute path of the hidden directory everything is written to first.
         max_write_id: the highest write id of the output.
+        spread: of a rebalance, which is a major compaction to all who read its result.
         rows, delete_events: events that it reads, those of delete deltas apart.
         input_bytes: of all files that it reads, delete deltas included.
     """
@@ -55,10 +57,21 @@ class CompactionPlan:
     max_write_id: int
     visibility_txn: int
     acid_version: int
-    tasks: tuple[BucketTask | ConcatTask, ...]
+    tasks: tuple[BucketTask | ConcatTask | CountTask, ...]
     rows: int = 0
     delete_events: int = 0
     input_bytes: int = 0
+    spread: Spread | None = None
+
+    @property
+    def asked(self) -> str:
+        """What users call it: its type, or ``rebalance``."""
+        return "rebalance" if self.spread else self.kind.value
+
+    @property
+    def buckets(self) -> int:
+        """How many files of rows the result has at most."""
+        return self.spread.buckets if self.spread else len({task.bucket for task in self.tasks if task.rows})
 
     @property
     def shown(self) -> str:
@@ -138,6 +151,7 @@ def plan_compaction(
     visibility_txn: int = 0,
     *,
     table_type: TableType | None = None,
+    rebalance: Rebalance | None = None,
 ) -> CompactionPlan:
     """Plan one location.
 
@@ -146,6 +160,7 @@ def plan_compaction(
         staging_name: a fresh hidden name, ``_tmp_<uuid>``.
         visibility_txn: of the compaction's own transaction; 0 without a metastore.
         table_type: what the table is known to be; without it the files decide.
+        rebalance: what a major compaction is to do beside: it gives all rows new ids.
 
     Raises:
         HistoryError, BadDataError, ConflictError: what is there cannot be compacted.
@@ -163,7 +178,14 @@ def plan_compaction(
     insert_only = type_of(snapshot, sources, table_type) is TableType.INSERT_ONLY
     if not insert_only:
         _refuse_odd_names(snapshot, files)
-    ids = [v.directory for v in state.deltas if v.directory]
+    elif rebalance:
+        raise RefusedError(
+            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
+            "its table is insert-only, whose rows have no ROW__IDs",
+            "use `major`, as Hive itself does then",
+        )
+    highest = state.deltas or ((state.base,) if state.base else ())  # a base alone can only be rebalanced
+    ids = [v.directory for v in highest if v.directory]
     low = min((d.min_write_id for d in ids), default=MINL)
     high = max((d.max_write_id for d in ids), default=MINL)
     name_of = partial(format_directory, visibility_txn=visibility_txn)
@@ -178,15 +200,21 @@ def plan_compaction(
         insert_name = name_of(Kind.DELTA, low, high)
         delete_name = None if insert_only else name_of(Kind.DELETE_DELTA, low, high)
     names = tuple(name for name in (insert_name, delete_name) if name)
-    _refuse_existing(snapshot, names)
+    if visibility_txn or not rebalance:  # else it is planned once more, with a name of its own
+        _refuse_existing(snapshot, names)
+        require_read(snapshot, kind, names, inputs, visibility_txn)
     if kind is CompactionKind.MINOR:
         _refuse_crossing(snapshot, low, high)
-    require_read(snapshot, kind, names, inputs, visibility_txn)
     staging = snapshot.absolute(staging_name)
     attempts = f"{staging}/{ATTEMPTS}"
-    tasks: Sequence[BucketTask | ConcatTask]
+    tasks: Sequence[BucketTask | ConcatTask | CountTask]
+    spread: Spread | None = None
     version = 0 if insert_only or any(_is_v1(source) for source in sources) else 2
-    if insert_only:
+    if rebalance:
+        version = 2  # every event becomes an insert
+        refuse_twin_base(snapshot)
+        spread, tasks = planned_spread(snapshot, sources, attempts, writing or Writing(), rebalance)
+    elif insert_only:
         tasks = concat_tasks(snapshot, kind, sources, attempts, writing or Writing())
     else:
         tasks = _tasks(snapshot, kind, sources, attempts, writing or Writing(), acid_version=version)
@@ -206,6 +234,7 @@ def plan_compaction(
         rows=events[0],
         delete_events=events[1],
         input_bytes=sum(source.file.size for source in sources),
+        spread=spread,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
+from acidctl.acid.bucket import encode
 from acidctl.acid.layout import crossing, straddles
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION, AcidDirectory, Kind
@@ -17,6 +18,7 @@ from acidctl.acid.state import AcidState
 from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.proof.checksum import RowProof
+from acidctl.compaction.spread import deletes_above
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
 from acidctl.location.change.lock import require_locked
@@ -192,10 +194,22 @@ def _prove(plan: CompactionPlan, results: Sequence[BucketResult]) -> None:
     dropped = sum(result.rows_dropped for result in results)
     if kept + dropped != read:
         raise _wrong(shown, f"{read} rows were read, {kept} are written and {dropped} were dropped")
+    if plan.spread:
+        _prove_numbers(shown, files)
     for side in ([r.inserts for r in results], [r.deletes for r in results]):
         names = [file.name for file in side if file]
         if len(names) != len(set(names)):
             raise _wrong(shown, f"two results are called {max(names, key=names.count)}")
+
+
+def _prove_numbers(shown: str, files: Sequence[OutputFile]) -> None:
+    """Of a rebalance: the row ids of all buckets follow each other, from 0 on."""
+    at = 0
+    for file in sorted((one for one in files if one.rows), key=lambda one: one.name):
+        numbers, bucket = (file.first[2], file.last[2]), encode(int(file.name.rpartition("_")[2]), 0)
+        if numbers != (at, at + file.rows - 1) or {file.first[1], file.last[1]} != {bucket}:
+            raise _wrong(shown, f"{file.name} begins with row {numbers[0]} and ends with {numbers[1]}")
+        at += file.rows
 
 
 def _wrong(shown: str, why: str) -> VerifyError:
@@ -315,6 +329,8 @@ def _changes(plan: CompactionPlan, before: Snapshot, now: AcidState) -> str:
     if (before.state.base and before.state.base.name) != (now.base and now.base.name):
         return "another base appeared"
     known = {verdict.name for verdict in before.state.verdicts}
+    if plan.spread and (later := deletes_above(now.verdicts, plan.max_write_id)):
+        return f"{later[0]} names rows by the ids that they had"
     for verdict in now.verdicts:
         # Whether its rows are visible or not: the output would hide it, or lie across it.
         if verdict.directory and verdict.name not in known and _is_in_the_way(verdict.directory, plan):

@@ -27,7 +27,9 @@ from acidctl.compaction.plan import (
     refuse_unsafe,
 )
 from acidctl.compaction.publish import remove_dead_staging
+from acidctl.compaction.rebalance.order import parse_order
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
+from acidctl.compaction.spread import Rebalance, refuse_old_ids, refuse_without_lock
 from acidctl.compaction.tasks import BucketTask, Task
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
@@ -58,6 +60,7 @@ class Mode(StrEnum):
 
     MAJOR = "major"
     MINOR = "minor"
+    REBALANCE = "rebalance"
     AUTO = "auto"
 
 
@@ -79,6 +82,8 @@ class CompactionRequest:
         wait: so many seconds another compaction in Hive's queue is waited for.
         writing: how results are written and proven.
         locking: how others are kept away.
+        buckets: of a rebalance; 0 for as many as there are.
+        order_by: of a rebalance: what its rows are sorted by.
         auto_off_by: whose properties say so, ``table`` or ``database``, where a metastore knows them.
     """
 
@@ -97,6 +102,8 @@ class CompactionRequest:
     writing: Writing = field(default_factory=Writing)
     locking: Locking = field(default_factory=Locking)
     auto_off_by: str = ""
+    buckets: int = 0
+    order_by: str = ""
 
     def __post_init__(self) -> None:
         """Names are taken for the values that they are of: ``CompactionRequest("major")``."""
@@ -153,7 +160,7 @@ class Planned(Answer):
     @property
     def buckets(self) -> int:
         """How many the result has at most."""
-        return len({task.bucket for task in self.plan.tasks})
+        return self.plan.buckets
 
     @property
     def segments(self) -> int:
@@ -163,12 +170,12 @@ class Planned(Answer):
 
     def reported(self) -> Mapping[str, Any]:
         """The type of compaction."""
-        return {"kind": self.plan.kind.value}
+        return {"kind": self.plan.asked}
 
     def facts(self) -> Mapping[str, Any]:
         """What would be read and written."""
         return {
-            "kind": self.plan.kind.value,
+            "kind": self.plan.asked,
             **super().facts(),
             "inputs": list(self.plan.inputs),
             "outputs": list(self.plan.output_names),
@@ -208,14 +215,20 @@ def plan_location(
     snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
     beside: RefusedError | None = None
+    is_rebalance = request.mode is Mode.REBALANCE
     try:
+        if is_rebalance:
+            is_given = bool(request.visibility_txn) and not request.in_queue
+            refuse_without_lock(found, lists, is_of_user=is_given)
         if found.hive:
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
             beside = _in_hives_queue(found, lists, request)
         snapshot, finished = _finished(found, lists, request) if beside is None else _as_it_is(found, lists)
         snapshot = below_straddlers(snapshot)
+        if is_rebalance:
+            refuse_old_ids(snapshot, found, lists)
         decision, figures = decision_on(snapshot, request)
-        if idle := why_idle(snapshot, decision):
+        if idle := why_idle(snapshot, decision, rebalanced=is_rebalance):
             return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # it would be idle
         if beside is not None:
@@ -230,6 +243,7 @@ def plan_location(
             request.writing,
             request.visibility_txn,
             table_type=request.table_type,
+            rebalance=_rebalance(found, request) if is_rebalance else None,
         )
     except AcidctlError as error:
         return Refused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
@@ -241,6 +255,12 @@ def plan_location(
         finished=finished,
         reasons=(decision.reason,),
     )
+
+
+def _rebalance(found: Found, request: CompactionRequest) -> Rebalance:
+    assert found.hive  # else it is refused
+    columns = [column.name for column in found.hive.columns]
+    return Rebalance(request.buckets, parse_order(request.order_by, columns) if request.order_by else ())
 
 
 def of_changed_tables(planned: Sequence[tuple[Found, Planned]], lists: SnapshotLists) -> list[Refused]:
@@ -360,15 +380,18 @@ def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decisio
         why = reason(Code.FEWER_THAN_ASKED, deltas=figures.deltas, limit=request.min_deltas)
         return Decision(None, why), figures
     if request.mode is not Mode.AUTO:
-        return Decision(CompactionKind(request.mode), reason(Code.ASKED_FOR)), None
+        kind = CompactionKind.MAJOR if request.mode is Mode.REBALANCE else CompactionKind(request.mode)
+        return Decision(kind, reason(Code.ASKED_FOR)), None
     if request.is_auto_off:
         return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by)), None
     return decide(figures, request.thresholds), figures
 
 
-def why_idle(snapshot: Snapshot, decision: Decision) -> tuple[Reason, ...]:
-    """Why there is nothing to do; empty when there is something."""
+def why_idle(snapshot: Snapshot, decision: Decision, *, rebalanced: bool = False) -> tuple[Reason, ...]:
+    """Why there is nothing to do; empty when there is something: a rebalance always has, where there is data."""
     idle = decision.reason if decision.kind is None else nothing_to_do(snapshot, decision.kind)
+    if rebalanced and idle and idle.code is not Code.NO_DATA:
+        idle = None
     if decision.kind is not None and not idle and not _waits(snapshot):
         return ()
     stop = snapshot.assumed.stop if snapshot.assumed else _more_above(snapshot)

@@ -11,9 +11,10 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
+from acidctl.compaction.rebalance.runs import Runs
 from acidctl.compaction.segments import shared_out
-from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, Segment, Task
-from acidctl.errors import AcidctlError, VerifyError
+from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, JoinTask, OutputFile, Segment, Task
+from acidctl.errors import AcidctlError, RefusedError, VerifyError
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 
@@ -90,7 +91,7 @@ class Compacted(Outcome):
         if not self.is_changed:
             return {}
         return {
-            "kind": self.plan.kind.value,
+            "kind": self.plan.asked,
             "inputs": list(self.plan.inputs),
             "outputs": list(self.published),
             "inputBytes": self.plan.input_bytes,
@@ -143,6 +144,7 @@ def compact(
     for plan in plans:
         try:
             refuse_before_work(plan, offline)
+            _require_own_transaction(plan)
             stage_directories(plan)
             staged.append(plan)
         except AcidctlError as error:
@@ -164,11 +166,19 @@ def refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
         StorageError: the store has neither renames nor copies.
     """
     require_place(plan)
-    require_single_files(plan, len({task.bucket for task in plan.tasks if task.rows}), offline)
+    require_single_files(plan, plan.buckets, offline)
     if plan.kind is CompactionKind.MINOR:
         tasks = [task for task in plan.tasks if isinstance(task, BucketTask)]
         both = any(task.deletes for task in tasks) and any(task.inserts for task in tasks)
         require_atomic(plan, both, offline)
+
+
+def _require_own_transaction(plan: CompactionPlan) -> None:
+    """Raises RefusedError for a rebalance that was planned only to be looked at, before its lock was there."""
+    if plan.spread and not plan.visibility_txn:
+        raise RefusedError(
+            f"cannot rebalance {plan.shown}", "nobody is kept away from its table", "plan it under a lock of Hive's"
+        )
 
 
 class _Location:
@@ -189,7 +199,15 @@ class _Location:
         else:
             self.results.append(result)
 
-    def joins(self) -> list[JoinTask]:
+    def after(self, last: Task) -> Sequence[Task]:
+        """What is still to be done, now that all tasks have ended that there were: of whose kind the last one is."""
+        if isinstance(last, CountTask) and self.plan.spread:
+            spread = self.plan.spread
+            runs = Runs.concat([result.runs for result in self.results if result.runs])
+            return spread.tasks_for(runs) or [JoinTask(spread.like, ())]
+        return [] if isinstance(last, JoinTask) else self._joins()
+
+    def _joins(self) -> list[JoinTask]:
         """What is to be put together, once every segment is there; of a table without rows a file without any.
 
         Readers that list files, as Trino does, do not see a base without one, and read on what it is to hide.
@@ -258,10 +276,10 @@ def _run(
                 on_task(task)
             if location.waiting:
                 continue
-            joins = [] if location.errors or isinstance(task, JoinTask) else location.joins()
-            location.waiting = len(joins)
-            further += [(location, join) for join in joins]
-            if not joins:
+            following = [] if location.errors else location.after(task)
+            location.waiting = len(following)
+            further += [(location, one) for one in following]
+            if not following:
                 yield location.outcome(offline)
         for location in {id(location): location for location, _ in work}.values():
             if location.waiting and not any(location is other for other, _ in further):

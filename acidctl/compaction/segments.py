@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from acidctl.compaction.split import joined_groups
-from acidctl.compaction.tasks import BucketTask, ConcatTask
+from acidctl.compaction.tasks import BucketTask, ConcatTask, CountTask
 
 FINEST = 64 << 20
 """Stored bytes: of less it takes longer to begin a task than to do its work."""
@@ -37,8 +37,8 @@ def cut(task: BucketTask, limit: int) -> list[BucketTask]:
 
 
 def shared_out(
-    tasks: Sequence[Sequence[BucketTask | ConcatTask]], cores: int
-) -> list[tuple[BucketTask | ConcatTask, ...]]:
+    tasks: Sequence[Sequence[BucketTask | ConcatTask | CountTask]], cores: int
+) -> list[tuple[BucketTask | ConcatTask | CountTask, ...]]:
     """The tasks of several locations for so many cores: those that the others would wait for are cut.
 
     Args:
@@ -53,8 +53,8 @@ def shared_out(
     return [tuple(part for task in own for part in _parts(task, limit)) for own in tasks]
 
 
-def _parts(task: BucketTask | ConcatTask, limit: int) -> Sequence[BucketTask | ConcatTask]:
-    if isinstance(task, ConcatTask):
+def _parts(task: BucketTask | ConcatTask | CountTask, limit: int) -> Sequence[BucketTask | ConcatTask | CountTask]:
+    if not isinstance(task, BucketTask):
         return [task]
     # Each segment reads the delete events again that may hit it.
     return cut(task, max(limit, sum(one.file.size for one in task.kills)))

@@ -12,6 +12,8 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.keys import Key
 from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.rebalance.runs import Runs
+from acidctl.compaction.rebalance.shares import Share, SortedShare
 from acidctl.compaction.split import StripeGroup, StripeSpan
 from acidctl.location.declared import Declared
 from acidctl.orc.read.id_runs import IdBytes
@@ -96,6 +98,8 @@ class BucketTask(FileTask):
             of each event and show deleted rows (rule V12).
         segment: its place among the bucket's segments; None when it is the whole bucket.
         pieces: of `inserts`, where the bucket may still be cut into segments; none are sent to where tasks run.
+        shares: of a rebalance: the rows that this bucket gets, one share after the other.
+        sorted_share: the same of one that sorts all rows.
     """
 
     kind: CompactionKind
@@ -107,6 +111,13 @@ class BucketTask(FileTask):
     segment: int | None = None
     pieces: tuple[StripeGroup, ...] = ()
     sorts_deletes_by: tuple[int, ...] = ()
+    shares: tuple[Share, ...] = ()
+    sorted_share: SortedShare | None = None
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether it gives rows new ids."""
+        return bool(self.shares or self.sorted_share)
 
     @property
     def sources(self) -> tuple[Input, ...]:
@@ -137,6 +148,26 @@ class ConcatTask(FileTask):
     def name(self) -> str:
         """Of the output, as Hive's own writers give it."""
         return f"{self.bucket:06d}_0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountTask(FileTask):
+    """The first look of a rebalance at some files: how many rows of them are live.
+
+    Attributes:
+        inserts, kills, write_ids: as of a :class:`BucketTask`.
+        first: place of the first of `inserts` among all files that are read.
+    """
+
+    inserts: tuple[Input, ...]
+    kills: tuple[Input, ...]
+    write_ids: ValidWriteIds
+    first: int
+
+    @property
+    def sources(self) -> tuple[Input, ...]:
+        """All files that it reads."""
+        return self.inserts + self.kills
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +250,7 @@ class BucketResult:
 
     Attributes:
         segment: of a task that is a part of a bucket, instead of `inserts`.
+        runs: of a :class:`CountTask`: the rows that it found live.
         seconds: that the task took.
     """
 
@@ -228,6 +260,7 @@ class BucketResult:
     rows_read: int = 0
     rows_dropped: int = 0
     segment: Segment | None = None
+    runs: Runs | None = None
     seconds: float = 0.0
 
     @property
@@ -254,4 +287,4 @@ class JoinTask:
         return sum(stripe.length for segment in self.segments for stripe in segment.stripes)
 
 
-Task = BucketTask | ConcatTask | JoinTask
+Task = BucketTask | ConcatTask | CountTask | JoinTask

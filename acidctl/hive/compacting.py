@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from acidctl.compaction.plan import CompactionPlan
-from acidctl.compaction.request import CompactionRequest, Nothing, Planned, Refused, carry_out
+from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, Refused, carry_out
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import Task
 from acidctl.errors import AcidctlError
@@ -66,7 +66,8 @@ def compact_locations(
     try:
         desk = Desk(warehouse.metastore, heartbeats)
         carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
-        for some in batches(theirs, AT_ONCE):
+        # Of a rebalance's lock others wait for the end: it is held of one location at a time.
+        for some in batches(theirs, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
             with closing(_in_turn(desk, some, lists, request, carry)) as answers:
                 yield from answers
     finally:
@@ -92,9 +93,10 @@ def _in_turn(
         for found, one in planned:
             turn: Turn | None = None
             try:
-                turn = Turn.take(desk, found, lists, one.plan.kind, request)
+                asked = replace(request, mode=Mode(one.plan.asked))
+                turn = Turn.take(desk, found, lists, asked)
                 turns[found.shown] = turn  # ended with the others, whatever happens
-                answer = turn.plan(one.plan.kind, request)
+                answer = turn.plan(asked)
                 if isinstance(answer, Nothing):
                     turn.nothing(answer)
                 elif isinstance(answer, Refused):

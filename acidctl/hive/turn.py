@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 from acidctl.acid.names import partition_name
 from acidctl.acid.state import State
-from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.publish import remove_hidden
 from acidctl.compaction.request import (
     CompactionRequest,
@@ -89,10 +88,11 @@ class Turn:
     _has_ended: bool = field(default=False)
 
     @classmethod
-    def take(
-        cls, desk: Desk, found: Found, lists: SnapshotLists, kind: CompactionKind, request: CompactionRequest
-    ) -> Turn:
+    def take(cls, desk: Desk, found: Found, lists: SnapshotLists, request: CompactionRequest) -> Turn:
         """Ask for a compaction of a location, and take it before anybody else can.
+
+        Args:
+            request: with the type that was decided on.
 
         Raises:
             RefusedError: another compaction of it stands in the queue.
@@ -102,9 +102,17 @@ class Turn:
         worker = worker_id()
         if not desk.has_queue:
             _wait_beside(found, lists, request.wait)
-            return cls.of_entry(desk, found, lists, worker)
+            return cls.of_entry(desk, found, lists, worker, request)
         table = _table(found)
-        wish = Wish(table.database, table.name, partition_of(found), kind.value, pool=own_pool(worker))
+        wish = Wish(
+            table.database,
+            table.name,
+            partition_of(found),
+            request.mode.value,
+            pool=own_pool(worker),
+            buckets=request.buckets or None,
+            order_by=request.order_by,
+        )
         try:
             asked = _ask(desk.metastore, wish, request)
             entry = queue_work.claim(desk.metastore, worker, wish.pool)
@@ -120,7 +128,7 @@ class Turn:
             raise
         if entry is None:
             raise ConflictError(f"the compaction of {wish.name} was taken out of Hive's queue", "", "run it again")
-        return cls.of_entry(desk, found, lists, worker, entry=entry)
+        return cls.of_entry(desk, found, lists, worker, request, entry=entry)
 
     @classmethod
     def of_entry(
@@ -129,6 +137,7 @@ class Turn:
         found: Found,
         lists: SnapshotLists,
         worker: str,
+        request: CompactionRequest,
         *,
         entry: interface.QueueEntry | None = None,
         on_lost: Callable[[AcidctlError], None] | None = None,
@@ -148,6 +157,9 @@ class Turn:
             level=level, database=table.database, table=table.name, partition=partition or None
         )
         asked = Asked((part,), interface.TxnType.COMPACTION)
+        if request.mode is Mode.REBALANCE:  # as Hive's own: who deletes or updates must wait until the ids are new
+            alone = replace(part, type=interface.LockType.EXCL_WRITE, operation=interface.Operation.UPDATE)
+            asked = Asked((alone,), interface.TxnType.REBALANCE_COMPACTION, request.wait)
         try:
             transaction = LockedTransaction(desk.metastore, desk.heartbeats, asked, on_lost)
         except BaseException as error:
@@ -156,15 +168,14 @@ class Turn:
             raise
         return cls(desk, found, worker, entry, transaction, lists.renewed())
 
-    def plan(self, kind: CompactionKind, request: CompactionRequest) -> Planned | Nothing | Refused:
+    def plan(self, request: CompactionRequest) -> Planned | Nothing | Refused:
         """What is to be done in the location now, by lists that were taken after the lock.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        own = replace(
-            request, mode=Mode(kind), in_queue=True, visibility_txn=self.transaction.id if self.desk.has_queue else 0
-        )
+        txn = self.transaction.id if self.desk.has_queue else 0
+        own = replace(request, in_queue=True, visibility_txn=txn)
         answer = plan_location(self.found.afresh(), self.lists.begun(), own)
         if self.entry and isinstance(answer, Planned):
             self._record(answer.plan.snapshot.write_ids.high_watermark)

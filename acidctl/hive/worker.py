@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, carry_out
 from acidctl.compaction.run import Engine, failed
 from acidctl.compaction.tasks import Task
@@ -42,7 +41,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _MOMENT = 10.0
 _LOOK = 0.1
 """Seconds between two looks at whether the slots have ended."""
-_KINDS = {CompactionType.MAJOR: CompactionKind.MAJOR, CompactionType.MINOR: CompactionKind.MINOR}
+_MODES = {
+    CompactionType.MAJOR: Mode.MAJOR,
+    CompactionType.MINOR: Mode.MINOR,
+    CompactionType.REBALANCE: Mode.REBALANCE,
+}
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -336,14 +339,14 @@ class Worker:
                 del self._deadlines[worker]
                 self.counts.running -= 1
         took = time.monotonic() - began
-        kind = _KINDS.get(entry.type)  # type: ignore[call-overload]
+        mode = _MODES.get(entry.type)  # type: ignore[call-overload]
         done = Worked(
             location=outcome.location,
             result=outcome.result,
             reasons=outcome.reasons,
             error=outcome.error,
             entry=entry.id,
-            kind=kind.value if kind else str(entry.type),
+            kind=mode.value if mode else str(entry.type),
             took=took,
             of=outcome,
         )
@@ -364,7 +367,8 @@ class Worker:
     def _compact(self, desk: Desk, worker: str, entry: interface.QueueEntry, until: Deadline) -> Outcome:
         lists = SnapshotLists(warehouse=Warehouse(desk.metastore))
         try:
-            found, kind = self._place(entry, lists)
+            request = self._request(entry)
+            found = self._place(entry, lists)
         except RefusedError as error:
             queue_work.mark_refused(desk.metastore, entry, str(error))
             name = name_of(entry.database, entry.table, entry.partition or "")
@@ -372,23 +376,35 @@ class Worker:
         except Exception as error:
             queue_work.mark_failed(desk.metastore, entry, str(error))
             raise
-        turn = Turn.of_entry(desk, found, lists, worker, entry=entry, on_lost=lambda _: until.end_now())
+        turn = Turn.of_entry(desk, found, lists, worker, request, entry=entry, on_lost=lambda _: until.end_now())
         try:
-            return self._in_turn(turn, entry, kind, until)
+            return self._in_turn(turn, entry, request, until)
         except BaseException as error:
             turn.give_up(error)
             raise
 
-    def _place(self, entry: interface.QueueEntry, lists: SnapshotLists) -> tuple[Found, CompactionKind]:
-        """The location of an entry, and what is to be done there.
+    def _request(self, entry: interface.QueueEntry) -> CompactionRequest:
+        """What an entry asks for.
 
         Raises:
-            RefusedError: it is gone, or nothing that acidctl compacts: Hive's own worker refuses such an entry, too.
+            RefusedError: nothing that acidctl does.
+        """
+        mode = _MODES.get(entry.type)  # type: ignore[call-overload]
+        if mode is None:
+            name = name_of(entry.database, entry.table, entry.partition or "")
+            raise RefusedError(f"{name} is not compacted", f"acidctl does no compaction of type {entry.type}", "")
+        if mode is not Mode.REBALANCE:
+            return replace(self._work.request, mode=mode)
+        buckets, order_by = max(entry.buckets or 0, 0), entry.order_by or ""
+        return replace(self._work.request, mode=mode, buckets=buckets, order_by=order_by)
+
+    def _place(self, entry: interface.QueueEntry, lists: SnapshotLists) -> Found:
+        """The location of an entry.
+
+        Raises:
+            RefusedError: it is gone: Hive's own worker refuses such an entry, too.
         """
         name = name_of(entry.database, entry.table, entry.partition or "")
-        kind = _KINDS.get(entry.type)  # type: ignore[call-overload]
-        if kind is None:
-            raise RefusedError(f"{name} is not compacted", f"acidctl does no compaction of type {entry.type}", "")
         if _PATTERN.search(entry.database + entry.table):
             raise RefusedError(f"{name} is not compacted", "it is not the name of a table", "")
         try:
@@ -400,13 +416,12 @@ class Worker:
             raise RefusedError(f"{name} is not compacted", f"it is {what}", "")
         if spelled_alike(partition_of(places[0])) != spelled_alike(entry.partition or ""):
             raise RefusedError(f"{name} is not compacted", "the table has partitions, and this is not one of them", "")
-        return places[0], kind
+        return places[0]
 
-    def _in_turn(self, turn: Turn, entry: interface.QueueEntry, kind: CompactionKind, until: Deadline) -> Outcome:
-        request = replace(self._work.request, mode=Mode(kind))
+    def _in_turn(self, turn: Turn, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline) -> Outcome:
         if self._work.job:
             queue_work.record_job(turn.desk.metastore, entry, self._work.job)
-        answer = turn.plan(kind, request)
+        answer = turn.plan(request)
         if isinstance(answer, Nothing):
             turn.nothing(answer)
             return answer

@@ -27,7 +27,7 @@ from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import TxnState, TxnType
+from acidctl.metastore.interface import CompactionType, LockInfo, LockState, LockType, TxnState, TxnType
 from acidctl.metastore.queue.compactions import find_compactions, read_properties
 from acidctl.metastore.settings import find_settings
 
@@ -583,3 +583,137 @@ def test_deltas_that_an_open_transaction_holds_back_are_counted(table: Table) ->
 )
 def test_properties_are_read_as_hive_writes_them(text: str, properties: tuple[tuple[str, str], ...]) -> None:
     assert read_properties(text) == properties
+
+
+# --- rebalances ------------------------------------------------------------------------------------------------------
+
+
+def hold(fake: FakeHive, type_: LockType) -> None:
+    fake.locks.append(LockInfo(77, "s", "t", None, LockState.ACQUIRED, type_, 0, user="ann", host="host9"))
+
+
+def values(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(str({key: value for key, value in row.items() if key != "ROW__ID"}) for row in rows)
+
+
+def unchanged(table: Table) -> bool:
+    return not [name for name in table.names if name.startswith(("base", "_tmp"))]
+
+
+def test_a_rebalance_is_an_entry_and_a_transaction_of_its_own_type(table_4: Table) -> None:
+    types = seen_types(table_4.fake)
+    hold(table_4.fake, LockType.SHARED_READ)  # who reads is in nobody's way
+    found = table_4.compact("--rebalance", "--buckets", "3", "-o", "jsonl")
+    assert found.status == 0, found.err
+    assert types == [TxnType.REBALANCE_COMPACTION]
+    (entry,) = table_4.fake.queue
+    assert (entry.state, entry.type, entry.highest_write_id) == ("ready for cleaning", CompactionType.REBALANCE, 4)
+    assert entry.committed is None
+    assert table_4.fake.wishes[-1].buckets == 3
+    assert {"kind": "rebalance", "rows": 7}.items() <= found.lines()[0].items()
+    assert values(table_4.read()) == values(table_4.rows)
+    assert [row["ROW__ID"]["rowid"] for row in table_4.read()] == list(range(7))
+    assert [one for one in table_4.fake.locks if one.lock != 77] == []
+    again = table_4.compact("--rebalance")
+    assert (again.status, "another write id" in again.err) == (7, True)
+
+
+@pytest.mark.parametrize("type_", [LockType.SHARED_WRITE, LockType.EXCL_WRITE, LockType.EXCLUSIVE])
+def test_who_writes_to_the_table_is_in_the_way_of_a_rebalance(table_4: Table, type_: LockType) -> None:
+    hold(table_4.fake, type_)
+    found = table_4.compact("--rebalance", "--wait", "1s")
+    assert found.status == ConflictError.exit_status
+    assert f"ann at host9, {type_.name} 77" in found.err
+    assert unchanged(table_4)
+    table_4.fake.locks = [one for one in table_4.fake.locks if one.lock == 77]
+    assert [one.state for one in table_4.fake.queue] == ["failed"]
+    assert not [txn for txn in table_4.fake.txns.values() if txn.state == TxnState.OPEN]
+
+
+def test_a_rebalance_waits_for_who_writes(table_4: Table) -> None:
+    hold(table_4.fake, LockType.SHARED_WRITE)
+
+    def ends() -> None:
+        table_4.fake.locks = [replace(one, state=LockState.ACQUIRED) for one in table_4.fake.locks if one.lock != 77]
+
+    table_4.fake.before["check_lock"] = ends
+    found = table_4.compact("--rebalance", "--wait", "1m")
+    assert found.status == 0, found.err
+    assert values(table_4.read()) == values(table_4.rows)
+
+
+def test_before_hive_4_a_rebalance_is_refused(tmp_path: Path, acidctl: Acidctl) -> None:
+    with FakeHive(3) as old:
+        table = Table(old, tmp_path / "t", acidctl)
+        found = table.compact("--rebalance")
+        assert (found.status, "came with Hive 4" in found.err) == (7, True)
+        assert unchanged(table)
+        assert "open_txns" not in old.calls
+
+
+@pytest.mark.parametrize(
+    "options", [["--write-ids", f"s.t:4:{2**63 - 1}::"], ["--visibility-txn", "9"], ["--assume-committed"]]
+)
+def test_who_gives_lists_cannot_have_the_lock_of_a_rebalance(table_4: Table, options: list[str]) -> None:
+    found = table_4.compact("--rebalance", *options)
+    assert (found.status, "lock" in found.err) == (7, True)
+    assert unchanged(table_4)
+
+
+def test_a_path_has_no_lock_for_a_rebalance(table_4: Table, acidctl: Acidctl) -> None:
+    found = acidctl(*COMPACT, "--rebalance", "--assume-committed", "--offline", "--force", str(table_4.location))
+    assert (found.status, "hive:db.table" in found.err) == (7, True)
+    assert unchanged(table_4)
+
+
+def test_a_table_in_buckets_is_not_rebalanced(table_4: Table, tmp_path: Path) -> None:
+    fake = table_4.fake
+    fake.table("s", "t", f"file:{tmp_path / 't'}", buckets=2, bucket_columns=("a",))
+    found = table_4.compact("--rebalance")
+    assert (found.status, "clustered by a" in found.err) == (7, True)
+    assert unchanged(table_4)
+
+
+def test_below_an_open_write_id_a_rebalance_is_refused(table_4: Table) -> None:
+    fake = table_4.fake
+    txn = fake.begin()
+    fake.write_ids["s.t"].append(txn)
+    found = table_4.compact("--rebalance")
+    assert (found.status, "write id 5" in found.err) == (7, True)
+    fake.end(txn)
+    write_acid(table_4.location / "delete_delta_0000005_0000005_0000" / "bucket_00000", delete(3, 1, 5))
+    assert table_4.compact("--rebalance").status == 0
+    assert len(table_4.read()) == 6
+
+
+def test_a_delete_that_is_committed_under_the_lock_of_a_rebalance_stops_it(table_4: Table) -> None:
+    """By who does not honour locks: it names rows by the ids that they had."""
+    fake = table_4.fake
+
+    def appears() -> None:
+        write_acid(table_4.location / "delete_delta_0000005_0000005_0000" / "bucket_00000", delete(3, 1, 5))
+
+    fake.before["heartbeat"] = appears
+    found = table_4.compact("--rebalance")
+    assert found.status == ConflictError.exit_status
+    assert "delete_delta_0000005_0000005_0000" in found.err
+    assert unchanged(table_4)
+    assert [one.state for one in fake.queue] == ["failed"]
+
+
+def test_a_rebalance_whose_transaction_is_lost_leaves_nothing(table_4: Table) -> None:
+    fake = table_4.fake
+
+    def lost() -> None:
+        (ours,) = [txn for txn in fake.txns.values() if txn.state == TxnState.OPEN]
+        fake.end(ours.id, commit=False)
+
+    fake.before["commit_txn"] = lost
+    found = table_4.compact("--rebalance")
+    assert found.status != 0
+    assert unchanged(table_4)
+    table_4.require_ended()
+
+
+def test_buckets_are_for_a_rebalance(table_4: Table) -> None:
+    assert table_4.compact("--major", "--buckets", "3").status == 2

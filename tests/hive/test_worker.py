@@ -33,7 +33,7 @@ from acidctl.hive.worker import Work, Worked, Worker
 from acidctl.hive.worker_id import is_dead, worker_id
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import CompactionType, TxnState
+from acidctl.metastore.interface import CompactionType, LockType, TxnState
 from acidctl.metastore.settings import find_settings
 
 Acidctl = Callable[..., Result]
@@ -165,7 +165,7 @@ def test_where_only_old_files_are_left_they_are_handed_to_the_cleaner(fake: Fake
         ("gone", None, CompactionType.MAJOR, "gone"),
         ("t", "day=1", CompactionType.MAJOR, "t"),
         ("*", None, CompactionType.MAJOR, "not the name of a table"),
-        ("t", None, CompactionType.REBALANCE, "type 3"),
+        ("t", None, CompactionType.ABORT_TXN_CLEANUP, "type 4"),
         ("sorted", None, CompactionType.MAJOR, "sorted"),
     ],
 )
@@ -182,6 +182,32 @@ def test_what_cannot_be_compacted_is_refused_and_the_rest_goes_on(
     assert fake.queue[0].state in ("refused", "failed")
     assert words in (fake.queue[0].error or "")
     assert fake.queue[1].state == "ready for cleaning"
+    require_ended(fake)
+
+
+def test_a_rebalance_is_done_under_the_lock_that_hive_takes(fake: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
+    before = rows(fake, acidctl, "t")
+    locks: list[Any] = []
+    fake.before["commit_txn"] = lambda: locks.extend(fake.locks)
+    fake.more_of_entry[fake.entry("s", "t", "initiated", type=int(CompactionType.REBALANCE))] = {"buckets": 2}
+    ((one,), errors) = work(fake)
+    assert (errors, one.kind, one.result) == ([], "rebalance", "compacted")
+    assert {lock.type for lock in locks} == {LockType.EXCL_WRITE}
+    (base,) = (tmp_path / "t").glob("base_*")
+    assert base.name == f"base_0000002_v{fake.queue[0].txn:07d}"
+    assert {file.name for file in base.glob("bucket*")} == {"bucket_00000", "bucket_00001"}
+    assert rows(fake, acidctl, "t") == before
+    require_ended(fake)
+
+
+def test_a_rebalance_that_sorts_by_more_than_columns_is_left_to_hives_workers(fake: FakeHive, tmp_path: Path) -> None:
+    fake.more_of_entry[fake.entry("s", "t", "initiated", type=int(CompactionType.REBALANCE))] = {
+        "order_by": "order by a + 1"
+    }
+    ((one,), _) = work(fake)
+    assert (one.result, fake.queue[0].state) == ("refused", "refused")
+    assert "a + 1" in (fake.queue[0].error or "")
+    assert not list((tmp_path / "t").glob("base_*"))
     require_ended(fake)
 
 
@@ -596,8 +622,8 @@ def test_killed_it_leaves_an_entry_that_the_next_one_does(fake: FakeHive, acidct
 @pytest.mark.spark
 def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl) -> None:
     before = rows(fake, acidctl, "t")
-    for name in ("t", "u"):
-        fake.entry("s", name, "initiated")
+    for name, kind in (("t", CompactionType.MAJOR), ("u", CompactionType.REBALANCE)):
+        fake.entry("s", name, "initiated", type=int(kind))
     line = ["worker", "--once", "--max-parallel", "2", "--master", "local[2]", "--metastore", fake.address]
     done = subprocess.run(
         [sys.executable, "-m", "acidctl", *line],
@@ -610,5 +636,5 @@ def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl)
     assert {one.state for one in fake.queue} == {"ready for cleaning"}
     (application,) = {one.job for one in fake.queue}
     assert (application or "").startswith("local-")
-    assert rows(fake, acidctl, "t") == before
+    assert rows(fake, acidctl, "t") == rows(fake, acidctl, "u") == before
     require_ended(fake)

@@ -1,4 +1,4 @@
-"""`acidctl compact`: minor and major compaction, on Spark or in processes of this machine."""
+"""`acidctl compact`: minor and major compaction and rebalances, on Spark or in processes of this machine."""
 
 from __future__ import annotations
 
@@ -75,7 +75,11 @@ _hive_options = shared.together(
     shared.typed_option(
         "--take-over", is_flag=True, help="Do what waits in Hive's queue for the same location in its place."
     ),
-    click.option("--wait", type=DURATION, help="Wait so long for Hive's own compaction of the same location, e.g. 2h."),
+    click.option(
+        "--wait",
+        type=DURATION,
+        help="Wait so long for Hive's own compaction of the same location, and for the lock of --rebalance, e.g. 2h.",
+    ),
 )
 
 
@@ -86,13 +90,21 @@ _hive_options = shared.together(
     "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
     "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
     "acidctl compact --major --wait 2h hive:sales.orders",
+    "acidctl compact --rebalance --buckets 8 --order-by 'day desc, id' hive:sales.orders",
     "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
 )
 @shared.report_options
 @shared.locations_argument()
 @shared.typed_option("--major", is_flag=True, help="Merge base and deltas into a new base, deletes applied.")
 @shared.typed_option("--minor", is_flag=True, help="Merge deltas into one delta and one delete delta.")
+@shared.typed_option(
+    "--rebalance", is_flag=True, help="All rows into a new base, spread evenly over buckets, with new ids (Hive 4)."
+)
 @shared.typed_option("--auto", is_flag=True, help="What Hive's thresholds ask for, location by location.")
+@click.option(
+    "--buckets", type=NumberType("N", 1, 4096), help="With --rebalance: so many; without it as many as there are."
+)
+@shared.typed_option("--order-by", metavar="COLUMNS", help="With --rebalance: sort all rows, 'day desc, id'.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @shared.typed_option(
     "--offline",
@@ -131,6 +143,9 @@ def command() -> None:
 
     A table that a metastore knows is compacted under a transaction of Hive's, and on Hive 4 as an entry of its queue,
     in a pool of its own: SHOW COMPACTIONS has it, and the result appears with the commit.
+
+    A rebalance gives all rows new ROW__IDs, as Hive 4's own does. It needs a table that a metastore of Hive 4 knows,
+    and a lock that keeps away who updates or deletes; --wait waits for it, too.
 
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.

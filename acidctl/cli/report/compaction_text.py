@@ -22,7 +22,7 @@ def _planned(outcome: Planned) -> str:
     most = "" if plan.cut_buckets else "at most "
     cut = f" in {most}{human_count(outcome.segments, 'segment')}" if outcome.segments else ""
     return (
-        f"{outcome.location}: {plan.kind.value}{because}: {human_count(len(plan.inputs), 'input')}, "
+        f"{outcome.location}: {plan.asked}{because}: {human_count(len(plan.inputs), 'input')}, "
         f"{human_count(outcome.buckets, 'bucket')}{cut}, "
         f"{human_count(plan.rows, 'row')} and {human_count(plan.delete_events, 'delete event')}, "
         f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
@@ -32,7 +32,7 @@ def _planned(outcome: Planned) -> str:
 def _compacted(outcome: Compacted) -> str:
     plan = outcome.plan
     return (
-        f"{outcome.location}: {plan.kind.value}: {human_count(len(plan.inputs), 'input')} -> "
+        f"{outcome.location}: {plan.asked}: {human_count(len(plan.inputs), 'input')} -> "
         f"{' + '.join(outcome.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(outcome.bytes)}, "
         f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped, "
         f"{human_count(outcome.stripes[0], 'stripe')} copied, {outcome.stripes[1]:,} encoded, "

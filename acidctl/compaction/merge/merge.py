@@ -99,7 +99,7 @@ def merge(
         waiting = None
         if not len(events):
             continue
-        events = _sort(events)
+        events = sorted_events(events)
         if following is not None:
             events, later = events.cut(_count_before(events.ids.keys, following.first))
             waiting = later if len(later) else None
@@ -139,7 +139,7 @@ def _one(run: list[Piece]) -> Piece:
     return Piece(run[0].first, last, lambda: Chunk.concat(chunks), copy, is_small=True)
 
 
-def _sort(events: Chunk) -> Chunk:
+def sorted_events(events: Chunk) -> Chunk:
     """By key ascending, then newest first, a delete before an insert (sections 4.1 and 4.2)."""
     ids, keys = events.ids, events.ids.keys
     if is_sorted(keys) and not repeats(keys).any():

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import BinaryIO, cast
 
+import numpy as np
 import pyarrow as pa
 
 from acidctl.compaction.merge.stripe_copy import counts_of, describe
@@ -15,7 +16,7 @@ from acidctl.compaction.proof.checksum import RowProof, add
 from acidctl.compaction.proof.keys import Key, KeyFacts
 from acidctl.compaction.proof.second_reader import SecondReader
 from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
-from acidctl.compaction.proof.values import event_checksum
+from acidctl.compaction.proof.values import event_checksum, spread_checksum
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, StripeCopy
 from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.read.reader import OrcFile, open_orc
@@ -208,7 +209,10 @@ class _Values:
         Raises:
             VerifyError: pyorc reads something else.
         """
-        self.sum = add(self.sum, event_checksum(ids, rows, self._task.row))
+        if self._task.is_spread and not np.array_equal(ids.current, ids.keys.original):
+            raise _mismatch(self._fs, self._path, f"rows of stripe {stripe} are not of the write id that they claim")
+        checksum = spread_checksum if self._task.is_spread else event_checksum
+        self.sum = add(self.sum, checksum(ids, rows, self._task.row))
         source = self._copies.get(stripe)
         # By this compaction: in this file, or in that of a segment from which it was copied.
         is_encoded = source is None or source.path.startswith(f"{self._task.attempts}/")

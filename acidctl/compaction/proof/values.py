@@ -81,6 +81,17 @@ def event_checksum(ids: Ids, rows: pa.Array, row: OrcType) -> int:
     return add(value_checksum(ids.keys, rows, row), key_checksum(others))
 
 
+def spread_checksum(ids: Ids, rows: pa.Array, row: OrcType) -> int:
+    """128 bits of all that rows hold whose buckets and row ids are given anew: their values and their write ids.
+
+    Args:
+        ids: of the rows, before or after that.
+        rows, row: see :func:`value_checksum`.
+    """
+    original = ids.keys.original
+    return add(value_checksum(None, rows, row), key_checksum(Keys(original, original, original)))
+
+
 def _finished(words: Words, keys: Keys | None, part: slice) -> Words:
     if keys is None:
         return mix(words ^ _LANES)

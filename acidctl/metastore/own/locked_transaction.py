@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
+from acidctl.metastore.activity import Lock, find_locks
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, MetastoreError, Unreachable
 from acidctl.metastore.own.own_transaction import OwnTransaction
@@ -263,6 +264,18 @@ class LockedTransaction:
             names = {f"{one.database}.{one.table}" for one in asked.components}
             raise ConflictError(
                 f"no lock on {', '.join(sorted(names))} was to be had",
-                answer.message or f"somebody has held one that excludes it for {asked.wait:g} seconds",
+                answer.message or self._holders(asked, answer.lock),
                 "SHOW LOCKS tells who; try again when it has ended",
             )
+
+    def _holders(self, asked: Asked, own: int) -> str:
+        """Who has locks on what is asked for, and the first of those that are no mere readers'."""
+        found: list[Lock] = []
+        with suppress(AcidctlError):
+            for part in asked.components:
+                there = find_locks(self._metastore, part.database, part.table)
+                found += [one for one in there if one.id != own and not one.is_waiting]
+        found.sort(key=lambda one: one.type == interface.LockType.SHARED_READ.name)
+        who = f": {found[0].user} at {found[0].host}, {found[0].type} {found[0].id}" if found else ""
+        for_so_long = f" for {asked.wait:g} seconds" if asked.wait else ""
+        return f"somebody has held one that excludes it{for_so_long}{who}"

@@ -194,6 +194,13 @@ def _compaction(one: interface.CompactionInfo) -> Compaction:
     )
 
 
+def _order_by(text: str) -> str | None:
+    """As Hive's own SQL puts it into the queue, from where it goes into a query as it is."""
+    if not text or re.match(r"\s*order\s+by\s", text, re.IGNORECASE):
+        return text or None
+    return f"order by {text}"
+
+
 def _said(text: str | None) -> str:
     return "" if text in (None, "None", "null", " --- ") else text or ""
 
@@ -243,7 +250,7 @@ def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
         initiator_version=__version__,
         pool=wish.pool or None,
         buckets=wish.buckets,
-        order_by=wish.order_by or None,
+        order_by=_order_by(wish.order_by),
     )
     answer = metastore.call(interface.COMPACT, request)
     if answer.accepted:

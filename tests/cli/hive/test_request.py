@@ -88,7 +88,7 @@ def test_what_hive_4_is_asked_for(ask: Ask, fake4: FakeHive, monkeypatch: pytest
     words = ["--rebalance", "--buckets", "8", "--order-by", "id desc", "--pool", "p", "--property", "compactor.x=1"]
     assert ask(fake4, "request", *words, "hive:s.u").status == 0
     (asked,) = seen
-    assert (asked.type, asked.buckets, asked.order_by, asked.pool) == (3, 8, "id desc", "p")
+    assert (asked.type, asked.buckets, asked.order_by, asked.pool) == (3, 8, "order by id desc", "p")
     assert dict(asked.properties) == {"compactor.x": "1"}
 
 

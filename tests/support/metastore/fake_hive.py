@@ -21,7 +21,7 @@ from typing import Any
 
 from acidctl.acid.names import unescape
 from acidctl.metastore import interface as wire
-from acidctl.metastore.interface import LockState, LockType, TxnState, TxnType
+from acidctl.metastore.interface import CompactionType, LockState, LockType, TxnState, TxnType
 from acidctl.metastore.wire import Method
 from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
 
@@ -32,6 +32,13 @@ _ONLY_4 = {
 _ONLY_3 = {"get_valid_write_ids"}
 _BITS = {"i": "initiated", "w": "working", "r": "ready for cleaning", "s": "succeeded", "f": "failed", "c": "refused",
          "x": "aborted"}  # fmt: skip
+
+
+def _exclude(one: int, other: int) -> bool:
+    """Whether the second of two locks waits for the first."""
+    if LockType.EXCL_WRITE in (one, other):
+        return LockType.SHARED_READ not in (one, other)
+    return LockType.EXCLUSIVE in (one, other)
 
 
 @dataclass
@@ -400,7 +407,7 @@ class FakeHive:
         if self._open_txn(request.txn).state != TxnState.OPEN:
             raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
         for one in self.queue:
-            if one.txn == request.txn:
+            if one.txn == request.txn and one.type != CompactionType.REBALANCE:  # as 4.0 does
                 self.set_entry(one.id or 0, committed=self._ms(self.now), next_txn=self._next_txn)
         self.end(request.txn)
 
@@ -472,7 +479,7 @@ class FakeHive:
                     one
                     for one in self.locks
                     if one.lock != id_ and (one.database, one.table) == (part.database, part.table)
-                    and LockType.EXCLUSIVE in (one.type, part.type)
+                    and _exclude(one.type, part.type)
                 ),
                 None,
             )  # fmt: skip

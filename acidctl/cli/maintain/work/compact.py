@@ -40,7 +40,7 @@ from acidctl.compaction.request import (
     within_budget,
 )
 from acidctl.compaction.run import Compacted, Engine
-from acidctl.compaction.tasks import JoinTask, Task
+from acidctl.compaction.tasks import BucketTask, JoinTask, Task
 from acidctl.deadline import Deadline
 from acidctl.errors import RefusedError
 from acidctl.hive.compacting import compact_locations
@@ -61,7 +61,10 @@ def work(
     locations: tuple[str, ...],
     major: bool,
     minor: bool,
+    rebalance: bool,
     auto: bool,
+    buckets: int | None,
+    order_by: str | None,
     dry_run: bool,
     offline: bool,
     visibility_txn: int | None,
@@ -92,7 +95,7 @@ def work(
     run: RunReport,
 ) -> int:
     """Compact as asked; the exit status."""
-    mode = _mode(major, minor, auto)
+    mode = _mode(major, minor, rebalance, auto)
     asks = not lists.is_told
     if asks:
         lists = _assuming(lists)
@@ -115,6 +118,8 @@ def work(
         wait=wait or 0.0,
         writing=writing_of(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
         locking=replace(locking, age=lists.age),
+        buckets=buckets or 0,
+        order_by=order_by or "",
     )
     printer = CompactionPrinter(output, run)
     planned: list[Planned] = []
@@ -154,12 +159,13 @@ def work(
     return printer.exit_status(exit_code)
 
 
-def _mode(major: bool, minor: bool, auto: bool) -> Mode:
-    modes = [mode for mode, given in ((Mode.MAJOR, major), (Mode.MINOR, minor), (Mode.AUTO, auto)) if given]
+def _mode(major: bool, minor: bool, rebalance: bool, auto: bool) -> Mode:
+    all_modes = (Mode.MAJOR, major), (Mode.MINOR, minor), (Mode.REBALANCE, rebalance), (Mode.AUTO, auto)
+    modes = [mode for mode, given in all_modes if given]
     if len(modes) != 1:
-        raise click.UsageError("Say which compaction: one of --major, --minor and --auto.")
-    if not auto:
-        refuse_unused(f"--{modes[0]}", "properties", "max_ratio")  # they are for the decision
+        raise click.UsageError("Say which compaction: one of --major, --minor, --rebalance and --auto.")
+    unused = [] if auto else ["properties", "max_ratio"]  # they are for the decision
+    refuse_unused(f"--{modes[0]}", *unused, *([] if rebalance else ["buckets", "order_by"]))
     return modes[0]
 
 
@@ -298,7 +304,8 @@ class Working:
 
     def bytes(self, task: Task, count: int) -> None:
         """So many more of one task are done."""
-        if id(task) not in self._told and isinstance(task, JoinTask):  # which nobody knew of before
+        is_new = isinstance(task, JoinTask) or (isinstance(task, BucketTask) and task.is_spread)
+        if id(task) not in self._told and is_new:  # which nobody knew of before
             self._bar.grow(task.weight)
         told = self._told.get(id(task), 0)
         count = min(count, task.weight - told)
