@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 SECTIONS: dict[str, dict[str, str]] = {
     "See": {
+        "status": "Show on one screen what is due, held back, broken or stuck.",
         "ls": "List directories with their state: current, obsolete, aborted, ignored.",
         "why": "Prove a directory's state, and say what cleaning waits for.",
         "cat": "Print the rows that a reader would see.",
@@ -23,16 +24,16 @@ SECTIONS: dict[str, dict[str, str]] = {
         "advise": "Rank locations by what they cost readers, and what compaction saves.",
         "compact": "Merge deltas: minor, major, or what the thresholds ask for.",
         "clean": "Remove obsolete and aborted directories, after showing the plan.",
-        "apply": "Carry out a cleaning that was planned before.",
-        "restore": "Bring back what a cleaning run moved to the trash.",
-        "purge": "Delete the trash of earlier cleaning runs for good.",
+        "apply": "Carry out a cleaning planned before.",
+        "restore": "Bring back what a cleaning moved to the trash.",
+        "purge": "Delete the trash of earlier cleanings for good.",
         "nightly": "Compact, clean and purge in one go, for cron.",
     },
     "Ask the metastore": {
-        "tables": "List the transactional tables: type, location, owner, what is set.",
-        "txns": "List transactions, and say which of them hold back cleaning.",
+        "tables": "List transactional tables: type, location, owner, settings.",
+        "txns": "List transactions, and which of them hold back cleaning.",
         "locks": "List locks: who holds them, and who waits for whom.",
-        "compactions": "List the queue of compactions, and say what is stuck and what frees it.",
+        "compactions": "List the queue of compactions, what is stuck and what frees it.",
         "request": "Ask Hive's workers for compactions.",
         "abort": "End transactions; take compactions out of the queue.",
         "initiator": "Ask for the compactions that are due in a warehouse.",
@@ -44,7 +45,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "validate": "Check names, files and rows against the rules of the format.",
         "repair": "Mend files and directories that validate finds broken.",
         "demo": "Write a table to try things on.",
-        "config": "Show the settings that count, and where they are from.",
+        "config": "Show the settings that count, and their origin.",
         "doctor": "Show which Java, Spark, packages and metastore are used.",
     },
 }

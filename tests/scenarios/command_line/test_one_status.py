@@ -19,7 +19,8 @@ MAJOR = ("compact", "--major", "--engine", "local", "--assume-committed=0s")
 NIGHT = ("nightly", "--engine", "local", "--assume-committed=0s", "-n")
 
 LOCATIONS = [
-    ("ls",), ("why",), ("cat",), ("history",), ("advise",), MAJOR, ("compact", "--auto", "--assume-committed=0s", "-n"),
+    ("ls",), ("status",), ("why",), ("cat",), ("history",), ("advise",), MAJOR,
+    ("compact", "--auto", "--assume-committed=0s", "-n"),
     NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
     ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("repair", "undo"), ("repair", "undo", "--list"),
     ("repair", "forget"), ("blame", "{}", "1:bucket=0:0"), ("diff", "{}", "--from", "1"),
