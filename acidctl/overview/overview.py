@@ -50,6 +50,7 @@ class Overview:
         unfinished_count, refused_count: of all of them.
         trash: of all locations together; `in_trash` have one.
         waiting: locations of tables of a metastore of which something waits for cleaning.
+        last_done: when acidctl changed any of them last.
     """
 
     locations: int = 0
@@ -68,6 +69,7 @@ class Overview:
     trash: InTheTrash = field(default_factory=InTheTrash)
     in_trash: int = 0
     waiting: list[Waiting] = field(default_factory=list)
+    last_done: float | None = None
     _worst: list[tuple[float, int, DueCompaction]] = field(default_factory=list)
     _roots: set[tuple[str, str]] = field(default_factory=set)
     _hive_names: set[str] = field(default_factory=set)
@@ -113,6 +115,8 @@ class Overview:
         if one.refused and len(self.refused) < NAMED:
             self.refused.append((one.location, one.refused[0]))
         self.waiting += [one.waiting] if one.waiting else []
+        if one.last_done is not None:
+            self.last_done = max(one.last_done, self.last_done or 0.0)
 
     def _add_trash(self, one: InTheTrash) -> None:
         known = [when for when in (self.trash.oldest, one.oldest) if when is not None]

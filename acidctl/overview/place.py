@@ -16,6 +16,7 @@ from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, d
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.hive.waiting import Waiting, amount_waiting
 from acidctl.location.change.publication import half_published
+from acidctl.location.change.work_log import logged_at
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
@@ -73,6 +74,7 @@ class LocationNeeds:
         unfinished: staging of publications that were interrupted half-way.
         refused: why it cannot be compacted, or cleaned, as it is.
         waiting: of a table that a metastore knows: what waits for cleaning there; None where nothing does.
+        last_done: when acidctl changed it last, seconds since the epoch; None where no log tells.
     """
 
     location: str
@@ -89,6 +91,7 @@ class LocationNeeds:
     trash: InTheTrash
     refused: tuple[AcidctlError, ...]
     waiting: Waiting | None
+    last_done: float | None
 
 
 def needs_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> LocationNeeds:
@@ -134,6 +137,7 @@ def needs_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> 
         trash=_trash_of(snapshot),
         refused=tuple(refused.values()),
         waiting=_held_up(found, snapshot),
+        last_done=logged_at(found.look.log),
     )
 
 

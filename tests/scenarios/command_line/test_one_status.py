@@ -19,7 +19,7 @@ MAJOR = ("compact", "--major", "--engine", "local", "--assume-committed=0s")
 NIGHT = ("nightly", "--engine", "local", "--assume-committed=0s", "-n")
 
 LOCATIONS = [
-    ("ls",), ("status",), ("why",), ("cat",), ("history",), ("advise",), MAJOR,
+    ("ls",), ("status",), ("log",), ("why",), ("cat",), ("history",), ("advise",), MAJOR,
     ("compact", "--auto", "--assume-committed=0s", "-n"),
     NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
     ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("repair", "undo"), ("repair", "undo", "--list"),
@@ -48,7 +48,7 @@ WRITTEN = [
 ASK_A_METASTORE = {
     "tables", "txns", "locks", "compactions", "request", "initiator", "abort", "worker", "cleaner", "housekeep",
 }  # fmt: skip
-ELSEWHERE = {"config", "doctor", "demo"} | ASK_A_METASTORE
+ELSEWHERE = {"config", "doctor", "demo", "explain"} | ASK_A_METASTORE
 """Commands without any of these."""
 
 

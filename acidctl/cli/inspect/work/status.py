@@ -154,6 +154,7 @@ def _record(
         },
         "blocked": _blocked_record(queue),
         "stuck": _stuck_record(queue),
+        "lastDone": time_of(overview.last_done),
         "night": {"ended": time_of(night.ended), "left": night.left} if night.ended is not None else None,
     }
 
@@ -245,6 +246,8 @@ def _screen(
         overview.refused_count,
         lambda pair: f"{pair[0]}: {pair[1]}",
     )
+    if overview.last_done is not None:
+        yield _line("last run", f"{utc(overview.last_done)}: acidctl log tells of what was done")
     if night.ended is not None:
         left = f", {human_count(night.left, 'location')} of these left for later" if night.left else ""
         yield _line("last night", f"{utc(night.ended)}{left}")
