@@ -14,6 +14,8 @@ from support.tables import age, make
 
 from acidctl.acid.listing import Listing
 from acidctl.storage.local.filesystem import LocalFileSystem
+from acidctl.storage.port import parent_of
+from acidctl.storage.registry import open_location
 
 Acidctl = Callable[..., Result]
 FINE, TROUBLE = 0, 14
@@ -196,3 +198,35 @@ def test_stuck_entries_of_these_tables_are_trouble_and_those_of_others_are_not_t
     assert acidctl("status", "--metastore", fake.address, "hive:s.a").status == FINE
     (one,) = status_of(acidctl, "--metastore", fake.address, tmp_path / "b")["stuck"]["first"]
     assert (one["id"], one["cause"]) == (stuck, "timed-out")
+
+
+def test_where_the_queue_cannot_be_asked_the_disk_is_told_all_the_same(
+    acidctl: Acidctl, fake: FakeHive, tmp_path: Path
+) -> None:
+    fake.table("s", "t", str(make(tmp_path / "t", "base_0000001")))
+    fake.write_ids["s.t"] = [1]
+    fake.fault("show_compact", "failed", 9)
+    found = acidctl("status", "-o", "json", "--metastore", fake.address, "hive:s.t")
+    assert found.status == 6, found.err
+    assert (found.json()["tables"], found.json()["stuck"], found.json()["verdict"]) == (1, None, "trouble")
+
+
+@pytest.mark.parametrize("options", [(), ("--storage-option", "objects=true")], ids=["memory", "objects"])
+def test_a_store_that_takes_long_to_answer_tells_the_same(
+    acidctl: Acidctl, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    tree = tmp_path / "w.db"
+    for number in range(30):
+        make(tree / f"t{number}", *TEN, *(f"delta_{n:07d}_{n:07d}_0000" for n in range(11, 11 + number % 5)))
+    fs, root = open_location(f"memory:/{tree}", {"objects": "true"} if options else {})
+    for file in filter(Path.is_file, tree.rglob("*")):
+        path = f"{root}/{file.relative_to(tree)}"
+        fs.make_dirs(parent_of(path))
+        fs.write_bytes(path, file.read_bytes())
+    here, there = status_of(acidctl, tree), status_of(acidctl, *options, f"memory:/{tree}")
+    assert there["compaction"]["due"] == here["compaction"]["due"] == 24
+    for key in ("tables", "locations", "bytes"):
+        assert there[key] == here[key]
+    assert [Path(one["location"]).name for one in there["compaction"]["worst"]] == [
+        Path(one["location"]).name for one in here["compaction"]["worst"]
+    ]

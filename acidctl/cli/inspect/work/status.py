@@ -13,7 +13,7 @@ from acidctl.cli.output.console import human_bytes, put_json, put_line
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.waits import age_text, time_of, what_frees, what_to_do, why_stuck
-from acidctl.errors import ExitStatus, UsageProblem
+from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.hive.blocking import Blocker
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
@@ -50,7 +50,12 @@ def work(
 
         places = visits.known(once(find(where, storage, lists, visits.observer)))
         overview = look_over(places, lists, Policy(older_than), visits.failed, looked)
-    queue = look_at_queue(lists.warehouse.metastore, overview, where) if lists.warehouse else None
+    queue = None
+    if lists.warehouse:
+        try:
+            queue = look_at_queue(lists.warehouse.metastore, overview, where)
+        except AcidctlError as error:  # what the disk told is told all the same
+            visits.failed("", error)
     is_trouble = bool(
         visits.status
         or overview.unfinished_count
