@@ -94,7 +94,7 @@ def test_compact_major_then_clean(acidctl, crud: Path, engine: str) -> None:  # 
     assert without_log(p.name for p in crud.iterdir()) == {"base_0000003", *FOUR}
     assert acidctl(*CLEAN_NOW, crud).status == 0
     assert acidctl("purge", "--yes", crud).status == 0
-    assert sorted(p.name for p in crud.iterdir()) == ["base_0000003"]
+    assert without_log(p.name for p in crud.iterdir()) == {"base_0000003"}
 
 
 def test_minor_needs_offline(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
