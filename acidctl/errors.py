@@ -18,93 +18,34 @@ class ExitStatus(IntEnum):
 
     Attributes:
         meaning: one line.
-        todo: what to do then, the rest of a sentence; settings in backticks, as in :mod:`acidctl.spelling`.
     """
 
     meaning: str
-    todo: str
 
-    def __new__(cls, value: int, meaning: str, todo: str = "nothing") -> ExitStatus:
+    def __new__(cls, value: int, meaning: str) -> ExitStatus:
         member = int.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning
-        member.todo = todo
         return member
 
     DONE = 0, "done"
-    FAILED = (
-        1,
-        "acidctl itself failed: a bug, please report it with `debug`",
-        "run it again with `debug`, and report what it prints",
-    )
-    USAGE = 2, "the command line cannot be used as it is", "read the message, and `acidctl COMMAND --help`"
-    NOT_FOUND = (
-        3,
-        "a path does not exist, or nothing there is what the command needs",
-        "look at the path or the name: `acidctl ls` shows what is there",
-    )
-    BAD_DATA = (
-        4,
-        "a file is damaged, is not ORC, or breaks the Hive ACID layout",
-        "`acidctl validate` says what is broken, and `acidctl repair` mends some of it",
-    )
-    ACCESS = (
-        5,
-        "permission denied, or the location cannot be written",
-        "run it as a user who may, or ask for the permission",
-    )
-    STORAGE = (
-        6,
-        "the storage failed, cannot be reached, or cannot do what is needed",
-        "see whether the store can be reached and has room, then run it again",
-    )
-    REFUSED = (
-        7,
-        "refused, because it was not confirmed or would not be safe",
-        "read the message: it says what would make it safe",
-    )
-    ENVIRONMENT = (
-        8,
-        "Java, Spark or a Python package is missing or cannot be used",
-        "`acidctl doctor` shows what is used, and what is missing",
-    )
-    CONFLICT = (
-        9,
-        "the location changed meanwhile, or the target exists already",
-        "run it again: it plans by what is there now",
-    )
-    HISTORY = (
-        10,
-        "not enough history: a compaction has destroyed what the snapshot asks for",
-        "use a newer snapshot: `acidctl why` says which one can be read",
-    )
-    VERIFY = (
-        11,
-        "the result failed its verification; nothing was published",
-        "keep the staging directory that the message names, and report it; the inputs are as they were",
-    )
+    FAILED = 1, "acidctl itself failed: a bug, please report it with `debug`"
+    USAGE = 2, "the command line cannot be used as it is"
+    NOT_FOUND = 3, "a path does not exist, or nothing there is what the command needs"
+    BAD_DATA = 4, "a file is damaged, is not ORC, or breaks the Hive ACID layout"
+    ACCESS = 5, "permission denied, or the location cannot be written"
+    STORAGE = 6, "the storage failed, cannot be reached, or cannot do what is needed"
+    REFUSED = 7, "refused, because it was not confirmed or would not be safe"
+    ENVIRONMENT = 8, "Java, Spark or a Python package is missing or cannot be used"
+    CONFLICT = 9, "the location changed meanwhile, or the target exists already"
+    HISTORY = 10, "not enough history: a compaction has destroyed what the snapshot asks for"
+    VERIFY = 11, "the result failed its verification; nothing was published"
     NOTHING_TO_DO = 12, "there was nothing to do (only with `exit_code`)"
-    POSTPONED = (
-        13,
-        "time or bytes ran out before everything was done (only with `exit_code`)",
-        "run it again, or give it more time or bytes",
-    )
-    FINDINGS = (
-        14,
-        "the validation found errors, or what else `fail_on` names; or something needs an eye (status)",
-        "read what was found: `acidctl explain RULE` says what to do about a rule",
-    )
-    UNCHECKED = (
-        15,
-        "the validation found nothing wrong, but could not check everything",
-        "see what could not be read, and why; then validate again",
-    )
-    MEMORY = (
-        16,
-        "there is not enough memory for what was asked for",
-        "read fewer columns, run fewer processes at a time, or give it more memory",
-    )
-    INTERRUPTED = 130, "interrupted by a signal", "run it again: what was begun is finished, or was taken back"
+    POSTPONED = 13, "time or bytes ran out before everything was done (only with `exit_code`)"
+    FINDINGS = 14, "the validation found errors, or what else `fail_on` names; or something needs an eye (status)"
+    UNCHECKED = 15, "the validation found nothing wrong, but could not check everything"
+    MEMORY = 16, "there is not enough memory for what was asked for"
+    INTERRUPTED = 130, "interrupted by a signal"
     # What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does.
     BROKEN_PIPE = 141, "the program that read the output has ended, as head does"
 

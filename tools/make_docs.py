@@ -25,6 +25,7 @@ from acidctl.acid.state import State
 from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
 from acidctl.cli.report.reason_examples import example
+from acidctl.cli.report.status_advice import TO_DO
 from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import ExitStatus
 from acidctl.metastore.settings import NAMES
@@ -465,7 +466,7 @@ def _two_columns(header: Sequence[str], pairs: Iterable[tuple[str, str]]) -> str
 
 def exit_status_table() -> str:
     """Markdown."""
-    rows = ((str(status.value), typed(status.meaning), typed(status.todo)) for status in ExitStatus)
+    rows = ((str(status.value), typed(status.meaning), TO_DO[status]) for status in ExitStatus)
     return _markdown(("status", "meaning", "what to do"), rows)
 
 

@@ -134,7 +134,7 @@ def log_done(
         _add(fs, location, entry)
     except AcidctlError as error:
         if tell:
-            tell(f"{fs.display(location)}: the {entry.verb} is not in the log (acidctl log): {error}")
+            tell(f"{fs.display(location)}: the {entry.verb} is not in the log: {error}")
 
 
 def _add(fs: FileSystem, location: str, entry: LogEntry) -> None:

@@ -10,6 +10,7 @@ from acidctl import errors
 from acidctl.acid.reasons import Code
 from acidctl.cli.output.console import Records, put_line
 from acidctl.cli.report.reason_examples import FAMILIES, example, family_of
+from acidctl.cli.report.status_advice import TO_DO
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.spelling import spelled
@@ -84,7 +85,7 @@ def _of_status(status: ExitStatus) -> Meaning:
         "family": "exit statuses",
         "what": spelled(status.meaning),
         "example": None,
-        "todo": spelled(status.todo),
+        "todo": TO_DO[status],
     }
 
 
@@ -108,7 +109,7 @@ def _of_error(name: str) -> Meaning:
         "family": "errors",
         "what": (kind.__doc__ or "").split("\n")[0],
         "example": None,
-        "todo": spelled(kind.exit_status.todo),
+        "todo": TO_DO[kind.exit_status],
     }
 
 
