@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acidctl.acid.listing import LAST_SECONDS
-from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.errors import AcidctlError, NotFoundError, StorageError
 from acidctl.location.change.journal import Run
 from acidctl.location.change.own_files import foreign, new_run_id, write_checked
 from acidctl.location.change.owner import Owner
@@ -32,6 +32,11 @@ MOST_LINES, MOST_LOG_BYTES = 200, 128 << 10
 
 _MOST_FILES = 8
 """There are two at most, unless somebody plants them."""
+
+_END = b"\n"
+"""An empty line: a file without it is being written, or was torn."""
+
+_TORN_SECONDS = 3600.0
 
 _MOST_LINE, _MOST_TEXT, _MOST_FACTS, _MOST_NAMES = 16 << 10, 300, 24, 20
 _VERSION = 1
@@ -145,15 +150,23 @@ def _add(fs: FileSystem, location: str, entry: LogEntry) -> None:
         entry, id=new_id, at=time.time(), user=us.user, host=us.host, version=__version__, run=entry.run or new_id
     )
     before = _own_files(fs, location)
-    lines = [one.line() for one in reversed(_merged(fs, location, before))] + [entry.line()]
-    data = b""
+    merged, whole = _merged(fs, location, before)
+    lines = [one.line() for one in reversed(merged)] + [entry.line()]
+    data = _END
     for line in reversed(lines[-MOST_LINES:]):
         more = line.encode("ascii") + b"\n"
-        if data and len(data) + len(more) > MOST_LOG_BYTES:
+        if data != _END and len(data) + len(more) > MOST_LOG_BYTES:
             break
         data = more + data
-    write_checked(fs, join(location, f"{LOG}{new_id}{LOG_SUFFIX}"), data)
-    for name in before:
+    try:
+        write_checked(fs, join(location, f"{LOG}{new_id}{LOG_SUFFIX}"), data)
+    except StorageError:
+        # Others may have found it, and made it a part of their own, before it was read again.
+        now = _log_files(fs, location)
+        if f"{LOG}{new_id}{LOG_SUFFIX}" in now or not now.keys() - before.keys():
+            raise
+        return
+    for name in whole:
         with suppress(NotFoundError):
             fs.remove_tree(join(location, name))
 
@@ -164,7 +177,7 @@ def read_log(fs: FileSystem, location: str) -> list[LogEntry]:
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
     """
-    return _merged(fs, location, _log_files(fs, location))
+    return _merged(fs, location, _log_files(fs, location))[0]
 
 
 def _log_files(fs: FileSystem, location: str) -> dict[str, str]:
@@ -184,14 +197,18 @@ def _own_files(fs: FileSystem, location: str) -> dict[str, str]:
     return {name: owner for name, owner in files.items() if not foreign(access.get(name))}
 
 
-def _merged(fs: FileSystem, location: str, files: Mapping[str, str]) -> list[LogEntry]:
+def _merged(fs: FileSystem, location: str, files: Mapping[str, str]) -> tuple[list[LogEntry], list[str]]:
+    """What files hold, newest first; and which of them may go when that stands elsewhere: not what is being written."""
     found: dict[tuple[str, str], LogEntry] = {}
+    whole: list[str] = []
     for name, owner in files.items():
         with suppress(AcidctlError):  # gone meanwhile, closed, or no file at all: the others tell what they know
             data = fs.read_bytes(join(location, name), 0, 2 * MOST_LOG_BYTES)
             for entry in _entries(data, owner):
                 found.setdefault((owner, entry.id), entry)
-    return sorted(found.values(), key=lambda one: (one.at, one.id), reverse=True)
+            if data.endswith(b"\n" + _END) or (logged_at(name) or 0.0) < time.time() - _TORN_SECONDS:
+                whole.append(name)
+    return sorted(found.values(), key=lambda one: (one.at, one.id), reverse=True), whole
 
 
 def _entries(data: bytes, owner: str) -> Iterable[LogEntry]:

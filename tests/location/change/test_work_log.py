@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import string
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,32 @@ def test_two_at_once_lose_nothing_and_the_next_makes_one_file_of_theirs(tmp_path
     assert [one.run for one in read_log(FS, str(tmp_path))] == ["run-4", "run-2", "run-1", "run-3"]
 
 
+def test_many_at_once_lose_nothing_and_none_of_them_complains(tmp_path: Path) -> None:
+    def write(number: int) -> None:
+        for again in range(4):
+            log_done(FS, str(tmp_path), entry(10 * number + again), pytest.fail)
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(write, range(5)))
+    log_done(FS, str(tmp_path), entry(99), pytest.fail)
+    assert len(logs(tmp_path)) == 1
+    expected = {f"run-{10 * number + again}" for number in range(5) for again in range(4)} | {"run-99"}
+    assert {one.run for one in read_log(FS, str(tmp_path))} == expected
+
+
+def test_what_another_is_writing_is_not_taken_for_all_of_it(tmp_path: Path) -> None:
+    log_done(FS, str(tmp_path), entry(1))
+    (first,) = logs(tmp_path)
+    whole = first.read_bytes()
+    first.write_bytes(whole[:-1])
+    log_done(FS, str(tmp_path), entry(2), pytest.fail)
+    assert first.exists()
+    first.write_bytes(whole)
+    log_done(FS, str(tmp_path), entry(3), pytest.fail)
+    assert len(logs(tmp_path)) == 1
+    assert [one.run for one in read_log(FS, str(tmp_path))] == ["run-3", "run-2", "run-1"]
+
+
 def test_only_the_newest_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work_log, "MOST_LINES", 5)
     for number in range(9):
@@ -83,7 +110,7 @@ def test_it_stays_bounded_and_says_what_was_said(tmp_path_factory: pytest.TempPa
             log_done(FS, str(folder), LogEntry("clean", "cleaned", str(number), facts=facts), pytest.fail)
     found = read_log(FS, str(folder))
     assert [one.run for one in found] == [str(n) for n in reversed(range(len(many)))][: len(found)]
-    assert sum(path.stat().st_size for path in logs(folder)) <= max(2000, *(len(one.line()) + 1 for one in found), 0)
+    assert sum(path.stat().st_size for path in logs(folder)) <= max(2000, *(len(one.line()) + 2 for one in found), 0)
     assert bool(found) == bool(many)
 
 
