@@ -31,6 +31,7 @@ from acidctl.compaction.run import Compacted, Engine
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.hive.compacting import compact_locations
 from acidctl.location.change.lock import Locking
+from acidctl.location.change.work_log import LogEntry
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import Found, find, found_again
 from acidctl.location.given import HIVE
@@ -39,6 +40,7 @@ from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
+from acidctl.overview.done import done_in
 from acidctl.repair import request as repairs
 from acidctl.repair.apply import undo_last
 from acidctl.repair.backup import RepairRun
@@ -182,6 +184,10 @@ class Location:
     def history(self) -> History:
         """What every write id did, as far as it can still be told."""
         return read_history(self.snapshot())
+
+    def log(self) -> list[LogEntry]:
+        """What acidctl did there, newest first: compactions, cleanings, what was restored, purged or repaired."""
+        return done_in(self._found.fs, self._found.location.path)
 
     def blame(self, row: str | RowId) -> Blame:
         """The life of one row.

@@ -51,6 +51,7 @@ def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """What the user who runs the tests has configured, or logged in to, is not part of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         for name in OF_THE_USER:
             patch.delenv(name, raising=False)
         yield

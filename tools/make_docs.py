@@ -18,13 +18,14 @@ import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 from json_forms import FORMS
 from metastore_settings import MEANINGS as METASTORE_SETTINGS
-from reason_codes import example
 
 from acidctl import __version__
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
 from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
+from acidctl.cli.report.reason_examples import example
+from acidctl.cli.report.status_advice import TO_DO
 from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import ExitStatus
 from acidctl.metastore.settings import NAMES
@@ -92,6 +93,11 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
 )
 
 FILES: tuple[tuple[str, str], ...] = (
+    (
+        "LOCATION/.acidctl-log-TIME-ID.jsonl",
+        "What acidctl has done in the location, a line for each operation, the newest 200: `acidctl log` shows it. "
+        "Readers pass over it, and nothing is lost but the log when it is removed.",
+    ),
     (
         "LOCATION/.acidctl-trash/",
         "What `acidctl clean` took away, one directory per run. Hidden names are not data, so readers pass over it. "
@@ -460,7 +466,8 @@ def _two_columns(header: Sequence[str], pairs: Iterable[tuple[str, str]]) -> str
 
 def exit_status_table() -> str:
     """Markdown."""
-    return _markdown(("status", "meaning"), ((str(status.value), typed(status.meaning)) for status in ExitStatus))
+    rows = ((str(status.value), typed(status.meaning), TO_DO[status]) for status in ExitStatus)
+    return _markdown(("status", "meaning", "what to do"), rows)
 
 
 def reason_table() -> str:

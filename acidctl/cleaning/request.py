@@ -12,6 +12,7 @@ from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError
 from acidctl.location.change.lock import Locking
+from acidctl.location.change.work_log import LogEntry, log_done
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.outcome import Outcome, Result
@@ -58,4 +59,19 @@ def carry_out(
     """
     snapshot = plan.snapshot
     with locking.at(snapshot.fs, snapshot.path):
-        return apply_plan(plan, how, run_id=run_id, should_stop=should_stop, on_removed=on_removed)
+        cleaned = apply_plan(plan, how, run_id=run_id, should_stop=should_stop, on_removed=on_removed)
+        if cleaned.is_changed:
+            log_done(snapshot.fs, snapshot.path, _entry(cleaned, how), locking.tell)
+        return cleaned
+
+
+def _entry(cleaned: Cleaned, how: How) -> LogEntry:
+    facts = {
+        "to": how.value,
+        "entries": len(cleaned.removed),
+        "names": [one.name for one in cleaned.removed],
+        "bytes": cleaned.bytes,
+        "left": len(cleaned.left),
+    }
+    source = cleaned.plan.snapshot.source.kind
+    return LogEntry("clean", cleaned.result.value, cleaned.run.id if cleaned.run else "", source=source, facts=facts)

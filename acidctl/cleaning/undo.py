@@ -9,6 +9,7 @@ from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, tras
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
+from acidctl.location.change.work_log import Fact, LogEntry, log_done
 from acidctl.outcome import Result
 from acidctl.storage.port import FileSystem
 
@@ -38,11 +39,17 @@ def bring_back(fs: FileSystem, run: TrashRun, locking: Locking) -> Restored:
             why = "somebody else restored or purged it"
             raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `trash()`")
         names = restore(fs, now)
+        log_done(fs, run.location, _entry("restore", Result.RESTORED, run), locking.tell)
         shown = fs.display(run.location)
         try:
             return Restored(location=shown, run=run, names=names, changes=changes_since(fs, now))
         except AcidctlError as error:  # what is back is back
             return Restored(location=shown, run=run, names=names, not_compared=error)
+
+
+def _entry(verb: str, result: Result, run: TrashRun) -> LogEntry:
+    facts: dict[str, Fact] = {"entries": len(run.names), "names": list(run.names), "bytes": run.bytes}
+    return LogEntry(verb, result.value, run.id, facts=facts)
 
 
 def delete(
@@ -62,5 +69,6 @@ def delete(
                 break
             purge(fs, [run])
             gone.append(in_trash(fs, run, Result.PURGED))
+            log_done(fs, run.location, _entry("purge", Result.PURGED, run), locking.tell)
             on_deleted()
     return gone

@@ -13,6 +13,7 @@ from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import Task
 from acidctl.errors import AcidctlError
+from acidctl.location.change.work_log import LogEntry, log_done
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 
@@ -21,6 +22,26 @@ if TYPE_CHECKING:
 
 AT_ONCE = 50
 """Locations whose transactions are open at once."""
+
+
+def written_down(outcome: Compacted, tell: Callable[[str], None] | None = None) -> Compacted:
+    """The outcome, which is final, in the log of its location where anything was changed there."""
+    if outcome.is_changed:
+        plan, snapshot = outcome.plan, outcome.plan.snapshot
+        facts = {
+            "kind": plan.kind.value,
+            "minWriteId": plan.min_write_id,
+            "maxWriteId": plan.max_write_id,
+            "inputs": len(plan.inputs),
+            "outputs": list(outcome.published),
+            "inputBytes": plan.input_bytes,
+            "bytes": outcome.bytes,
+            "rows": outcome.rows,
+            "rowsDropped": outcome.rows_dropped,
+        }
+        entry = LogEntry("compact", outcome.result.value, source=snapshot.source.kind, facts=facts)
+        log_done(snapshot.fs, snapshot.path, entry, tell)
+    return outcome
 
 
 def is_under_hive(found: Found, lists: SnapshotLists, request: CompactionRequest) -> bool:
@@ -53,7 +74,7 @@ def compact_locations(
     others = [one for found, one in planned if not is_under_hive(found, lists, request)]
     if others:
         with closing(carry_out(others, request, engine, on_task)) as outcomes:
-            yield from outcomes
+            yield from (written_down(one, request.locking.tell) for one in outcomes)
     if not theirs:
         return
     # Thrift, only with a metastore.
@@ -112,7 +133,7 @@ def _in_turn(
                 yield answer
         with closing(carry(ready, check=check)) as outcomes:
             for outcome in outcomes:
-                yield turns[outcome.plan.staging].settle(outcome)
+                yield written_down(turns[outcome.plan.staging].settle(outcome), request.locking.tell)
     except BaseException as error:
         for turn in turns.values():
             turn.give_up(error)

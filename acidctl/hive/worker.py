@@ -20,6 +20,7 @@ from acidctl.compaction.run import Engine, failed
 from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.hive.compacting import written_down
 from acidctl.hive.leftover import free, free_dead, give_back
 from acidctl.hive.turn import Desk, Turn, partition_of
 from acidctl.hive.worker_id import worker_id
@@ -450,7 +451,7 @@ class Worker:
         if turn.transaction.lost and not outcome.is_changed:
             turn.give_up(turn.transaction.lost)
             return Outcome(location=outcome.location, result=Result.FAILED, error=turn.transaction.lost)
-        return turn.settle(outcome)
+        return written_down(turn.settle(outcome), request.locking.tell)
 
     @contextmanager
     def _share(self, size: int, until: Deadline) -> Iterator[None]:

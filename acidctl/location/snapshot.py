@@ -8,7 +8,7 @@ from typing import Any
 
 from acidctl.acid.assumption import Assumed
 from acidctl.acid.layout import DataFile, current_files
-from acidctl.acid.listing import Listing
+from acidctl.acid.listing import Listing, without
 from acidctl.acid.names import acid_directory, is_native_data_file
 from acidctl.acid.reasons import Reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
@@ -16,7 +16,7 @@ from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, HistoryError, UsageProblem
 from acidctl.location.declared import Declared
-from acidctl.location.walk import list_location
+from acidctl.location.walk import is_log, list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
 from acidctl.wording import iso_time, text_of
@@ -139,11 +139,13 @@ class Look:
     Attributes:
         base_formats: content of ``_metadata_acid`` by base name.
         bad_metadata: what is wrong with one that cannot be used, by its path relative to the location.
+        log: the newest file of what acidctl did there, which is not in the listing; empty where there is none.
     """
 
     listing: Listing
     base_formats: dict[str, BaseFormat]
     bad_metadata: dict[str, AcidctlError]
+    log: str = ""
 
 
 def look_at(
@@ -163,8 +165,11 @@ def look_at(
         UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
     """
     listing = list_location(fs, path, top, on_unreadable)
+    logs = [entry.path for entry in listing.entries if not entry.is_dir and is_log(entry.path)]
+    if logs:
+        listing = without(listing, set(logs))
     _refuse_acid_directory(fs, path, listing)
-    look = Look(listing, {}, {})
+    look = Look(listing, {}, {}, max(logs, default=""))
     for entry in base_metadata(listing):
         full = join(path, entry.path)
         try:

@@ -57,6 +57,9 @@ from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, pa
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
+LOG, LOG_SUFFIX = ".acidctl-log-", ".jsonl"
+"""Between them stand the time of what acidctl did last in a location, and an id: see `location/change/work_log.py`."""
+
 _DATABASE = ".db"
 _AHEAD = 32
 """Directories that are listed before their turn."""
@@ -279,6 +282,11 @@ def list_location(
         listing = without_partitions(listing)
     _tell(0, len(listing.entries))
     return listing
+
+
+def is_log(path: str) -> bool:
+    """Whether a path relative to a location is that of its log, which is nobody's business but the log's."""
+    return path.startswith(LOG) and path.endswith(LOG_SUFFIX) and "/" not in path
 
 
 def _is_of_no_reader(name: str) -> bool:

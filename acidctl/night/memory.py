@@ -61,6 +61,14 @@ class Memory:
             self.keep({})  # whoever comes now is told who is at work
             yield
 
+    @property
+    def written(self) -> float | None:
+        """When it was written last, seconds since the epoch; None where no night was here, or may be looked at."""
+        try:
+            return (self.folder / NAME).stat().st_mtime
+        except OSError:
+            return None
+
     def recalled(self) -> Mapping[str, float]:
         """The gains of what was left for later before, by location; nothing is locked."""
         self._waiting = self._waiting or self._read()

@@ -10,6 +10,7 @@ from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedEr
 from acidctl.location.change.journal import Act, RunState, Step, begin, drop
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
+from acidctl.location.change.work_log import LogEntry, log_done
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, sweep, undo, write_note
 from acidctl.repair.copying import stage
@@ -66,7 +67,14 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
         again = take_snapshot(fs, location, before.write_ids, before.txns)
         paths = frozenset(fix.path for fix in plan.fixes)
         now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
-        return _carry_out(now) if now.fixes else None
+        run = _carry_out(now) if now.fixes else None
+        if run:
+            log_done(fs, location, _entry("repair", "repaired", run), locking.tell if locking else None)
+        return run
+
+
+def _entry(verb: str, result: str, run: RepairRun) -> LogEntry:
+    return LogEntry(verb, result, run.id, facts={"repair": run.kind, "paths": list(run.paths), "bytes": run.bytes})
 
 
 def require_offline(plan: RepairPlan, *, offline: bool) -> None:
@@ -200,6 +208,7 @@ def undo_last(
             if tell:
                 tell(run)
             undo(fs, run)
+            log_done(fs, location, _entry("repair undo", "undone", run), locking.tell if locking else None)
         _leave(fs, location)
     if not chosen:
         raise ConflictError(f"cannot undo in {fs.display(location)}", "another run was faster", "nothing is left to do")
@@ -239,6 +248,9 @@ def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> lis
         for run in going:
             drop(fs, run)
         _leave(fs, location)
+        if going:
+            entry = LogEntry("repair forget", "forgotten", facts={"runs": [run.id for run in going]})
+            log_done(fs, location, entry, locking.tell if locking else None)
     return going
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reason_codes import example
 from support.paths import DATA
 from support.tables import whole
 
@@ -20,6 +19,7 @@ from acidctl.acid.state import EntryKind, State, select
 from acidctl.acid.writeids import IdRun, IdStatus, ValidTxns, ValidWriteIds, txn_status, write_id_runs
 from acidctl.cleaning.explain import CleaningAnswer, MayClean, ProofInputs, VerdictProof, explain_history, prove_all
 from acidctl.cleaning.leftovers import what_is_hidden
+from acidctl.cli.report.reason_examples import example
 from acidctl.wording import joined, spans, status_text, text_of
 
 CASES = {case["id"]: case for case in json.loads((DATA / "acid-state-cases.json").read_text())}

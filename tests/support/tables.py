@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from acidctl.acid.names import ACID_PREFIXES
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.location.walk import is_log
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 from support.files.json_text import encode_json_lines
@@ -50,6 +52,11 @@ def read_rows(table: Path | str, write_ids: ValidWriteIds | None = None, txns: V
 def whole(write_ids: str) -> str:
     """A write-id list with all five parts, as Hive writes it; its unit tests leave empty ones at the end out."""
     return write_ids + ":" * (4 - write_ids.count(":"))
+
+
+def without_log(names: Iterable[str]) -> set[str]:
+    """Names, or paths, but that of the log in which acidctl writes down what it did."""
+    return {name for name in names if not is_log(name.rpartition("/")[2])}
 
 
 CLEAN_NOW = ("clean", "--yes", "--older-than", "0", "--unsafe-retention")

@@ -327,6 +327,9 @@ def _command(path: Sequence[str], commands: Commands) -> click.Command:
 
 # --- the environment ---
 
+_LOG_FORMAT = "ACIDCTL_LOG_FORMAT"
+"""It is of every command, and none of the command `log`."""
+
 
 def take_variables(command: click.Command, path: CommandPath) -> None:
     """Let click read the variables of a command, and of the commands below it.
@@ -350,7 +353,7 @@ def wrong_variables(command: click.Command, path: CommandPath) -> Iterator[Usage
     typed = _variables(command, path, typed_only=True)
     prefix = variable_of(path, "")
     for name, value in sorted(os.environ.items()):
-        if not value or not name.startswith(prefix) or name in known:
+        if not value or not name.startswith(prefix) or name in known or name == _LOG_FORMAT:
             continue
         if name in typed:
             option = next(word for word in typed[name].opts if word.startswith("--"))

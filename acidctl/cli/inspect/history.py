@@ -23,4 +23,6 @@ def command() -> None:
     An UPDATE is stored as a delete and an insert: as many rows as one write id has of both count as updated, and what
     remains of either as inserted or deleted. Obsolete and aborted directories count as long as they are there. Below a
     base whose deltas are gone only the rows that were left can be counted: `?` stands for the rest.
+
+    What acidctl did there stands between, at its time, as `acidctl log` has it.
     """

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.tables import CLEAN_NOW, age, make, on_terminal
+from support.tables import CLEAN_NOW, age, make, on_terminal, without_log
 
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.owner import Owner
@@ -37,7 +37,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def names(table: Path) -> set[str]:
-    return {path.name for path in table.iterdir()}
+    return without_log(path.name for path in table.iterdir())
 
 
 def left(tree: Path) -> int:

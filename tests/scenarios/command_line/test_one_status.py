@@ -19,7 +19,8 @@ MAJOR = ("compact", "--major", "--engine", "local", "--assume-committed=0s")
 NIGHT = ("nightly", "--engine", "local", "--assume-committed=0s", "-n")
 
 LOCATIONS = [
-    ("ls",), ("why",), ("cat",), ("history",), ("advise",), MAJOR, ("compact", "--auto", "--assume-committed=0s", "-n"),
+    ("ls",), ("status",), ("log",), ("why",), ("cat",), ("history",), ("advise",), MAJOR,
+    ("compact", "--auto", "--assume-committed=0s", "-n"),
     NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
     ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("repair", "undo"), ("repair", "undo", "--list"),
     ("repair", "forget"), ("blame", "{}", "1:bucket=0:0"), ("diff", "{}", "--from", "1"),
@@ -47,7 +48,7 @@ WRITTEN = [
 ASK_A_METASTORE = {
     "tables", "txns", "locks", "compactions", "request", "initiator", "abort", "worker", "cleaner", "housekeep",
 }  # fmt: skip
-ELSEWHERE = {"config", "doctor", "demo"} | ASK_A_METASTORE
+ELSEWHERE = {"config", "doctor", "demo", "explain"} | ASK_A_METASTORE
 """Commands without any of these."""
 
 

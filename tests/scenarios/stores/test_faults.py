@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from support.command_line import Result
-from support.tables import CLEAN_NOW, json_rows, snapshot_of
+from support.tables import CLEAN_NOW, json_rows, snapshot_of, without_log
 from support.trouble.crash import a_dead_owner  # noqa: F401
 from support.trouble.faults import HINT, Faults, Rule, rules_for
 
@@ -54,7 +54,8 @@ def rows_of(table: str) -> list[str]:
 def names_of(table: str) -> set[str]:
     """What is there, but for a lock that could not be removed: it is taken over by whoever needs it."""
     fs, path = open_location(table)
-    return {entry.path for entry in fs.list_dir(path).entries if not entry.path.startswith(".acidctl-lock")}
+    names = without_log(entry.path for entry in fs.list_dir(path).entries)
+    return {name for name in names if not name.startswith(".acidctl-lock")}
 
 
 def run(acidctl: Command, faults: Faults, *arguments: str) -> Result:

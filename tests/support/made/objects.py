@@ -10,6 +10,7 @@ from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.storage.port import FileSystem, join
 from acidctl.storage.registry import open_location
 from support.files.acid_files import B0, write_acid
+from support.tables import without_log
 
 OBJECTS = {"objects": "true"}
 
@@ -45,7 +46,7 @@ def copy_of(url: str) -> str:
 
 def names(url: str) -> set[str]:
     fs, path = opened(url)
-    return {entry.path for entry in fs.list_dir(path).entries}
+    return without_log(entry.path for entry in fs.list_dir(path).entries)
 
 
 def files(url: str, name: str) -> set[str]:

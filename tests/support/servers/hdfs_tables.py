@@ -9,7 +9,7 @@ import sys
 from acidctl.location.snapshot import take_snapshot
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
-from support.tables import json_rows
+from support.tables import json_rows, without_log
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
@@ -30,4 +30,4 @@ def rows_of(table: str) -> list[str]:
 
 def names_of(table: str) -> set[str]:
     fs, path = open_location(table)
-    return {entry.path for entry in fs.list_dir(path).entries}
+    return without_log(entry.path for entry in fs.list_dir(path).entries)

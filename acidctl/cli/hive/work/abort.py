@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from acidctl.cli.hive.work.compactions import record_of
-from acidctl.cli.hive.work.listed import Record, age_text, lock_record, locks_text, some
+from acidctl.cli.hive.work.listed import Record, lock_record, locks_text, some
 from acidctl.cli.hive.work.txns import txn_record
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import Records, note, put_line
 from acidctl.cli.report.outcomes import show_failure
+from acidctl.cli.report.waits import age_text
 from acidctl.errors import AcidctlError, ExitStatus, RefusedError, UsageProblem
 from acidctl.metastore.activity import KnownTxns, Txn, TxnStatus, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from acidctl.cli.hive.work.listed import age_text, lock_record, locks_text, time_of, whole
+from acidctl.cli.hive.work.listed import lock_record, locks_text, whole
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import Records, note, put_line, warn
+from acidctl.cli.report.waits import age_text, time_of
 from acidctl.errors import ExitStatus
 from acidctl.metastore.activity import Lock, Txn
 from acidctl.metastore.client import Metastore

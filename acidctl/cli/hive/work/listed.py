@@ -1,4 +1,4 @@
-"""What the views of a metastore have in common: records in every form, ages, and names that are shown."""
+"""What the views of a metastore have in common: records in every form, and names that are shown."""
 
 from __future__ import annotations
 
@@ -8,28 +8,14 @@ from typing import Any
 from acidctl.errors import UsageProblem
 from acidctl.location.given import HIVE
 from acidctl.metastore.activity import Lock
-from acidctl.wording import duration, iso_time
 
 _NAMED = 3
 Record = dict[str, Any]
 
 
-def age_text(seconds: float | None) -> str:
-    """``3 h``; a dash where nobody knows."""
-    return "-" if seconds is None else duration(seconds)
-
-
 def whole(seconds: float | None) -> int | None:
     """Seconds of a record."""
     return None if seconds is None else int(seconds)
-
-
-def time_of(seconds: float | None) -> str | None:
-    """A time of a record, as JSON has it; None for what no calendar has."""
-    try:
-        return iso_time(seconds)
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def lock_record(lock: Lock) -> Record:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
-from acidctl.cli.hive.work.listed import Record, age_text, table_named, time_of, whole
+from acidctl.cli.hive.work.listed import Record, table_named, whole
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
+from acidctl.cli.report.waits import age_text, time_of
 from acidctl.metastore.activity import Lock, find_locks, now_by
 from acidctl.metastore.client import Metastore
 

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
-from acidctl.cli.hive.work.listed import (
-    Record,
-    age_text,
-    lock_record,
-    some,
-    time_of,
-    whole,
-)
-from acidctl.cli.hive.work.words import what_to_do
+from acidctl.cli.hive.work.listed import Record, lock_record, some, whole
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
 from acidctl.cli.report.outcomes import show_failure
+from acidctl.cli.report.waits import age_text, time_of, what_to_do
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import Blocker
 from acidctl.hive.hive import as_hive_names, look_for_blockers

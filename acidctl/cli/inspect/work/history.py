@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from acidctl.cli.output.console import Records, console
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
+from acidctl.cli.report.log_text import log_record, what, who
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
+from acidctl.location.change.work_log import LogEntry
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
+from acidctl.overview.done import done_in
 from acidctl.printable import printable
 from acidctl.rows.past.history import History, WriteIdHistory, read_history
 from acidctl.rows.scan.odd_layout import odd_layout
@@ -36,6 +40,7 @@ def work(
         try:
             snapshot = found.snapshot(lists)
             history = read_history(snapshot)
+            done = done_in(found.fs, found.location.path)
         except AcidctlError as error:
             if found.is_given:
                 raise
@@ -45,9 +50,11 @@ def work(
         for problem in history.problems:
             visits.gap(problem)
         if output == "table":
-            _print(found.shown, history, known=known)
+            _print(found.shown, history, done, known=known)
         else:
-            records.put({**_report(found.shown, history, known=known), "snapshotSource": snapshot.source.record})
+            operations = {"operations": [log_record(entry) for entry in done]}
+            report = {**_report(found.shown, history, known=known), **operations}
+            records.put({**report, "snapshotSource": snapshot.source.record})
     visits.tell_notes()
     visits.tell_strangers()
     return visits.status
@@ -77,7 +84,21 @@ def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
     }
 
 
-def _print(location: str, history: History, *, known: bool) -> None:
+def _in_time(lines: Sequence[WriteIdHistory], done: Sequence[LogEntry]) -> Iterator[WriteIdHistory | LogEntry]:
+    """The lines, and between them what acidctl did, each before the first line that was written after it.
+
+    Args:
+        done: newest first.
+    """
+    waiting = list(done)
+    for line in lines:
+        while waiting and line.modified is not None and waiting[-1].at < line.modified:
+            yield waiting.pop()
+        yield line
+    yield from reversed(waiting)
+
+
+def _print(location: str, history: History, done: Sequence[LogEntry], *, known: bool) -> None:
     screen = console()
     screen.print(printable(location), style="bold", soft_wrap=True)
     columns = (
@@ -87,7 +108,10 @@ def _print(location: str, history: History, *, known: bool) -> None:
         ScreenColumn("written (UTC)"),
     )
 
-    def row(line: WriteIdHistory) -> Row:
+    def row(line: WriteIdHistory | LogEntry) -> Row:
+        if isinstance(line, LogEntry):
+            remark = f"acidctl {line.verb}: {'; '.join(filter(None, (line.result, what(line), who(line))))}"
+            return Row(("", *([""] if known else []), "", "", "", on_screen(iso_time(line.at))), remark)
         inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
         written = on_screen(iso_time(line.modified))
         where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
@@ -96,6 +120,6 @@ def _print(location: str, history: History, *, known: bool) -> None:
         changed = ["?" if count is None else f"{count:,}" for count in (line.updated, line.deleted)]
         return Row((str(line.write_id), *([line.state or ""] if known else []), inserted, *changed, written), where)
 
-    FittedTable(columns, "directories", tuple(map(row, history.write_ids))).print(screen)
+    FittedTable(columns, "directories", tuple(map(row, _in_time(history.write_ids, done)))).print(screen)
     if history.unknown_below is not None:
         screen.print(f"rows: unknown below {history.unknown_below}, where a compaction merged what was deleted")

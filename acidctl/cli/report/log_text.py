@@ -1,0 +1,69 @@
+"""How an entry of a location's log is said: as JSON, and in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acidctl.cli.output.console import human_bytes
+from acidctl.location.change.work_log import LogEntry
+from acidctl.wording import human_count, iso_time, some_of
+
+
+def log_record(entry: LogEntry) -> dict[str, Any]:
+    """Its JSON form."""
+    return {
+        "at": iso_time(entry.at),
+        "verb": entry.verb,
+        "result": entry.result,
+        "run": entry.run or None,
+        "user": entry.user or None,
+        "owner": entry.owner or None,
+        "host": entry.host or None,
+        "acidctl": entry.version or None,
+        "snapshotFrom": entry.source or None,
+        "recorded": entry.is_recorded,
+        "facts": dict(entry.facts),
+    }
+
+
+def who(entry: LogEntry) -> str:
+    """``etl@node3``."""
+    return f"{entry.user}@{entry.host}" if entry.user or entry.host else ""
+
+
+def what(entry: LogEntry) -> str:
+    """What the facts say; of those that no version writes, nothing."""
+    parts = [_write_ids(entry), *_texts(entry, "kind", "repair"), _outputs(entry), _amount(entry)]
+    left = _number(entry, "left")
+    parts.append(f"{left:,} left for later" if left else "")
+    parts.append("" if entry.is_recorded else "not in the log: told from what it left")
+    return "; ".join(filter(None, parts))
+
+
+def _write_ids(entry: LogEntry) -> str:
+    low, high = _number(entry, "minWriteId"), _number(entry, "maxWriteId")
+    if low is None or high is None:
+        return ""
+    return f"write id {low}" if low == high else f"write ids {low} to {high}"
+
+
+def _texts(entry: LogEntry, *keys: str) -> list[str]:
+    return [text for key in keys if isinstance(text := entry.facts.get(key), str)]
+
+
+def _outputs(entry: LogEntry) -> str:
+    names = entry.facts.get("outputs")
+    return f"to {some_of(names)}" if isinstance(names, list) and names else ""
+
+
+def _amount(entry: LogEntry) -> str:
+    entries, read, size = (_number(entry, key) for key in ("entries", "inputBytes", "bytes"))
+    said = [human_count(entries, "entry", "entries")] if entries is not None else []
+    if size is not None:
+        said.append(human_bytes(size) if read is None else f"{human_bytes(read)} -> {human_bytes(size)}")
+    return ", ".join(said)
+
+
+def _number(entry: LogEntry, key: str) -> int | None:
+    value = entry.facts.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,240 @@
+"""Many locations at one look: sums, and the worst of each kind by name.
+
+It holds no rule of its own. What is due, what may go and what is held back is decided where compactions, cleanings and
+Hive's queue are; of each location only figures are kept.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import heapq
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from acidctl.acid.triggers import CompactionKind
+from acidctl.cleaning.retention import Policy
+from acidctl.errors import AcidctlError
+from acidctl.hive.blocking import Blocker, find_blockers
+from acidctl.hive.waiting import Waiting, ready_entries
+from acidctl.location.find import Found
+from acidctl.location.given import is_hive_name, table_in
+from acidctl.location.lists import SnapshotLists
+from acidctl.metastore.activity import KnownTxns, find_locks, find_transactions, key_of
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.queue.compactions import find_compactions
+from acidctl.metastore.queue.stuck import Cause, Stuck, find_stuck
+from acidctl.metastore.server import Switches, find_switches
+from acidctl.overview.place import DueCompaction, InTheTrash, KeptBack, LocationNeeds, needs_of
+
+NAMED = 5
+"""So many of each kind are named."""
+
+_THREADS = 8
+
+
+@dataclass(slots=True)
+class Overview:
+    """Sums over locations.
+
+    Attributes:
+        locations, bytes: how many, and of all that is in them but their trash.
+        due: how many compactions are, by kind.
+        free, soon, later, aborted: bytes, as of :class:`LocationNeeds`.
+        to_clean: locations of which something can go now.
+        kept_back: what cleaning keeps, by reason, with the number of locations.
+        unfinished: publications that were interrupted half-way, the first by location and staging directory.
+        refused: the first locations that cannot be compacted or cleaned as they are, with the error.
+        unfinished_count, refused_count: of all of them.
+        trash: of all locations together; `in_trash` have one.
+        waiting: locations of tables of a metastore of which something waits for cleaning.
+        last_done: when acidctl changed any of them last.
+    """
+
+    locations: int = 0
+    bytes: int = 0
+    due: Counter[CompactionKind] = field(default_factory=Counter)
+    free: int = 0
+    soon: int = 0
+    later: int = 0
+    aborted: int = 0
+    to_clean: int = 0
+    kept_back: dict[tuple[str, tuple[int, ...]], tuple[KeptBack, int]] = field(default_factory=dict)
+    unfinished: list[tuple[str, str]] = field(default_factory=list)
+    unfinished_count: int = 0
+    refused: list[tuple[str, AcidctlError]] = field(default_factory=list)
+    refused_count: int = 0
+    trash: InTheTrash = field(default_factory=InTheTrash)
+    in_trash: int = 0
+    waiting: list[Waiting] = field(default_factory=list)
+    last_done: float | None = None
+    _worst: list[tuple[float, int, DueCompaction]] = field(default_factory=list)
+    _roots: set[tuple[str, str]] = field(default_factory=set)
+    _hive_names: set[str] = field(default_factory=set)
+
+    @property
+    def tables(self) -> int:
+        """How many tables the locations are of."""
+        return len(self._roots)
+
+    @property
+    def worst(self) -> list[DueCompaction]:
+        """The compactions of which readers gain most."""
+        return [one for _, _, one in sorted(self._worst, key=lambda held: (-held[0], held[2].location))]
+
+    def holds(self, hive_name: str) -> bool:
+        """Whether a location of that table was among them."""
+        return hive_name.lower() in self._hive_names
+
+    def add(self, one: LocationNeeds) -> None:
+        """One more location."""
+        self.locations += 1
+        self.bytes += one.bytes
+        self._roots.add(one.root)
+        if one.hive_name:
+            self._hive_names.add(one.hive_name.lower())
+        if one.due:
+            self.due[one.due.kind] += 1
+            heapq.heappush(self._worst, (one.due.gain, -self.locations, one.due))
+            if len(self._worst) > NAMED:
+                heapq.heappop(self._worst)
+        self.free, self.soon, self.later = self.free + one.free, self.soon + one.soon, self.later + one.later
+        self.aborted += one.aborted
+        self.to_clean += one.free > 0
+        for kept in one.kept_back:
+            key = (kept.reason.code, kept.reason.ids)
+            before, places = self.kept_back.get(key, (KeptBack(kept.reason, 0, 0), 0))
+            entries, size = before.entries + kept.entries, before.bytes + kept.bytes
+            self.kept_back[key] = replace(before, entries=entries, bytes=size), places + 1
+        self._add_trash(one.trash)
+        self.unfinished_count += len(one.unfinished)
+        self.unfinished += [(one.location, name) for name in one.unfinished[: NAMED - len(self.unfinished)]]
+        self.refused_count += bool(one.refused)
+        if one.refused and len(self.refused) < NAMED:
+            self.refused.append((one.location, one.refused[0]))
+        self.waiting += [one.waiting] if one.waiting else []
+        if one.last_done is not None:
+            self.last_done = max(one.last_done, self.last_done or 0.0)
+
+    def _add_trash(self, one: InTheTrash) -> None:
+        known = [when for when in (self.trash.oldest, one.oldest) if when is not None]
+        self.trash = InTheTrash(self.trash.runs + one.runs, self.trash.bytes + one.bytes, min(known, default=None))
+        self.in_trash += one.runs > 0
+
+
+def look_over(
+    places: Iterable[Found],
+    lists: SnapshotLists,
+    policy: Policy,
+    on_error: Callable[[str, AcidctlError], None],
+    on_looked: Callable[[LocationNeeds], None] = lambda _: None,
+) -> Overview:
+    """What all of these locations need; each is listed once.
+
+    Args:
+        on_error: told of a location that cannot be looked at.
+        on_looked: told of each of the others.
+    """
+    overview, now = Overview(), time.time()
+
+    def look(found: Found) -> LocationNeeds | AcidctlError:
+        try:
+            return needs_of(found, lists, policy, now)
+        except AcidctlError as error:
+            return error
+
+    for shown, done in _in_threads(places, look):
+        if isinstance(done, AcidctlError):
+            on_error(shown, done)
+        else:
+            overview.add(done)
+            on_looked(done)
+    return overview
+
+
+def _in_threads(
+    places: Iterable[Found], look: Callable[[Found], LocationNeeds | AcidctlError]
+) -> Iterator[tuple[str, LocationNeeds | AcidctlError]]:
+    """In their order. Stores make one wait, but for the local disk: there threads would only be in each other's way."""
+    with ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
+        waiting: deque[tuple[str, Future[LocationNeeds | AcidctlError]]] = deque()
+        try:
+            for found in places:
+                if found.fs.is_local and not waiting:
+                    yield found.shown, look(found)
+                    continue
+                waiting.append((found.shown, pool.submit(look, found)))
+                if len(waiting) > 2 * _THREADS:
+                    shown, future = waiting.popleft()
+                    yield shown, future.result()
+            for shown, future in waiting:
+                yield shown, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+# --- what a metastore knows besides ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QueueView:
+    """What holds back cleanings of these tables, and what is stuck in the queue for them.
+
+    Attributes:
+        blockers: the one first that holds back most bytes.
+        stuck: but for entries that only wait for such a blocker.
+        known, switches: the transactions and the settings of the server that this was told from.
+    """
+
+    blockers: tuple[Blocker, ...]
+    stuck: tuple[Stuck, ...]
+    known: KnownTxns
+    switches: Switches
+
+    def overdue(self, older_than: float) -> list[Blocker]:
+        """Those that are older than what is cleaned has to be: cleaning waits for nothing else any more."""
+        return [one for one in self.blockers if (self.known.age(one.started) or 0.0) > older_than]
+
+
+def look_at_queue(metastore: Metastore, overview: Overview, where: Sequence[str]) -> QueueView:
+    """Ask a metastore what holds back the cleaning of what was looked over, and what is stuck; by one list of all
+    transactions.
+
+    Args:
+        where: the places as they were given: of the tables that names mean, entries count that have no location.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    # In this order: what the queue says of a transaction that had ended before is certain.
+    switches = find_switches(metastore)
+    known = find_transactions(metastore)
+    entries, locks = find_compactions(metastore), find_locks(metastore)
+    patterns = [table_in(name) for name in where if is_hive_name(name)]
+
+    def is_meant(table: str) -> bool:
+        return overview.holds(table) or any(fnmatch.fnmatchcase(table.lower(), one) for one in patterns)
+
+    ready = {
+        key_of(one.database, one.table, one.partition): one
+        for one in ready_entries(entries)
+        if is_meant(f"{one.database}.{one.table}")
+    }
+    waiting = [
+        replace(one, entry=ready.pop(key_of(one.database, one.table, one.partition), None)) for one in overview.waiting
+    ]
+    waiting += [Waiting(one.database, one.table, one.partition, one) for one in ready.values()]
+    stuck = find_stuck(entries, known, switches, () if switches.is_hive4 else locks)
+    return QueueView(
+        tuple(find_blockers(waiting, known, locks, switches)),
+        tuple(
+            one
+            for one in stuck
+            if one.cause is not Cause.BLOCKED and is_meant(f"{one.entry.database}.{one.entry.table}")
+        ),
+        known,
+        switches,
+    )

@@ -1,0 +1,76 @@
+"""`acidctl explain`: every code, status and rule has a meaning and says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+from support.command_line import Result
+
+from acidctl.acid.reasons import Code
+from acidctl.cli.check.work.explain import known_words
+from acidctl.cli.main import cli
+from acidctl.cli.report.reason_examples import FAMILIES, family_of
+from acidctl.errors import ExitStatus
+from acidctl.validation.registry import RULES
+
+Acidctl = Callable[..., Result]
+
+
+def test_everything_that_can_be_said_is_explained(acidctl: Acidctl) -> None:
+    found = acidctl("explain", "-o", "jsonl", *known_words())
+    assert found.status == 0, found.err
+    meanings = found.lines()
+    assert {*Code, *map(str, map(int, ExitStatus)), *RULES} <= {one["word"] for one in meanings}
+    assert all(one["what"] and one["todo"] and one["kind"] and one["family"] for one in meanings)
+    assert "`exit_code`" not in found.out, "as users type it"
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("few-deltas", "whether there is work"), ("14", "something needs an eye"), ("v26", "it sorts"),
+        (" Conflict ", "status 9"),
+    ],
+)  # fmt: skip
+def test_one_word(acidctl: Acidctl, word: str, said: str) -> None:
+    found = acidctl("explain", word)
+    assert found.status == 0
+    assert said in found.out
+    assert "To do: " in found.out
+
+
+@pytest.mark.parametrize(("word", "near"), [("few-delta", "few-deltas"), ("V62", "V6"), ("confict", "conflict")])
+def test_what_is_mistyped_is_asked_about(acidctl: Acidctl, word: str, near: str) -> None:
+    found = acidctl("explain", word)
+    assert (found.status, found.out) == (2, "")
+    assert near in found.err
+
+
+@pytest.mark.parametrize("word", ["", "²", "99999999999999999999", "\x1b[31m", "x" * 5000])
+def test_what_nothing_is_called_is_no_bug(acidctl: Acidctl, word: str) -> None:
+    found = acidctl("explain", word)
+    assert found.status == 2
+    assert "\x1b" not in found.err
+
+
+def test_without_a_word_the_families_are_listed_and_hold_every_code_once(acidctl: Acidctl) -> None:
+    listed = [word for one in acidctl("explain", "-o", "json").json() for word in one["words"]]
+    assert sorted(listed) == sorted(known_words())
+    assert {family_of(code).name for code in Code} == {family.name for family in FAMILIES}
+    assert acidctl("explain").out.startswith("verdicts: ")
+
+
+def test_a_shell_completes_them() -> None:
+    shell = ShellComplete(cli, {}, "acidctl", "_ACIDCTL_COMPLETE")
+    assert {"few-deltas", "fewer-than-asked"} <= {one.value for one in shell.get_completions(["explain"], "few")}
+    assert "V26" in {one.value for one in shell.get_completions(["explain"], "v2")}
+
+
+def test_the_families_begin_where_the_codes_say_so() -> None:
+    """A new family in the list of codes needs a name here, too."""
+    text = (Path(__file__).parents[3] / "acidctl" / "acid" / "reasons.py").read_text()
+    first = [after.split("=")[0].strip() for after in text.split("\n    # ")[1:] for after in after.split("\n")[1:2]]
+    assert [family.first.name for family in FAMILIES] == first
