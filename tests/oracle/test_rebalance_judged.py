@@ -181,7 +181,7 @@ def test_a_partition_is_rebalanced_alone_and_a_worker_takes_hives_entry(hive: Hi
     assert ours.rows("day = 2") == by_day[1]
     changed_days = [f"delete from {ours.name} where id = 7", f"update {ours.name} set name = 'x' where id = 8"]
     ours.run(*changed_days)
-    assert len(judged(ours)) == 14
+    assert len(judged(ours)) == sum(map(len, by_day)) - 2
     clean_by_hive(hive, ours.name)
 
 
