@@ -111,12 +111,12 @@ def _pruning(session: Session) -> str:
     from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is there only now
 
     from acidctl.spark.datasource.hive_acid import HiveAcidDataSource  # noqa: PLC0415 - as above
-    from acidctl.spark.datasource.pruning import add_pruning, state  # noqa: PLC0415 - as above
+    from acidctl.spark.datasource.pruning import install_rule, why_not_pruned  # noqa: PLC0415 - as above
 
     try:
         spark = SparkSession(session.context)
         spark.dataSource.register(HiveAcidDataSource)
-        return add_pruning(spark) or state(spark) or ""
+        return install_rule(spark) or why_not_pruned(spark) or ""
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
         return (str(error).splitlines() or [type(error).__name__])[0]
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
 from acidctl.errors import AcidctlError
-from acidctl.spark.datasource.pruning import add_pruning
+from acidctl.spark.datasource.pruning import install_rule
 from acidctl.spark.worker import as_acidctl_error
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def register(spark: SparkSession) -> None:
     elif not is_local(spark.sparkContext.master or ""):
         ship_package(spark.sparkContext.addPyFile)
     spark.dataSource.register(HiveAcidDataSource)
-    add_pruning(spark)
+    install_rule(spark)
 
 
 _OFFSET = "write_id"

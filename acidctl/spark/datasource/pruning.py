@@ -15,7 +15,7 @@ RULE = "acidctl.Pruning"
 """The rule's name; where ``spark.sql.optimizer.excludedRules`` names it, nothing is pruned."""
 
 
-def add_pruning(spark: Any) -> str | None:
+def install_rule(spark: Any) -> str | None:
     """Put the rule into a session, once; None when it is there, or why it cannot be."""
     try:
         experimental = spark._jsparkSession.experimental()
@@ -27,14 +27,14 @@ def add_pruning(spark: Any) -> str | None:
     return None
 
 
-def state(spark: Any) -> str | None:
+def why_not_pruned(spark: Any) -> str | None:
     """None when the rule prunes in this session, tried on a plan that reads nothing; else why it does not."""
     try:
         plan = spark.read.format("hive_acid").schema("a int, b int").load("/").select("b")._jdf.queryExecution()
         if plan.optimizedPlan().collectLeaves().head().output().size() == 1:
             return None
         rule = _found(spark._jsparkSession.experimental().extraOptimizations())
-        return (rule.problem() if rule is not None else add_pruning(spark)) or "Spark does not apply the rule"
+        return (rule.problem() if rule is not None else install_rule(spark)) or "Spark does not apply the rule"
     except Exception as error:  # noqa: BLE001 - as above
         return _short(error)
 

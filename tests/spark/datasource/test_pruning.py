@@ -128,8 +128,8 @@ def test_a_condition_is_on_the_data_column_that_hides_a_partition_column(tmp_pat
 
 
 def test_a_session_without_java_keeps_every_plan() -> None:
-    assert "no attribute" in str(pruning.add_pruning(SimpleNamespace()))
-    assert "no attribute" in str(pruning.state(SimpleNamespace()))
+    assert "no attribute" in str(pruning.install_rule(SimpleNamespace()))
+    assert "no attribute" in str(pruning.why_not_pruned(SimpleNamespace()))
 
 
 # --- with Spark ----------------------------------------------------------------------------------------------------
@@ -380,8 +380,8 @@ def test_the_rule_is_put_in_once_beside_those_of_others(session: Any) -> None:
     experimental = session.spark._jsparkSession.experimental()
     rules = experimental.extraOptimizations()
     register(session.spark)
-    assert pruning.add_pruning(session.spark) is None
-    assert pruning.state(session.spark) is None
+    assert pruning.install_rule(session.spark) is None
+    assert pruning.why_not_pruned(session.spark) is None
     assert experimental.extraOptimizations().size() == rules.size()
 
 
@@ -410,4 +410,4 @@ def test_where_the_rule_cannot_work_plans_stay_and_the_state_says_why(
     assert "reads" not in plan_of(frame)
     assert "(Python)" in plan_of(frame)
     assert frame.count() == session.spark.table("flat_t").count()
-    assert why in str(pruning.state(without_rules))
+    assert why in str(pruning.why_not_pruned(without_rules))
