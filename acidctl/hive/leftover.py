@@ -113,8 +113,8 @@ def free_dead(metastore: Metastore) -> list[int]:
 
 
 def free_uncommitted(metastore: Metastore, one: Compaction, aborted: Container[int]) -> bool:
-    """Give an entry back that no commit can follow any more, and that nobody but Hive's cleaner would end, where that has not
-    begun: its process died between its last two words. Whether it is known to be out of the queue.
+    """Give an entry back whose process died between its last two words, and that no commit can follow any more; where
+    Hive's cleaner, the only one who would end it, has not begun. Whether it is known to be out of the queue.
 
     Args:
         aborted: transactions that are known to be.
