@@ -32,12 +32,16 @@ ABORTED_COMPACTION = 50006
 _OWN_POOL = re.compile(
     r"(?:(acidctl-.+-[0-9]+\.[0-9]+-[0-9]+)-[0-9a-f]{12}|acidctl-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 )
-"""Pools of a single compaction, into which nobody else looks; before the last dash is its worker, but of old ones."""
+"""Pools of a single compaction, into which nobody else looks; before the last dash is its worker, but of some."""
+
+_MOST_POOL = 128
+"""Characters of a pool that the metastore's tables take."""
 
 
 def own_pool(worker: str) -> str:
     """A new pool, of a single compaction."""
-    return f"{worker}-{uuid.uuid4().hex[:12]}"
+    name = f"{worker}-{uuid.uuid4().hex[:12]}"
+    return name if len(name) <= _MOST_POOL else f"acidctl-{uuid.uuid4()}"
 
 
 def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
@@ -109,8 +113,8 @@ def free_dead(metastore: Metastore) -> list[int]:
 
 
 def free_uncommitted(metastore: Metastore, one: Compaction, aborted: Container[int]) -> bool:
-    """Give an entry back that no commit can follow any more, and that nobody but Hive's cleaner would end: its process
-    died between its last two words. Whether it is known to be out of the queue.
+    """Give an entry back whose process died between its last two words, and that no commit can follow any more; where
+    Hive's cleaner, the only one who would end it, has not begun. Whether it is known to be out of the queue.
 
     Args:
         aborted: transactions that are known to be.
@@ -118,7 +122,7 @@ def free_uncommitted(metastore: Metastore, one: Compaction, aborted: Container[i
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    if one.state != READY or one.committed is not None or one.txn not in aborted:
+    if one.state != READY or one.committed is not None or one.txn not in aborted or one.cleaner_start is not None:
         return False
     if one not in find_compactions(metastore, id=one.id):
         return False

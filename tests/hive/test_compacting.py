@@ -324,6 +324,11 @@ def test_what_a_killed_compact_asked_for_and_never_took_is_taken_out_by_the_next
     table_4.require_ended()
 
 
+def test_a_pool_is_as_long_as_the_metastore_takes_it() -> None:
+    assert own_pool(worker_id()).startswith(worker_id().rpartition("-")[0])
+    assert len(own_pool(f"acidctl-{'x' * 110}-1.77-1")) <= 128
+
+
 @pytest.mark.parametrize("worker", [worker_id(), "acidctl-elsewhere-1.77-1"], ids=["alive", "of another machine"])
 def test_what_another_compact_is_about_to_take_stays(table_4: Table, worker: str) -> None:
     table_4.fake.entry("s", "t", "initiated", pool=own_pool(worker))

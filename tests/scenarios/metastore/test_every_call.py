@@ -183,8 +183,8 @@ def prepare(warehouse: Warehouse, line: str, kind: str) -> None:
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize(
     ("line", "kind"),
-    [("worker", "major"), ("worker", "minor"), ("compact", "major"), ("cleaner", "minor"), ("initiator", "major"),
-     *([("cleaner", "major"), ("clean", "major")] if EVERY else [])],
+    [("worker", "major"), ("compact", "major"), ("cleaner", "minor"), ("initiator", "major"),
+     *([("worker", "minor"), ("cleaner", "major"), ("clean", "major")] if EVERY else [])],
 )  # fmt: skip
 def test_nothing_is_lost_and_nothing_stays(make: Callable[[], Warehouse], line: str, kind: str, how: str) -> None:
     whole = make()

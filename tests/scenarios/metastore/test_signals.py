@@ -35,8 +35,12 @@ def started(fake: FakeHive, *line: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def interrupted(fake: FakeHive, method: str, number: signal.Signals, *line: str) -> tuple[int, str]:
-    """A command that gets a signal while the server works on a call; its exit status, and what it says."""
+def interrupted(fake: FakeHive, method: str, number: signal.Signals, *line: str, after: str = "") -> tuple[int, str]:
+    """A command that gets a signal while the server works on a call; its exit status, and what it says.
+
+    Args:
+        after: the call is the first one after this one.
+    """
     running: list[subprocess.Popen[str]] = []
 
     def then() -> None:
@@ -45,7 +49,10 @@ def interrupted(fake: FakeHive, method: str, number: signal.Signals, *line: str)
         running[0].send_signal(number)
         time.sleep(0.3)
 
-    fake.before[method] = then
+    if after:
+        fake.before[after] = lambda: fake.before.update({method: then})
+    else:
+        fake.before[method] = then
     running.append(started(fake, *line))
     _, said = running[0].communicate(timeout=60)
     return running[0].returncode, said
@@ -62,13 +69,14 @@ def left_open(fake: FakeHive) -> list[object]:
         ("open_txns", signal.SIGINT),
         ("open_txns", signal.SIGTERM),
         ("lock", signal.SIGTERM),
-        ("get_open_txns", signal.SIGINT),
+        ("get_open_txns_req", signal.SIGINT),
         ("get_config_value", signal.SIGINT),
         ("commit_txn", signal.SIGTERM),
     ],
 )
 def test_a_lock_for_reading_is_let_go(fake: FakeHive, method: str, number: signal.Signals) -> None:
-    status, said = interrupted(fake, method, number, "cat", "--read-lock", "hive:sales.orders")
+    after = "lock" if method == "get_open_txns_req" else ""  # which is asked at first, too
+    status, said = interrupted(fake, method, number, "cat", "--read-lock", "hive:sales.orders", after=after)
     assert not left_open(fake), said
     assert status == (0 if method == "get_config_value" and status == 0 else 130), said
     assert "Traceback" not in said
