@@ -61,5 +61,7 @@ def has_copied_deletes(path: Path) -> bool:
 
 
 def _delete_keys(file: Path) -> set[tuple[int, ...]]:
-    table = orc.ORCFile(file).read(columns=["originalTransaction", "bucket", "rowId"])
+    opened = orc.ORCFile(file)
+    # Hive 4's query-based compactor writes the names in lower case.
+    table = opened.read(columns=[opened.schema.names[place] for place in (1, 2, 3)])
     return set(zip(*(column.to_pylist() for column in table.columns), strict=True))
