@@ -260,8 +260,10 @@ class HiveAcidChangesReader(_ChangesReader, DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One for each share of the changes; at least one, which may be empty."""
         with _told():
-            after = self._driver.newest() if self._changes.after is None else self._changes.after
-            splits = self._driver.splits(self._reading, after, self._changes.upto)
+            last = self._driver.end_of(self._changes.upto)
+            splits = self._driver.splits(
+                self._reading, last if self._changes.after is None else self._changes.after, last
+            )
             return [InputPartition((split,)) for split in splits] or [InputPartition(())]
 
 
@@ -271,12 +273,13 @@ class HiveAcidStreamReader(_ChangesReader, DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """Where a new query begins; one that was there before goes on by its checkpoint."""
         with _told():
-            return {_OFFSET: self._driver.newest() if self._changes.after is None else self._changes.after}
+            newest = self._driver.newest(require_told=True)
+            return {_OFFSET: newest if self._changes.after is None else self._changes.after}
 
     def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802 - Spark takes both forms
         """Up to where changes can be told by now."""
         with _told():
-            newest = self._driver.newest()
+            newest = self._driver.newest(require_told=True)
             last = self._changes.upto
             return {_OFFSET: newest if last is None else min(newest, last)}
 

@@ -15,7 +15,7 @@ from pyspark.sql import types as st
 from acidctl.acid.layout import Role
 from acidctl.acid.names import MAXL, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import UsageProblem
+from acidctl.errors import RefusedError, UsageProblem
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
@@ -42,6 +42,7 @@ from acidctl.spark.datasource.table_plan import (
     split_of,
     with_files,
 )
+from acidctl.wording import text_of
 
 CHANGE, WRITE_ID = "_change", "_write_id"
 """The columns that come first; Delta calls theirs ``_change_type`` and ``_commit_version``."""
@@ -159,31 +160,51 @@ class ChangesPlanner:
         lists = self._lists.begun()
         return table_at(options.path, dict(options.storage), lists), lists
 
-    def newest(self) -> int:
+    def newest(self, *, require_told: bool = False) -> int:
         """The newest write id up to which nothing can change any more: the one below the first that is open.
 
+        Args:
+            require_told: for who goes on from there: somebody must say what is committed.
+
         Raises:
+            RefusedError: the metastore that was to say it does not know the table.
             NotFoundError, AccessError, StorageError: the table cannot be found or listed.
         """
         table, lists = self._table()
-        hive = table.found[0].hive
-        if lists.asks_metastore and lists.warehouse and hive:
-            return _settled(lists.warehouse.lists(hive)[0])
-        with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
-            ends = list(pool.map(lambda found: _end_of(found, lists), table.found))
-        return min([max(newest for newest, _ in ends), *(limit for _, limit in ends)])
+        said = table.found[0].lists(lists).said
+        if require_told and lists.asks_metastore and not table.found[0].hive and said:
+            raise RefusedError(
+                f"a stream of {table.path} must be told which write ids are committed",
+                text_of(said),
+                'give .option("assumeCommitted", "1h") if all that is older was committed',
+            )
+        newest, limit = _ends(table, lists)
+        return min(newest, limit)
 
-    def splits(self, reading: ChangeReading, after: int, upto: int | None = None) -> list[ChangeSplit]:
-        """The tasks for the changes of the write ids after..upto.
+    def end_of(self, upto: int | None) -> int:
+        """The last write id of a load; None for the newest.
 
-        Args:
-            upto: None for the newest.
+        Raises:
+            UsageProblem: changes up to there cannot be told yet: who went on from there would miss some.
+            NotFoundError, AccessError, StorageError: the table cannot be found or listed.
+        """
+        table, lists = self._table()
+        newest, limit = _ends(table, lists)
+        if upto is not None and upto > limit:
+            raise UsageProblem(
+                f"changes of {table.path} cannot be told up to write id {upto}",
+                f"{limit + 1} is open, or not there yet",
+                f"changesTo may be {limit} by now",
+            )
+        return min(newest, limit) if upto is None else upto
+
+    def splits(self, reading: ChangeReading, after: int, last: int) -> list[ChangeSplit]:
+        """The tasks for the changes of the write ids after..last.
 
         Raises:
             HistoryError: a compaction removed what tells them.
             NotFoundError, AccessError, StorageError, BadDataError: the table cannot be found or listed, or a file read.
         """
-        last = self.newest() if upto is None else upto
         if after >= last:
             return []
         table, lists = self._table()
@@ -200,6 +221,17 @@ class ChangesPlanner:
 
         with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
             return [split for some in pool.map(plan, table.found) for split in some]
+
+
+def _ends(table: Table, lists: SnapshotLists) -> tuple[int, int]:
+    """The newest write id of a table, and the last one before what may still change."""
+    hive = table.found[0].hive
+    if lists.asks_metastore and lists.warehouse and hive:
+        settled = _settled(lists.warehouse.lists(hive)[0])
+        return settled, settled
+    with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
+        ends = list(pool.map(lambda found: _end_of(found, lists), table.found))
+    return max(newest for newest, _ in ends), min(limit for _, limit in ends)
 
 
 def _settled(ids: ValidWriteIds) -> int:

@@ -134,6 +134,28 @@ def test_a_stream_of_a_metastore_ends_below_what_is_open(fake: FakeHive, tmp_pat
     assert new.streamReader(schema).initialOffset() == two
 
 
+def test_changes_up_to_what_is_open_are_refused(fake: FakeHive, tmp_path: Path) -> None:
+    write_acid(tmp_path / "t/delta_0000001_0000001_0000/bucket_00000", insert(1, 0, (1,)))
+    done = fake.begin()
+    fake.end(done)
+    fake.write_ids["s.t"] = [done, fake.begin()]
+    options = {"metastore": fake.address, "changesFrom": "0"}
+    assert [row[:2] for row in loaded("hive:s.t", **options, changesTo="1")] == [(1, "insert")]
+    with pytest.raises(HiveAcidError, match=r"up to write id 2(?s:.*)2 is open(?s:.*)changesTo may be 1"):
+        loaded("hive:s.t", **options, changesTo="2")
+    listed = {"writeIds": "s.t:3:2:2:", "table": "s.t", "changesFrom": "0", "changesTo": "3", "metastore": "none"}
+    with pytest.raises(HiveAcidError, match="2 is open"):
+        loaded(tmp_path / "t", **listed)
+
+
+def test_a_stream_of_a_path_that_the_metastore_does_not_know_is_refused(fake: FakeHive, tmp_path: Path) -> None:
+    write_delta(tmp_path / "other", 1, small(1))
+    source, schema = source_of(tmp_path / "other", metastore=fake.address, changesFrom="0")
+    reader = source.streamReader(schema)
+    with pytest.raises(HiveAcidError, match="must be told which write ids are committed"):
+        reader.latestOffset()
+
+
 def test_what_is_too_young_for_the_assumption_waits(tmp_path: Path) -> None:
     for write_id in (1, 2):
         write_delta(tmp_path, write_id, small(write_id))
