@@ -307,7 +307,7 @@ def test_changes_by_sql_are_those_of_the_written_past(outcome: dict[str, Any]) -
     assert {(r["w"], r["c"]): r["n"] for r in found["sql"]} == Counter(key[:2] for key in wanted.elements())
     assert found["count"] == wanted.total()
     assert Counter(r["id"] for r in found["filtered"]) == Counter(k[2] for k in wanted.elements() if k[1] == "delete")
-    assert found["at once"] == len(found["made"].rows_at(1))
+    assert found["at once"] == found["by name"] == len(found["made"].rows_at(1))
 
 
 @pytest.mark.spark

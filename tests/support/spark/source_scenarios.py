@@ -196,6 +196,11 @@ def _copied(spark: Any, folder: Path) -> Any:
     return sorted(map(tuple, copy.collect())), sorted(map(tuple, read(spark, table, at=5).collect()))
 
 
+def _by_name(spark: Any, path: str) -> int:
+    spark.sql(f"CREATE TEMPORARY VIEW named USING hive_acid OPTIONS (path '{path}', at '1')")
+    return int(spark.sql("SELECT count(*) AS n FROM named").collect()[0].n)
+
+
 def changes(spark: Any, folder: Path) -> Any:
     """Changes by SQL, and a stream that stops and goes on while rows change and compactions come by."""
     made, choice = make_table(folder / "changing", 7, 0), random.Random(7)
@@ -215,6 +220,7 @@ def changes(spark: Any, folder: Path) -> Any:
         "keyed": plain(read_changes(spark, _with_updates(folder), 1, 5, key=["id"]).collect()),
         "copied": _copied(spark, folder),
         "at once": read(spark, path, at=1).count(),
+        "by name": _by_name(spark, path),
     }
     batches: list[Any] = []
 
