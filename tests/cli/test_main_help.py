@@ -74,6 +74,24 @@ def test_help_of_a_command_has_usage_and_examples(name: str, flag: str) -> None:
     assert found.stderr == ""
 
 
+@pytest.mark.parametrize("name", sorted(SUMMARIES.keys() - {"abort", "config", "repair"}))  # which have commands
+def test_the_short_help_is_one_screen_with_examples_first(name: str) -> None:
+    short, long = (
+        CliRunner().invoke(cli, [name, flag], prog_name="acidctl", terminal_width=100).stdout
+        for flag in ("-h", "--help")
+    )
+    assert len(short.splitlines()) <= 46
+    assert short.index("Examples:") < short.index("Options:")
+    options = {line.split()[0] for line in short.splitlines() if line.startswith("  -")}
+    assert options <= {line.split()[0] for line in long.splitlines() if line.startswith("  -")}
+    if "more options" in short:
+        assert f"more options: acidctl {name} --help" in short
+
+
+def test_a_word_after_two_dashes_asks_for_no_help(acidctl) -> None:  # type: ignore[no-untyped-def]
+    assert acidctl("ls", "--", "-h").status == 3
+
+
 def test_version_is_that_of_the_package() -> None:
     ran = run("-m", "acidctl", "--version")
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, f"acidctl, version {__version__}\n", "")

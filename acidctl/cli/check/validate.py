@@ -19,6 +19,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
     "acidctl validate --deep --engine spark --master yarn --queue etl hdfs://nn/warehouse/sales.db",
     "acidctl validate --list-rules",
+    main=("deep", "footers", "readers", "only", "ignored", "fail_on", "list_rules", "jobs", "engine", "output"),
 )
 @shared.report_options
 @shared.locations_argument(required=False)

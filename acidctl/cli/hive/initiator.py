@@ -12,13 +12,11 @@ from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import COUNT, DURATION
 
 
-@click.command(
+@shared.command(
     "initiator",
-    epilog=shared.examples(
-        "acidctl initiator --dry-run",
-        "acidctl initiator --once --most 50 --exclude 'sales.tmp_*' 'hive:sales.*'",
-        "acidctl initiator -o jsonl --every 10m --pool nightly --listen 9465",
-    ),
+    "acidctl initiator --dry-run",
+    "acidctl initiator --once --most 50 --exclude 'sales.tmp_*' 'hive:sales.*'",
+    "acidctl initiator -o jsonl --every 10m --pool nightly --listen 9465",
 )
 @shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
 @click.option("--every", type=DURATION, default="5m", show_default=True, help="Begin a look so often.")

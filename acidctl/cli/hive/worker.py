@@ -12,13 +12,12 @@ from acidctl.cli.options.engine_choice import engine_options
 from acidctl.cli.options.param_types import COUNT, DURATION, SIZE
 
 
-@click.command(
+@shared.command(
     "worker",
-    epilog=shared.examples(
-        "acidctl worker --pool nightly --once",
-        "acidctl worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
-        "acidctl worker -o jsonl --master yarn --queue compaction --max-parallel 8",
-    ),
+    "acidctl worker --pool nightly --once",
+    "acidctl worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
+    "acidctl worker -o jsonl --master yarn --queue compaction --max-parallel 8",
+    main=("pool", "once", "max_parallel", "max_bytes", "grace", "listen", "engine", "master", "metastore", "output"),
 )
 @click.option("--pool", metavar="NAME", help="Take entries of this pool; without it those that have none.")
 @click.option("--once", is_flag=True, help="End when nothing waits any more.")

@@ -29,6 +29,18 @@ plan_options = shared.together(
     "acidctl clean --plan monday.json orders && acidctl apply --yes monday.json",
     "acidctl clean --yes --lock-wait 10m --deadline 2h --max-bytes 500g webhdfs://nn:9870/warehouse/sales.db",
     "acidctl clean --yes --no-trash orders",
+    main=(
+        "dry_run",
+        "yes",
+        "older_than",
+        "leftovers",
+        "no_trash",
+        "trash",
+        "assume_committed",
+        "write_ids_from",
+        "metastore",
+        "output",
+    ),
 )
 @shared.report_options
 @shared.locations_argument()

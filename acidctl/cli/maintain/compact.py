@@ -92,6 +92,18 @@ _hive_options = shared.together(
     "acidctl compact --major --wait 2h hive:sales.orders",
     "acidctl compact --rebalance --buckets 8 --order-by 'day desc, id' hive:sales.orders",
     "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
+    main=(
+        "major",
+        "minor",
+        "auto",
+        "dry_run",
+        "engine",
+        "master",
+        "assume_committed",
+        "metastore",
+        "deadline",
+        "output",
+    ),
 )
 @shared.report_options
 @shared.locations_argument()

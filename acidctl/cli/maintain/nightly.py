@@ -60,6 +60,18 @@ _when_options = shared.together(
     "acidctl nightly --yes --window 01:00-05:00 --max-bytes 2t 'hive:*.*'",
     "acidctl nightly --yes --deadline 4h --assume-committed=6h --report nightly.json hdfs://nn/warehouse/sales.db",
     "acidctl nightly --yes --engine local --purge-older-than 14d --tables /etc/acidctl/tables.txt",
+    main=(
+        "dry_run",
+        "yes",
+        "window",
+        "max_bytes",
+        "older_than",
+        "purge_older_than",
+        "engine",
+        "assume_committed",
+        "metastore",
+        "report",
+    ),
 )
 @shared.report_options
 @shared.locations_argument()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
+from acidctl.cli.options.help_pages import PagedCommand
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.metastore import exclude_option, metastore_options, read_lock_option, warehouse_of
 from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE, NEW_FILE, SIZE
@@ -47,7 +48,11 @@ def examples(*lines: str) -> str:
 
 
 def command(
-    name: str, *lines: str, group: click.Group | None = None, short_help: str | None = None
+    name: str,
+    *lines: str,
+    group: click.Group | None = None,
+    short_help: str | None = None,
+    main: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A command with examples of its use.
 
@@ -55,9 +60,10 @@ def command(
         lines: the examples.
         group: the command that it is a part of.
         short_help: its line in the help of the group.
+        main: the parameters whose options ``-h`` shows; see :class:`acidctl.cli.options.help_pages.PagedCommand`.
     """
     kind = click.command if group is None else group.command
-    return kind(name, epilog=examples(*lines), short_help=short_help)
+    return kind(name, cls=PagedCommand, epilog=examples(*lines), short_help=short_help, main=main)
 
 
 def by_work(function: str = "work", **fixed: Any) -> Callable[[Callable[[], None]], Callable[..., Any]]:
