@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import Blocker, find_blockers
 from acidctl.hive.waiting import OnError, Waiting, find_waiting, ready_entries
@@ -29,6 +30,11 @@ from acidctl.metastore.queue.compactions import (
 from acidctl.metastore.queue.stuck import Stuck, find_stuck
 from acidctl.metastore.server import Switches, find_switches
 from acidctl.metastore.tables import HiveTable, partition_names
+
+if TYPE_CHECKING:
+    from acidctl.hive.cleaner import CleanedEntry
+    from acidctl.hive.initiator import Initiated
+    from acidctl.hive.worker import Worked
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +189,102 @@ class Hive:
         if not force:
             refuse_where_it_is_done(self.metastore)
         return end_dead(self.metastore, dead, silent_for(older_than, find_switches(self.metastore)))
+
+    def initiate(
+        self,
+        *tables: str,
+        exclude: Sequence[str] = (),
+        pool: str = "",
+        most: int | None = None,
+        dry_run: bool = False,
+        on_error: OnError = lambda _, __: None,
+    ) -> list[Initiated]:
+        """Ask for the compactions that are due, as Hive's initiator does: one look over all tables, or some.
+
+        Args:
+            pool: for the workers of this pool; without it that of the table or database.
+            most: ask for so many, those first whose readers gain most.
+            dry_run: only say what would be asked for.
+            on_error: told of what cannot be looked at, by its name.
+
+        Raises:
+            ConflictError: another initiator is at work.
+        """
+        from acidctl.hive.initiator import Initiation, Initiator  # noqa: PLC0415 - with compactions
+
+        found: list[Initiated] = []
+        names = as_hive_names(tables or ("*.*",))
+        asked = Initiation(names, exclude, pool, most, changes_nothing=dry_run, storage=self._storage)
+        Initiator(self.metastore, asked, found.append, on_error).once()
+        return found
+
+    def work(
+        self,
+        *,
+        pool: str = "",
+        at_once: int = 1,
+        max_bytes: int | None = None,
+        jobs: int | None = None,
+        on_error: Callable[[AcidctlError], None] = lambda _: None,
+    ) -> list[Worked]:
+        """Compact what waits in the queue, as Hive's workers do, in processes of this machine; until nothing waits.
+
+        Args:
+            pool: of which entries are taken; without it those that have none.
+            at_once: entries.
+            max_bytes: of their inputs at once; one that is larger waits until it is alone.
+            jobs: processes; None for one per core.
+            on_error: told what goes wrong with the metastore itself; then it is tried again.
+
+        Raises:
+            UsageProblem: the server has no queue for others (before Hive 4).
+        """
+        from acidctl.compaction.local_engine import LocalEngine  # noqa: PLC0415 - with compactions
+        from acidctl.hive.worker import Work, Worker  # noqa: PLC0415 - with compactions
+
+        found: list[Worked] = []
+        asked = Work(pool, at_once, max_bytes, once=True, job="acidctl.Hive", storage=self._storage)
+        worker = Worker(
+            self.metastore, asked, lambda until, told: LocalEngine(jobs, until, told), found.append, on_error
+        )
+        worker.free_dead()
+        worker.run()
+        return found
+
+    def clean(
+        self,
+        *tables: str,
+        exclude: Sequence[str] = (),
+        older_than: float = FLOOR_SECONDS,
+        unsafe_retention: bool = False,
+        dry_run: bool = False,
+    ) -> list[CleanedEntry]:
+        """Move to the trash what entries of the queue leave obsolete that are ready for cleaning, and mark them done.
+
+        Args:
+            older_than: seconds; what was superseded later stays.
+            unsafe_retention: nobody reads the tables meanwhile, so `older_than` may be less than an hour.
+            dry_run: only say what would be removed.
+
+        Raises:
+            RefusedError: `older_than` is too short.
+            UsageProblem: the server has no queue for others (before Hive 4).
+            ConflictError: another cleaner is at work.
+        """
+        from acidctl.hive.cleaner import Cleaner, CleanerWork  # noqa: PLC0415 - with cleanings
+
+        policy = Policy(older_than)
+        if not (dry_run or unsafe_retention):
+            policy.require_safe()
+        found: list[CleanedEntry] = []
+        names = as_hive_names(tables or ("*.*",))
+        asked = CleanerWork(names, exclude, policy, changes_nothing=dry_run, storage=self._storage)
+
+        def failed(error: AcidctlError) -> None:
+            raise error
+
+        Cleaner(self.metastore, asked, found.append, failed).once()
+        return found
 
 
 def as_hive_names(names: Sequence[str]) -> list[str]:
