@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -106,6 +107,16 @@ def test_a_query_of_polars_reads_what_it_uses(table: Path, monkeypatch: pytest.M
     assert lazy.filter(pl.col("id") == 3).head(1).collect().equals(whole.filter(pl.col("id") == 3).head(1))
     assert lazy.select(pl.len()).collect().item() == whole.height
     assert lazy.collect(engine="streaming").equals(whole)
+
+
+@pytest.mark.parametrize("of", ["table", "scan"])
+def test_duckdb_queries_what_it_is_given(table: Path, of: str) -> None:
+    opened = acidctl.open_table(table)
+    rows = opened if of == "table" else opened.scan(["id", "day"], "id > 1")  # what the stream has, DuckDB reads
+    found = duckdb.sql("SELECT day, count(*) AS n, sum(id) AS s FROM rows WHERE id > 1 GROUP BY day ORDER BY day")
+    days = [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)]
+    assert found.fetchall() == [(day, 2, 5) for day in days]
+    assert rows is not None
 
 
 def test_tables_of_delta_and_iceberg_are_written_from_a_stream_of_a_table(table: Path, tmp_path: Path) -> None:
