@@ -164,6 +164,11 @@ def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: boo
 # do not share them.
 
 OPEN_BYTES = 4 << 20
+"""What opening a directory or a file counts as: Spark's ``spark.sql.files.openCostInBytes``."""
+
+BYTES_A_SECOND = 100 << 20
+"""At which one reader is taken to read: then opening a file takes 40 ms."""
+
 SMALL_FILE = 16_000_000
 """Data files of fewer bytes are small: Hive's ``hive.merge.smallfiles.avgsize``."""
 
@@ -183,6 +188,8 @@ class Advice:
         kind: the compaction that saves most for every byte it rewrites; None when none saves anything.
         rewritten: bytes that it reads and writes.
         saved: of the cost.
+        least: what a full read takes at least, in the same bytes.
+        files_after: data files that a reader opens once it is done; as many as now where none saves anything.
     """
 
     directories: int
@@ -195,6 +202,24 @@ class Advice:
     kind: CompactionKind | None
     rewritten: int
     saved: int
+    least: int = 0
+    files_after: int = 0
+
+    @property
+    def score(self) -> int:
+        """How much of a full read is of use, from 0 to 100; 100 only where nothing is lost."""
+        whole = self.least + self.cost
+        return 100 if not self.cost else min(99, 100 * self.least // whole)
+
+    @property
+    def seconds(self) -> float:
+        """A full read by one reader, estimated."""
+        return (self.least + self.cost) / BYTES_A_SECOND
+
+    @property
+    def seconds_after(self) -> float:
+        """The same once the compaction is done."""
+        return (self.least + self.cost - self.saved) / BYTES_A_SECOND
 
     @property
     def gain(self) -> float:
@@ -209,13 +234,15 @@ def advise(listing: Listing, state: AcidState) -> Advice:
     cost = _cost(files, buckets)
     major = cost, _bytes(files)
     deltas = [file for file in files if file.directory and file.directory.kind is not Kind.BASE]
-    minor = cost - _cost(_merged(files, deltas), buckets), _bytes(deltas)
+    merged = _merged(files, deltas)
+    minor = cost - _cost(merged, buckets), _bytes(deltas)
     # Of two that gain the same the major one leaves no deletes to hold.
     kind, (saved, rewritten) = max(
         ((CompactionKind.MINOR, minor), (CompactionKind.MAJOR, major)),
         key=lambda choice: (choice[1][0] / max(1, choice[1][1]), choice[0] is CompactionKind.MAJOR),
     )
     deletes = [file for file in files if file.role is Role.DELETE]
+    after = len(files) if saved <= 0 else buckets if kind is CompactionKind.MAJOR else len(merged)
     return Advice(
         directories=_directories(files),
         files=len(files),
@@ -227,6 +254,8 @@ def advise(listing: Listing, state: AcidState) -> Advice:
         kind=kind if saved > 0 else None,
         rewritten=rewritten if saved > 0 else 0,
         saved=max(0, saved),
+        least=_bytes(files) - _bytes(deletes) + OPEN_BYTES * (1 + buckets) if files else 0,
+        files_after=after,
     )
 
 

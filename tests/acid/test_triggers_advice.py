@@ -48,6 +48,11 @@ def test_a_big_base_and_small_deltas_want_a_minor_compaction() -> None:
     # A delta and a delete delta are left beside the base, and the deletes are read for two files.
     assert found.saved == found.cost - (4 * OPEN_BYTES + 2 * 500)
     assert found.gain == found.saved / found.rewritten
+    assert found.files_after == 3  # of the base, the delta and the delete delta
+    assert found.least == big + 10_000 + 2 * OPEN_BYTES
+    assert found.score == 99
+    assert found.seconds == (found.least + found.cost) / (100 << 20)
+    assert found.seconds_after == found.seconds - found.saved / (100 << 20)
 
 
 def test_many_deletes_want_a_major_compaction() -> None:
@@ -56,6 +61,8 @@ def test_many_deletes_want_a_major_compaction() -> None:
     assert found.kind is CompactionKind.MAJOR
     assert found.saved == found.cost == (1 + 1) * OPEN_BYTES + 4 * (1 << 30)
     assert found.rewritten == 5 << 30
+    assert found.files_after == 4
+    assert found.score == 100 * found.least // (found.least + found.cost) == 50
 
 
 NAMES = st.sampled_from(

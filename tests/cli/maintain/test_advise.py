@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shlex
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,6 +42,20 @@ def test_the_costliest_comes_first(acidctl, warehouse: Path) -> None:  # type: i
     assert [one["location"] for one in others] == sorted(one["location"] for one in others)
 
 
+def test_what_fits_into_a_budget_gains_most_for_it(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]
+    for number in (2, 3):
+        shutil.copytree(warehouse / "worn", warehouse / f"worn{number}")
+    (one, *_) = acidctl("advise", "-o", "json", warehouse).json()
+    assert one["fits"] is None
+    budget = str(2 * one["rewritten"])
+    found = acidctl("advise", "-o", "json", "--max-bytes", budget, warehouse).json()
+    assert [row["fits"] for row in found if row["compaction"]] == [True, True, False]
+    assert [row["fits"] for row in found if not row["compaction"]] == [None, None]
+    table = acidctl("advise", "--max-bytes", budget, warehouse).out
+    assert table.count("which is more than fits") == 1
+    assert "2 of 3 compactions fit: 8 -> 2 files," in table
+
+
 def test_every_choice_of_sort_has_an_order(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]
     (choices,) = (option.type.choices for option in advise.command.params if option.name == "order")
     assert set(choices) == set(ORDERS)
@@ -57,6 +72,9 @@ def test_what_is_said_to_cost_nothing_needs_no_compaction(acidctl, warehouse: Pa
     assert acidctl(*command, "--engine", "local").status == 0
     again = next(one for one in acidctl("advise", "-o", "jsonl", warehouse).lines() if one["location"].endswith("worn"))
     assert first["cost"] - again["cost"] == first["saved"]
+    assert (again["files"], again["score"], again["filesAfter"]) == (first["filesAfter"], 100, again["files"])
+    assert first["score"] < 100
+    assert abs(again["seconds"] - first["secondsAfter"]) < 0.001, "but for what the files are smaller by"
     assert Scan(snapshot_of(warehouse / "worn")).count() == rows
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from acidctl.acid.layout import current_files
 from acidctl.acid.triggers import Advice, CompactionKind, advise
 from acidctl.cli.options.shared import global_words, snapshot_words, storage_words
-from acidctl.cli.output.console import Records, console, human_bytes, note
+from acidctl.cli.output.console import Records, console, human_bytes, note, put_line
 from acidctl.cli.output.screen import Row, ScreenColumn, fitted
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
@@ -18,7 +18,7 @@ from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.wording import text_of
+from acidctl.wording import human_count, text_of
 
 ORDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "cost": lambda found: found["cost"],
@@ -34,6 +34,7 @@ def work(
     locations: tuple[str, ...],
     order: str,
     limit: int | None,
+    max_bytes: int | None,
     rows: bool,
     lists: SnapshotLists,
     storage: dict[str, str],
@@ -63,11 +64,21 @@ def work(
         except AcidctlError as error:
             visits.failed(found.shown, error)
     ranked.sort(key=lambda one: one["location"])
+    if max_bytes is not None:
+        _fit(ranked, max_bytes)
     ranked.sort(key=ORDERS[order], reverse=True)
     _show(ranked, limit or (shown if output == "table" else None), output, records, failed=visits.status > 0)
     visits.tell_notes()
     visits.tell_strangers()
     return visits.status
+
+
+def _fit(ranked: Sequence[dict[str, Any]], left: int) -> None:
+    """Say of each compaction whether it fits into so many bytes that are rewritten: those with the highest gain do."""
+    for one in sorted(ranked, key=ORDERS["gain"], reverse=True):
+        if one["compaction"]:
+            one["fits"] = one["rewritten"] <= left
+            left -= one["rewritten"] if one["fits"] else 0
 
 
 def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
@@ -106,6 +117,11 @@ def _record(
         "rewritten": advice.rewritten,
         "saved": advice.saved,
         "gain": round(advice.gain, 4),
+        "score": advice.score,
+        "filesAfter": advice.files_after,
+        "seconds": round(advice.seconds, 3),
+        "secondsAfter": round(advice.seconds_after, 3),
+        "fits": None,
         "command": shlex.join([*program, "compact", f"--{kind}", *words, location]) if kind else None,
     }
 
@@ -117,6 +133,7 @@ def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, reco
             records.put(record)
     elif ranked:
         _table(ranked[:limit])
+        _sum_up(ranked)
         if left := len(ranked[limit:]):
             note(f"{left} more, which come after these; --limit shows them")
     elif not failed:
@@ -127,10 +144,9 @@ def _table(ranked: Sequence[dict[str, Any]]) -> None:
     fitted(
         [
             (ScreenColumn("location"), itemgetter("location")),
-            (ScreenColumn("cost", True, is_clear=False), lambda one: human_bytes(one["cost"])),
-            (ScreenColumn("dirs", True, 4, is_clear=False), lambda one: str(one["directories"])),
-            (ScreenColumn("files", True, 5, is_clear=False), lambda one: str(one["files"])),
-            (ScreenColumn("small", True, 2, beside=True, is_clear=False), lambda one: str(one["smallFiles"])),
+            (ScreenColumn("score", True), lambda one: str(one["score"])),
+            (ScreenColumn("files", True, 5, is_clear=False), lambda one: _becomes(one, "files", _count)),
+            (ScreenColumn("a read", True, 4, is_clear=False), lambda one: _becomes(one, "seconds", _seconds)),
             (ScreenColumn("deletes", True, 3, is_clear=False), _deletes),
             (ScreenColumn("size", True, 1, beside=True), lambda one: human_bytes(one["bytes"])),
         ],
@@ -149,7 +165,35 @@ def _deletes(one: dict[str, Any]) -> str:
 def _remark(one: dict[str, Any]) -> str:
     if one["compaction"] is None:
         return "nothing to save"
-    saved, rewritten, gain = human_bytes(one["saved"]), human_bytes(one["rewritten"]), one["gain"]
-    times = f"{gain:,.0f}" if gain >= 10 else f"{gain:.2g}"
     offline = " --offline" if "--offline" in one["command"].split() else ""
-    return f"--{one['compaction']}{offline} rewrites {rewritten} and saves {saved} a read, {times} for each byte"
+    fits = ", which is more than fits" if one["fits"] is False else ""
+    return f"--{one['compaction']}{offline} rewrites {human_bytes(one['rewritten'])}{fits}"
+
+
+def _becomes(one: dict[str, Any], key: str, form: Callable[[Any], str]) -> str:
+    """What it is, and what it would be."""
+    now, after = form(one[key]), form(one[f"{key}After"])
+    return now if now == after else f"{now} -> {after}"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 600 else f"{seconds / 60:,.0f} min"
+
+
+def _sum_up(ranked: Sequence[dict[str, Any]]) -> None:
+    """Of all compactions that would help, or of those that fit."""
+    helped = [one for one in ranked if one["compaction"]]
+    chosen = [one for one in helped if one["fits"] is not False]
+    if len(ranked) < 2 or not helped:
+        return
+    total = {key: sum(one[key] for one in chosen) for key in ("files", "filesAfter", "seconds", "secondsAfter")}
+    which = human_count(len(helped), "compaction")
+    which = which if len(chosen) == len(helped) else f"{len(chosen)} of {which} fit"
+    files = _becomes(total, "files", _count)
+    reads = _becomes(total, "seconds", _seconds)
+    rewritten = human_bytes(sum(one["rewritten"] for one in chosen))
+    put_line(f"{which}: {files} files, {reads} for a read of each, {rewritten} to rewrite")
