@@ -22,8 +22,19 @@ def compact_by_hive(hive: HiveServer, table: str, kind: str, partition: str = ""
     """
     of = f" partition ({partition})" if partition else ""
     hive.sql(f"alter table {table}{of} compact '{kind}'")
-    hive.round("Worker")
-    return compactions(hive, table)[0]
+    return work_by_hive(hive, table)
+
+
+def work_by_hive(hive: HiveServer, table: str) -> str:
+    """Let Hive's Worker work until it has done the newest compaction of a table; its state afterwards.
+
+    It does one at each look, and others may wait before it.
+    """
+    for _ in range(30):
+        hive.round("Worker")
+        if (state := compactions(hive, table)[0]) != "initiated":
+            return state
+    raise AssertionError(f"Hive's Worker does not come to {table}: {hive.sql('show compactions')}")
 
 
 def compactions(hive: HiveServer, table: str) -> list[str]:
