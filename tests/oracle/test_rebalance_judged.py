@@ -170,7 +170,7 @@ def test_a_partition_is_rebalanced_alone_and_a_worker_takes_hives_entry(hive: Hi
     hive.sql(f"alter table {ours.name} partition (day=1) compact 'rebalance' clustered into 2 buckets")
     found = acidctl("worker", "--once", "--engine", "local", "--metastore", hive.metastore, "-o", "jsonl")
     assert found.status == 0, found.err
-    mine = [one for one in found.lines() if ours.name in one["location"]]
+    mine = [one for one in found.lines() if ours.name in one["on"]]
     assert [(one["kind"], one["result"]) for one in mine] == [("rebalance", "compacted")]
     hive.set("hive.compactor.crud.query.based", "true")
     hive.sql(f"alter table {theirs.name} partition (day=1) compact 'rebalance' clustered into 2 buckets")
