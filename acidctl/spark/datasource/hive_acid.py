@@ -14,7 +14,9 @@ Importing this module needs PySpark and nothing else that is heavy: Spark's exec
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +62,28 @@ def register(spark: SparkSession) -> None:
         ship_package(lambda path: spark.addArtifacts(path, pyfile=True))
     elif not is_local(spark.sparkContext.master or ""):
         ship_package(spark.sparkContext.addPyFile)
-    spark.dataSource.register(HiveAcidDataSource)
+    with _own_python(spark):
+        spark.dataSource.register(HiveAcidDataSource)
     install_rule(spark)
+
+
+@contextlib.contextmanager
+def _own_python(spark: SparkSession) -> Iterator[None]:
+    """On this machine alone the source is run by the Python that registers it, where nobody says by which.
+
+    Spark would take ``python3``, which outside of a virtual environment that is active is another one.
+    """
+    from acidctl.spark.driver.session_plan import is_local  # noqa: PLC0415 - only the driver's
+
+    context = None if type(spark).__module__.startswith("pyspark.sql.connect") else spark.sparkContext
+    if context is None or not is_local(context.master or "") or "PYSPARK_PYTHON" in os.environ:
+        yield
+        return
+    usual, context.pythonExec = context.pythonExec, sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = usual
 
 
 _OFFSET = "write_id"
