@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyarrow import orc
 
 from acidctl.acid.names import ACID_PREFIXES
@@ -18,6 +19,7 @@ from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.location.walk import is_log
+from acidctl.rows.read.events import EventReader
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 from support.files.json_text import encode_json_lines
@@ -112,3 +114,22 @@ def ids_in(path: Path) -> list[tuple[int, int, int, int, int]]:
     table = orc.read_table(path)
     names = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
     return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+
+
+def spied_reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """What is read of files of rows from now on: the method of the reader, and the number of the stripe."""
+    read: list[tuple[str, int]] = []
+
+    def spy(name: str) -> None:
+        real = getattr(EventReader, name)
+
+        def call(self: EventReader, stripe: int, *args: Any, **options: Any) -> Any:
+            if not self.source.is_delete:
+                read.append((name, stripe))
+            return real(self, stripe, *args, **options)
+
+        monkeypatch.setattr(EventReader, name, call)
+
+    for name in ("ids", "rows", "ids_with_rows"):
+        spy(name)
+    return read

@@ -16,7 +16,7 @@ GROUPS = {
     ),
     "Metastore": ("metastore", "metastore_option", "exclude", "read_lock", "take_over", "wait"),
     "Where the work is done": ("engine", "master", "conf", "queue", "name", "jobs", "task_bytes"),
-    "When, and how much": ("window", "deadline", "max_bytes", "min_deltas", "max_ratio", "property", "properties"),
+    "When, and how much": ("window", "deadline", "max_bytes", "min_deltas", "max_ratio", "properties"),
     "Locks": ("lock", "lock_wait", "break_lock"),
     "Form of the result": ("compression", "stripe_size", "row_index_stride", "bloom_filter", "verify", "check_inputs"),
     "Storage": ("storage_option", "follow_links"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from acidctl.hive.blocking import Blocker
 from acidctl.metastore.activity import KnownTxns
@@ -24,6 +25,20 @@ def time_of(seconds: float | None) -> str | None:
         return iso_time(seconds)
     except (OverflowError, ValueError, OSError):
         return None
+
+
+def who_blocks(one: Blocker) -> dict[str, Any]:
+    """Who holds back cleanings, and how much, as JSON has it."""
+    return {
+        "id": one.txn.id if one.txn else None,
+        "lock": None if one.txn else one.locks[0].id,
+        "user": one.user,
+        "host": one.host,
+        "query": one.query or None,
+        "started": time_of(one.started),
+        "waiting": one.count,
+        "bytes": one.bytes,
+    }
 
 
 def what_to_do(one: Blocker, known: KnownTxns, switches: Switches) -> str:

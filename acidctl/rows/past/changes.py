@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.acid.layout import Role
-from acidctl.acid.names import Kind
+from acidctl.acid.names import AcidDirectory, Kind
 from acidctl.errors import HistoryError
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.past.diff import GONE, NEW, compare_locations
@@ -31,10 +31,15 @@ from acidctl.rows.scan.scan import Scan
 
 @dataclass(frozen=True, slots=True)
 class EventSpan:
-    """Changes that the events of one snapshot tell: those of the write ids above `after`."""
+    """Changes that the events of one snapshot tell: those of the write ids above `after`.
+
+    Attributes:
+        sources: the files of the snapshot.
+    """
 
     snapshot: Snapshot
     after: int
+    sources: Sequence[EventFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ def _told_by_events(
     sources = open_sources(newest)
     _refuse_merged(sources, after)
     if not any(source.may_hold_changes and not source.is_delete for source in sources):
-        return [EventSpan(newest, after)]
+        return [EventSpan(newest, after, sources)]
     ids = sorted({i for file in files if file.directory for i in _ids_of(file.directory, after, upto)}, reverse=True)
     return [_step(take(i - 1), take(i)) for i in ids if newest.write_ids.is_valid(i)]
 
@@ -117,7 +122,7 @@ def _step(before: Snapshot, snapshot: Snapshot) -> SingleStep:
     return SingleStep(before, snapshot)
 
 
-def _ids_of(directory: Any, after: int, upto: int) -> range:
+def _ids_of(directory: AcidDirectory, after: int, upto: int) -> range:
     return range(max(directory.min_write_id, after + 1), min(directory.max_write_id, upto) + 1)
 
 
@@ -144,7 +149,7 @@ class ChangeScan(Scan):
     """
 
     def __init__(self, span: EventSpan, columns: Sequence[str] | None = None, **options: Any) -> None:
-        super().__init__(span.snapshot, columns, **options)
+        super().__init__(span.snapshot, columns, sources=span.sources, **options)
         self._after = span.after
 
     def changes(self) -> Iterator[Changes]:

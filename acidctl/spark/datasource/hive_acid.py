@@ -282,10 +282,7 @@ class HiveAcidChangesReader(_ChangesReader, DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One for each share of the changes; at least one, which may be empty."""
         with _told():
-            last = self._driver.end_of(self._changes.upto)
-            splits = self._driver.splits(
-                self._reading, last if self._changes.after is None else self._changes.after, last
-            )
+            splits = self._driver.splits_of(self._reading, self._changes)
             return [InputPartition((split,)) for split in splits] or [InputPartition(())]
 
 

@@ -171,8 +171,8 @@ class ChangesPlanner:
             NotFoundError, AccessError, StorageError: the table cannot be found or listed.
         """
         table, lists = self._table()
-        said = table.found[0].lists(lists).said
-        if require_told and lists.asks_metastore and not table.found[0].hive and said:
+        first = table.found[0]
+        if require_told and lists.asks_metastore and first.hive is None and (said := first.lists(lists).said):
             raise RefusedError(
                 f"a stream of {table.path} must be told which write ids are committed",
                 text_of(said),
@@ -181,22 +181,23 @@ class ChangesPlanner:
         newest, limit = _ends(table, lists)
         return min(newest, limit)
 
-    def end_of(self, upto: int | None) -> int:
-        """The last write id of a load; None for the newest.
+    def splits_of(self, reading: ChangeReading, changes: ChangeRange) -> list[ChangeSplit]:
+        """The tasks of a load, by one look at the table.
 
         Raises:
             UsageProblem: changes up to there cannot be told yet: who went on from there would miss some.
-            NotFoundError, AccessError, StorageError: the table cannot be found or listed.
+            HistoryError, NotFoundError, AccessError, StorageError, BadDataError: as of :meth:`splits`.
         """
         table, lists = self._table()
         newest, limit = _ends(table, lists)
-        if upto is not None and upto > limit:
+        if changes.upto is not None and changes.upto > limit:
             raise UsageProblem(
-                f"changes of {table.path} cannot be told up to write id {upto}",
+                f"changes of {table.path} cannot be told up to write id {changes.upto}",
                 f"{limit + 1} is open, or not there yet",
                 f"changesTo may be {limit} by now",
             )
-        return min(newest, limit) if upto is None else upto
+        last = min(newest, limit) if changes.upto is None else changes.upto
+        return self._splits(table, lists, reading, last if changes.after is None else changes.after, last)
 
     def splits(self, reading: ChangeReading, after: int, last: int) -> list[ChangeSplit]:
         """The tasks for the changes of the write ids after..last.
@@ -205,9 +206,13 @@ class ChangesPlanner:
             HistoryError: a compaction removed what tells them.
             NotFoundError, AccessError, StorageError, BadDataError: the table cannot be found or listed, or a file read.
         """
+        return [] if after >= last else self._splits(*self._table(), reading, after, last)
+
+    def _splits(
+        self, table: Table, lists: SnapshotLists, reading: ChangeReading, after: int, last: int
+    ) -> list[ChangeSplit]:
         if after >= last:
             return []
-        table, lists = self._table()
         target_bytes = self._options.target_bytes
 
         def plan(found: Found) -> list[ChangeSplit]:
@@ -243,7 +248,7 @@ def _end_of(found: Found, lists: SnapshotLists) -> tuple[int, int]:
     counted = found.lists(lists)
     directories = [directory for directory in map(acid_directory, found.look.listing.by_child) if directory]
     newest = max([0, *(directory.max_write_id for directory in directories)])
-    if counted.assumed and not counted.assumed.undecided:
+    if counted.assumed and counted.assumed.of_write_ids and not counted.assumed.undecided:
         return newest, MAXL  # its list ends with what is there
     return newest, _settled(counted.write_ids or ValidWriteIds())
 
@@ -257,7 +262,7 @@ def _splits(
         whole = with_files(snapshot, {file.path for file in snapshot.files()})
         yield ChangeSplit(LocationSplit(whole, {}, partition), 0, before)
         return
-    files = tuple(map(facts_of, open_event_files(snapshot, snapshot.files())))
+    files = tuple(map(facts_of, told.sources))
     deletes = [file for file in files if file.role is Role.DELETE and file.max_write_id > told.after]
     ranges = [keys for file in deletes for _, _, keys in file.stripes]
     killers = [keys for keys in ranges if keys is None or keys.current[1] > told.after]
@@ -297,8 +302,8 @@ def read_change_split(split: ChangeSplit, reading: ChangeReading) -> Iterator[pa
     options = {"row_id": not names, "row_type": rows.row_type, "skipping": rows.condition}
     told: EventSpan | SingleStep
     if split.before is None:
-        told = EventSpan(of.snapshot, split.after)
-        options |= {"only": of.only, "sources": open_event_files(of.snapshot, of.snapshot.files())}
+        told = EventSpan(of.snapshot, split.after, open_event_files(of.snapshot, of.snapshot.files()))
+        options["only"] = of.only
     else:
         told = SingleStep(split.before, of.snapshot)
     found = changes_of(told, names, partition=of.partition, **options)

@@ -25,6 +25,7 @@ from support.files.acid_files import (
 )
 from support.files.json_text import encode_json_lines
 from support.made.random_tables import Made, make_table, write
+from support.tables import spied_reads
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
@@ -32,7 +33,6 @@ from acidctl.errors import HistoryError
 from acidctl.location.find import find_table
 from acidctl.location.lists import SnapshotLists, lists_of
 from acidctl.rows.past.changes import EventSpan, SingleStep, changes_of, plan_changes
-from acidctl.rows.read.events import EventReader
 from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.scan.table import open_table
 
@@ -222,20 +222,7 @@ def test_stripes_without_changes_are_not_read(tmp_path: Path, monkeypatch: pytes
     write_delta(tmp_path, 1, *batches)
     write_deletes(tmp_path, 2, 1, [3])
     write_deletes(tmp_path, 3, 1, [44])
-    read: list[tuple[str, int]] = []
-
-    def spy(name: str) -> None:
-        real = getattr(EventReader, name)
-
-        def call(self: EventReader, stripe: int, *args: Any) -> Any:
-            if not self.source.is_delete:
-                read.append((name, stripe))
-            return real(self, stripe, *args)
-
-        monkeypatch.setattr(EventReader, name, call)
-
-    spy("ids")
-    spy("rows")
+    read = spied_reads(monkeypatch)
     rows = [(c.change, c.rows["id"].to_pylist()) for one in planned(tmp_path, 2, 3) for c in changes_of(one)]
     assert rows == [("-", [44])]
     assert read == [("ids", 4), ("rows", 4)]

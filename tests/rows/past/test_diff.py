@@ -27,13 +27,14 @@ from support.files.acid_files import (
 )
 from support.files.json_text import encode_json_lines
 from support.made.random_tables import Made, make_table, write
+from support.tables import spied_reads
 
 from acidctl.acid.triggers import CompactionKind
 from acidctl.errors import HistoryError
 from acidctl.orc.types import OrcType
 from acidctl.rows.past.diff import Difference, pair_by_key, table_difference
 from acidctl.rows.read.delete_set import Keys
-from acidctl.rows.read.events import EventReader, Ids
+from acidctl.rows.read.events import Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.scan.table import open_table
 
@@ -98,20 +99,7 @@ def test_shared_stripes_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     write_delta(tmp_path, 1, *batches)
     write_deletes(tmp_path, 2, 1, [3])
     write_deletes(tmp_path, 3, 1, [44])
-    read: list[tuple[str, int]] = []
-
-    def spy(name: str) -> None:
-        real = getattr(EventReader, name)
-
-        def call(self: EventReader, stripe: int, *args: Any, **options: Any) -> Any:
-            if self.source.file.role == "insert":
-                read.append((name, stripe))
-            return real(self, stripe, *args, **options)
-
-        monkeypatch.setattr(EventReader, name, call)
-
-    for name in ("ids", "rows", "ids_with_rows"):
-        spy(name)
+    read = spied_reads(monkeypatch)
     found = table_difference(open_table(str(tmp_path)), 2, 3)
     assert [batch.to_pylist() for batch in found.listed()] == [[{"change": "-", "id": 44}]]
     assert {stripe for _, stripe in read} == {4}

@@ -18,6 +18,7 @@ from support.made.random_tables import Made, make_table, write
 from support.metastore.fake_hive import FakeHive
 
 from acidctl.acid.triggers import CompactionKind
+from acidctl.location.snapshot import look_at
 from acidctl.orc.types import OrcType
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
@@ -146,6 +147,8 @@ def test_changes_up_to_what_is_open_are_refused(fake: FakeHive, tmp_path: Path) 
     listed = {"writeIds": "s.t:3:2:2:", "table": "s.t", "changesFrom": "0", "changesTo": "3", "metastore": "none"}
     with pytest.raises(HiveAcidError, match="2 is open"):
         loaded(tmp_path / "t", **listed)
+    with pytest.raises(HiveAcidError, match="2 is open"):
+        loaded(tmp_path / "t", **listed, assumeCommitted="0")
 
 
 def test_a_stream_of_a_path_that_the_metastore_does_not_know_is_refused(fake: FakeHive, tmp_path: Path) -> None:
@@ -154,6 +157,25 @@ def test_a_stream_of_a_path_that_the_metastore_does_not_know_is_refused(fake: Fa
     reader = source.streamReader(schema)
     with pytest.raises(HiveAcidError, match="must be told which write ids are committed"):
         reader.latestOffset()
+
+
+def test_a_load_lists_each_location_once_more_than_its_schema_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in ("day=1", "day=2"):
+        write_delta(tmp_path / day, 1, small(1))
+    source, schema = source_of(tmp_path, changesFrom="0", changesTo="1")
+    looked: list[str] = []
+    real = look_at
+
+    def look(fs: Any, path: str, *args: Any) -> Any:
+        looked.append(path)
+        return real(fs, path, *args)
+
+    monkeypatch.setattr("acidctl.location.find.look_at", look)
+    reader = source.reader(schema)
+    assert len(read(reader, reader.partitions())) == 2
+    assert sorted(looked) == [str(tmp_path / "day=1"), str(tmp_path / "day=2")]
 
 
 def test_what_is_too_young_for_the_assumption_waits(tmp_path: Path) -> None:

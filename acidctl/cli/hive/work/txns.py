@@ -10,7 +10,7 @@ from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
 from acidctl.cli.report.outcomes import show_failure
-from acidctl.cli.report.waits import age_text, time_of, what_to_do
+from acidctl.cli.report.waits import age_text, time_of, what_to_do, who_blocks
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import Blocker
 from acidctl.hive.hive import as_hive_names, look_for_blockers
@@ -157,18 +157,11 @@ def _sum_up(waiting: Sequence[Waiting], switches: Switches) -> None:
 
 def _blocker_record(one: Blocker, known: KnownTxns, switches: Switches) -> Record:
     return {
-        "id": one.txn.id if one.txn else None,
-        "lock": None if one.txn else one.locks[0].id,
-        "user": one.user,
-        "host": one.host,
-        "query": one.query or None,
-        "started": time_of(one.started),
+        **who_blocks(one),
         "lastHeartbeat": time_of(one.last_heartbeat),
         "age": whole(known.age(one.started)),
         "silent": whole(known.age(one.last_heartbeat)),
         "locks": _locks(one.locks),
-        "waiting": one.count,
-        "bytes": one.bytes,
         "holds": [_held(held) for held in one.holds],
         "advice": what_to_do(one, known, switches),
     }

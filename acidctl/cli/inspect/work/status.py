@@ -12,7 +12,7 @@ from acidctl.cleaning.retention import Policy
 from acidctl.cli.output.console import human_bytes, put_json, put_line
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
-from acidctl.cli.report.waits import age_text, time_of, what_frees, what_to_do, why_stuck
+from acidctl.cli.report.waits import age_text, time_of, what_frees, what_to_do, who_blocks, why_stuck
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.hive.blocking import Blocker
 from acidctl.location.find import find, once
@@ -174,17 +174,7 @@ def _blocked_record(queue: QueueView | None) -> Record | None:
     return {
         "count": len(queue.blockers),
         "first": [
-            {
-                "id": one.txn.id if one.txn else None,
-                "lock": None if one.txn else one.locks[0].id,
-                "user": one.user,
-                "host": one.host,
-                "query": one.query or None,
-                "started": time_of(one.started),
-                "waiting": one.count,
-                "bytes": one.bytes,
-                "advice": what_to_do(one, queue.known, queue.switches),
-            }
+            {**who_blocks(one), "advice": what_to_do(one, queue.known, queue.switches)}
             for one in queue.blockers[:NAMED]
         ],
     }
