@@ -147,6 +147,14 @@ def test_bytes_that_are_no_log_are_no_entries(tmp_path_factory: pytest.TempPathF
     assert "run-1" in [one.run for one in read_log(FS, str(folder))]
 
 
+def test_a_number_that_nothing_counts_is_left_out() -> None:
+    said = json.loads(LogEntry("clean", "cleaned", "r", 5.0, facts={"bytes": 7}, id="i").line())
+    said["facts"] |= {"rows": 10**300, "ratio": 1e300, "files": -(1 << 62)}
+    found = LogEntry.of(json.dumps(said))
+    assert found is not None
+    assert found.facts == {"bytes": 7, "files": -(1 << 62)}
+
+
 def test_what_is_planted_is_neither_followed_nor_waited_for_nor_removed(tmp_path: Path) -> None:
     table, outside = tmp_path / "t", tmp_path / "outside"
     table.mkdir()

@@ -127,6 +127,18 @@ def test_a_condition_is_on_the_data_column_that_hides_a_partition_column(tmp_pat
         assert read(tmp_path / "t", ("a", st.IntegerType(), {"where": [where]})) == rows
 
 
+def test_a_condition_of_which_a_part_is_unknown_leaves_nothing_out(tmp_path: Path) -> None:
+    write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (3, "x")))
+    missed, unknown = ({"op": "=", "column": name, "type": "integer", "values": ["9"]} for name in ("a", "gone"))
+    both = {"op": "and", "parts": [{**missed, "values": ["3"]}, unknown]}
+    for where, rows in (
+        (missed, []),
+        ({"op": "or", "parts": [missed, unknown]}, [{"a": 3}]),
+        ({"op": "not", "parts": [both]}, [{"a": 3}]),
+    ):
+        assert read(tmp_path, ("a", st.IntegerType(), {"where": [where]})) == rows
+
+
 def test_a_session_without_java_keeps_every_plan() -> None:
     assert "no attribute" in str(pruning.install_rule(SimpleNamespace()))
     assert "no attribute" in str(pruning.why_not_pruned(SimpleNamespace()))
