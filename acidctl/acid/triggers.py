@@ -8,21 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import DataFile, Role, current_files, data_bytes_of
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import Kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State
 from acidctl.errors import UsageProblem
-
-
-class CompactionKind(StrEnum):
-    """The two types of compaction."""
-
-    MAJOR = "major"
-    MINOR = "minor"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import MAXL, METADATA_ACID
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, select
-from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot

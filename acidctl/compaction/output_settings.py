@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
 from acidctl.orc.tail import FIRST_READ

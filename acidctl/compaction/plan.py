@@ -8,12 +8,12 @@ from functools import partial
 
 import numpy as np
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
 from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import State
-from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.concat.insert_only import concat_tasks
 from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from acidctl.acid.bucket import encode
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import crossing, straddles
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION, AcidDirectory, Kind
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
-from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.spread import deletes_above

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.triggers import CompactionKind, Decision, Figures, Thresholds, decide, figures_of
+from acidctl.acid.triggers import Decision, Figures, Thresholds, decide, figures_of
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
     CompactionPlan,

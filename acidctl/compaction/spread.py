@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields, replace
 from itertools import accumulate, groupby
 
 from acidctl.acid.bucket import MAX_BUCKET
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, Kind, is_visible_path, parse_file
 from acidctl.acid.state import State, Verdict
-from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
 from acidctl.compaction.rebalance.runs import Runs

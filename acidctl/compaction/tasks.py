@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import DataFile
 from acidctl.acid.names import format_bucket
-from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.keys import Key
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import Share, SortedShare
 from acidctl.compaction.split import StripeGroup, StripeSpan
-from acidctl.location.declared import Declared
 from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
@@ -24,6 +22,11 @@ from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import Synthetic
 from acidctl.storage.port import FileSystemSpec
+
+if TYPE_CHECKING:
+    from acidctl.compaction.rebalance.runs import Runs
+    from acidctl.compaction.rebalance.shares import Share, SortedShare
+    from acidctl.location.declared import Declared
 
 ATTEMPTS = "_attempts"
 """In the staging directory: where tasks write."""

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.triggers import CompactionKind, advise
+from acidctl.acid.triggers import advise
 from acidctl.compaction.plan import below_straddlers
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
 from acidctl.errors import AcidctlError, RefusedError

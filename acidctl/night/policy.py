@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.cleaning.retention import FLOOR_SECONDS
 from acidctl.errors import UsageProblem
 from acidctl.nearest import member

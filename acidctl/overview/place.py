@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import LAST_SECONDS
 from acidctl.acid.reasons import Reason
 from acidctl.acid.state import State
-from acidctl.acid.triggers import CompactionKind, advise
+from acidctl.acid.triggers import advise
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import data_bytes_of, data_files_of
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import parse_directory
 from acidctl.acid.reasons import Code
-from acidctl.acid.triggers import CompactionKind, Figures, Thresholds, decide
+from acidctl.acid.triggers import Figures, Thresholds, decide
 from acidctl.errors import UsageProblem
 from acidctl.wording import text_of
 

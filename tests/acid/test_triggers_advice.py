@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.state import select
-from acidctl.acid.triggers import OPEN_BYTES, SMALL_FILE, CompactionKind, advise
+from acidctl.acid.triggers import OPEN_BYTES, SMALL_FILE, advise
 
 
 def listing(files: dict[str, int]) -> Listing:

@@ -136,7 +136,7 @@ def timed(work: Callable[[], dict[str, Any]], late: list[str]) -> dict[str, Any]
 
 def compact_here(table: str, kind: str, verify: str, late: list[str]) -> dict[str, Any]:
     """Compact with acidctl, all of it in this process."""
-    from acidctl.acid.triggers import CompactionKind
+    from acidctl.acid.compaction_kind import CompactionKind
     from acidctl.acid.writeids import ValidWriteIds
     from acidctl.compaction.output_settings import Writing
     from acidctl.compaction.plan import plan_compaction

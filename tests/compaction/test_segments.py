@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.files.acid_files import AB, B0, write_acid
 from support.tables import pairs_of, snapshot_of
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction import segments
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing

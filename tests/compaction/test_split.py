@@ -12,7 +12,7 @@ from support.compacting import copy_table, run_compaction
 from support.files.acid_files import AB, B0, acid_batch, write_acid
 from support.tables import ids_in, pairs_of, snapshot_of
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.merge import stripe_copy

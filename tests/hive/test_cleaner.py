@@ -13,7 +13,7 @@ from support.files.acid_files import delete, insert, write_acid
 from support.metastore.fake_hive import FakeHive
 from support.tables import CLEAN_NOW
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork

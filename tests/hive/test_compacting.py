@@ -17,7 +17,7 @@ from support.metastore.fake_hive import FakeHive
 from support.tables import CLEAN_NOW
 
 from acidctl import Location
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Planned, plan_location
 from acidctl.errors import ConflictError
 from acidctl.hive.compacting import compact_locations

@@ -20,7 +20,7 @@ from support.judge.play import Played, play
 from support.judge.txns import Txns
 from support.tables import ids_in, read_rows
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing

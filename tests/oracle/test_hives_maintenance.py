@@ -14,7 +14,7 @@ from support.engines.hive_histories import History, Rows, ours
 from support.servers.hive_server import HiveServer
 
 from acidctl import Location
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.cleaning.outcomes import PlannedCleaning
 from acidctl.compaction.request import CompactionRequest, Mode

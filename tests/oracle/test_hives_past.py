@@ -21,7 +21,7 @@ from support.servers.hive_server import HiveError, HiveServer
 from support.validating import check
 
 from acidctl import Location
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.validation.findings import Depth
 
 COUNT = int(os.environ.get("ACIDCTL_HIVE_HISTORIES", "1"))

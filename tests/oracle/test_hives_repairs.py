@@ -16,7 +16,7 @@ from support.servers.hive_server import HiveServer
 from support.validating import check
 
 from acidctl import Location
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.errors import AcidctlError
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.validation.findings import Depth

@@ -13,7 +13,7 @@ from support.judge.normal import ACIDCTL
 from support.judge.txns import Txns
 from support.tables import read_rows
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 
 CHANGES: dict[str, tuple[str, list[dict[str, Any]], str, list[dict[str, Any]]]] = {

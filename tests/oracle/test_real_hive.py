@@ -16,9 +16,9 @@ from support.servers.hive_server import HiveServer
 from support.tables import json_rows, snapshot_of
 
 from acidctl import Location
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import TableType
 from acidctl.acid.state import State
-from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
 from acidctl.rows.scan.scan import Scan

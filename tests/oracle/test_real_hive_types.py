@@ -28,7 +28,7 @@ from support.files.orc_bytes import local_tail
 from support.servers.hive_server import HiveError, HiveServer
 from support.tables import json_rows, snapshot_of
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.output_settings import Writing
 from acidctl.rows.scan.scan import Scan
 

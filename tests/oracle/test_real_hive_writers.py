@@ -15,7 +15,7 @@ from support.servers.hive_server import HiveServer
 from support.validating import check
 
 from acidctl import open_table
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.validation.findings import Depth
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]

@@ -39,8 +39,8 @@ from support.validating import check, found
 
 from acidctl import Location
 from acidctl.acid.bucket import decode
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import TableType
-from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.concat.orc import write_orc
 from acidctl.compaction.concat.parquet import write_parquet
 from acidctl.compaction.concat.text import require_plain_lines, write_text

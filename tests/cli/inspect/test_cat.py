@@ -17,7 +17,7 @@ from support.compacting import run_compaction
 from support.files.acid_files import damage_stripe, write_deletes, write_delta
 from support.tables import mark
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, hive_type

@@ -14,7 +14,7 @@ import pytest
 from support.memory_store import MemoryFileSystem
 from support.terminals import Terminals
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.cli.maintain.work.compact import Working
 from acidctl.cli.output.last_line import LastLine, Listed, listings
 from acidctl.cli.output.progress import Bar, bar_text

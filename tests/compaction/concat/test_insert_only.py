@@ -23,7 +23,7 @@ from pyarrow import parquet as pq
 from support.files.acid_files import batch_of, struct, write_plain
 from support.tables import json_rows, snapshot_of
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.concat import orc, parquet, text
 from acidctl.compaction.concat.insert_only import concat_tasks, run_concat
 from acidctl.compaction.concat.parquet_footer import FooterSink

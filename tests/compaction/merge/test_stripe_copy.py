@@ -12,7 +12,7 @@ from support.compacting import run_compaction
 from support.files.acid_files import AB, B0, Event, events_batch, insert, write_acid
 from support.tables import ids_in, pairs_of
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.merge import stripe_copy, written
 from acidctl.compaction.output_settings import Writing

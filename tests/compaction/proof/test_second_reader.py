@@ -12,7 +12,7 @@ import pytest
 from support.compacting import run_compaction
 from support.files.acid_files import write_deletes, write_delta
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.second_reader import SAMPLE_ROWS, SecondReader
 from acidctl.compaction.proof.verify import Verify

@@ -11,7 +11,7 @@ from support.made.past import events_below, remove_obsolete, walkthrough
 from support.made.random_tables import make_table
 from support.tables import read_rows, snapshot_of
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import UsageProblem
 from acidctl.rows.past.blame import RowId, Status, blame, parse_row_id

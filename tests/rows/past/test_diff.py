@@ -29,7 +29,7 @@ from support.files.json_text import encode_json_lines
 from support.made.random_tables import Made, make_table, write
 from support.tables import spied_reads
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.errors import HistoryError
 from acidctl.orc.types import OrcType
 from acidctl.rows.past.diff import Difference, pair_by_key, table_difference

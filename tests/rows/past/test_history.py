@@ -27,7 +27,7 @@ from support.made.random_tables import make_table
 from support.tables import snapshot_of
 
 from acidctl.acid.bucket import encode
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.demo.walkthrough import ROW
 from acidctl.orc import orc_pb2 as pb

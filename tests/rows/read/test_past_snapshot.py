@@ -13,8 +13,8 @@ from support.made.random_tables import Made, Rows, write
 from support.tables import mark, snapshot_of
 
 import acidctl
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.state import State
-from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import HistoryError
 from acidctl.rows.past.diff import table_difference

@@ -18,8 +18,8 @@ from support.files.acid_files import batch_of, struct, write_deletes, write_delt
 from support.tables import json_rows, snapshot_of
 from support.trouble.faults import Faults, FaultyFileSystem
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import TableType
-from acidctl.acid.triggers import CompactionKind
 from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import plan_compaction

@@ -13,7 +13,7 @@ from support.tables import mark, read_rows
 from support.validating import check
 
 from acidctl.acid.bucket import decode, encode
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.orc import orc_pb2 as pb
 from acidctl.rows.read.files_at_path import event_files_at

@@ -17,8 +17,8 @@ from support.tables import Row, read_rows
 from support.trouble.crash import Killed, ObjectDeath, a_dead_owner, each_death  # noqa: F401
 from support.trouble.locks import locked
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import TableType
-from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE

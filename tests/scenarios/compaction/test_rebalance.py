@@ -19,8 +19,8 @@ from support.trouble.crash import deaths
 from support.validating import check
 
 from acidctl.acid.bucket import encode
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import TableType
-from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidTxns
 from acidctl.compaction import spread as spread_module
 from acidctl.compaction.kernel import run_task
@@ -298,14 +298,14 @@ def test_rows_that_are_lost_or_have_other_numbers_are_noticed(tmp_path: Path, ch
 
 
 def test_values_that_change_on_the_way_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from acidctl.compaction import kernel
+    from acidctl.compaction.merge import spread_rows
 
-    write = kernel.with_ids
+    write = spread_rows.with_ids
 
     def swapped(ids: Any, rows: Any) -> Any:
         return write(ids, pa.StructArray.from_arrays([pa.array([9] * len(rows), pa.int32())], names=["a"]))
 
-    monkeypatch.setattr(kernel, "with_ids", swapped)
+    monkeypatch.setattr(spread_rows, "with_ids", swapped)
     (outcome,) = compact([planned(two_deltas(tmp_path), 2)], LocalEngine(1))
     assert isinstance(outcome.error, VerifyError)
     assert "values" in str(outcome.error)

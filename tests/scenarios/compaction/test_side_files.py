@@ -11,8 +11,8 @@ from support.memory_store import MemoryFileSystem
 from support.tables import read_rows, snapshot_of
 from support.trouble.locks import locked
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
-from acidctl.acid.triggers import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.run import Compacted, compact

@@ -10,7 +10,7 @@ from support.files.acid_files import B0, write_acid
 from support.tables import pairs_of, snapshot_of
 from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE

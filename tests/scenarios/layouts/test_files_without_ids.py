@@ -12,7 +12,7 @@ from support.files.acid_files import B0, B1, insert, struct, write_acid, write_p
 from support.tables import ids_in, pairs_of, read_rows, snapshot_of
 
 from acidctl.acid.bucket import encode
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify

@@ -26,7 +26,7 @@ from support.compacting import run_compaction
 from support.files.acid_files import B0, events_batch, inserts, struct, write_acid, write_plain
 from support.tables import json_rows, read_rows, snapshot_of
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.compaction.plan import plan_compaction
 from acidctl.errors import AcidctlError, BadDataError, RefusedError

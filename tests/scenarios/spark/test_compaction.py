@@ -15,7 +15,7 @@ from support.compacting import run_compaction
 from support.spark.cluster import Cluster
 from support.tables import read_rows
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 
 pytestmark = pytest.mark.spark
 

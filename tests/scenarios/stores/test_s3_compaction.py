@@ -19,7 +19,7 @@ from support.made.objects import table_of_buckets
 from support.tables import CLEAN_NOW, json_rows, without_log
 
 import acidctl as library
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.errors import StorageError
 from acidctl.location.change.lock import LOCK
 from acidctl.location.snapshot import take_snapshot

@@ -12,7 +12,7 @@ from support.engines.written_by_hive import HIVE23
 from support.files.acid_files import B0, Event, delete, write_by_pyorc, write_orc
 from support.validating import check, found, healthy
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.errors import RefusedError
 from acidctl.validation.findings import Severity
 

@@ -12,7 +12,7 @@ from support.judge.normal import ACIDCTL, EXPECTED, normalise_row
 from support.judge.txns import Txns
 from support.tables import read_rows, snapshot_of
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify

@@ -17,7 +17,7 @@ from support.files.acid_files import insert, write_acid, write_deletes, write_de
 from support.made.random_tables import Made, make_table, write
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.location.snapshot import look_at
 from acidctl.orc.types import OrcType
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.api import Location
 from support.compacting import run_compaction
 from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, has_copied_deletes

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from acidctl.acid.bucket import encode
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.names import Kind, format_directory
 from acidctl.acid.state import State
-from acidctl.acid.triggers import CompactionKind
 from acidctl.orc.types import OrcType
 from support.compacting import run_compaction
 from support.files.acid_files import struct, write_acid

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.orc.types import OrcType
 from acidctl.spark import read, read_changes
 from acidctl.spark.datasource import explain, register

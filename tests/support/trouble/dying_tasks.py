@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from acidctl.acid.triggers import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code
-from acidctl.acid.triggers import CompactionKind
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.output.console import human_bytes, put_json, put_line
 from acidctl.cli.output.progress import progress

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
+from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import current_files
-from acidctl.acid.triggers import Advice, CompactionKind, advise
+from acidctl.acid.triggers import Advice, advise
 from acidctl.cli.options.shared import global_words, snapshot_words, storage_words
 from acidctl.cli.output.console import Records, console, human_bytes, note, put_line
 from acidctl.cli.output.screen import Row, ScreenColumn, fitted

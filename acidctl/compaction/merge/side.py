@@ -1,0 +1,246 @@
+"""The insert events or the delete events of a compaction's task, from its files to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.layout import Role
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.compaction import working
+from acidctl.compaction.merge.merge import Chunk, Piece, merge
+from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
+from acidctl.compaction.merge.written import open_writer, stripes_of, write_output
+from acidctl.compaction.proof.checksum import RowProof, key_checksum
+from acidctl.compaction.proof.keys import KeyFacts, key_range
+from acidctl.compaction.proof.sent import SummedSink, require_bytes
+from acidctl.compaction.proof.values import event_checksum
+from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, BucketTask, Input, OutputFile, Segment, StripeCopy
+from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.read.id_runs import RowIdRun, id_run
+from acidctl.orc.tail import read_tail, stripe_length
+from acidctl.orc.types import OrcType, acid_tree, arrow_type
+from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys
+from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
+from acidctl.rows.read.schema_evolution import SIZED_TEXTS, all_null, conform, fit_text
+from acidctl.rows.read.selection import kept_rows
+from acidctl.rows.read.stripe_key_ranges import StripeRange
+from acidctl.storage.port import FileSystem
+
+HELD_ROWS = 20_000
+HELD_BYTES = 64 << 20
+"""Rows of small stripes that a task keeps from the first look to the writing."""
+
+
+class Side:
+    """The insert events or the delete events of a task, on their way to a file."""
+
+    _checksum: Callable[[Ids, pa.Array, OrcType], int] = staticmethod(event_checksum)
+
+    def __init__(
+        self,
+        fs: FileSystem,
+        task: BucketTask,
+        inputs: Sequence[Input],
+        keep: Callable[[EventFile, Ids], Bools | None],
+        keeps_run: Callable[[RowIdRun], bool],
+    ) -> None:
+        """`keep`: which events stay, None for all; `keeps_run`: whether surely all of these do."""
+        self._fs = fs
+        self._task = task
+        self._sources = [(reopen(fs, item), item) for item in inputs]
+        self._keep = keep
+        self._keeps_run = keeps_run
+        self._target = arrow_type(task.row)
+        self._has_sized_text = any(node.kind in SIZED_TEXTS for node in task.row.walk())
+        self._proleptic = task.calendar == PROLEPTIC_GREGORIAN
+        self._expected = RowProof()
+        self._held_bytes = 0
+        self.rows_read = 0
+
+    def write(self) -> OutputFile | None:
+        """Write the events that are kept; None when there are none."""
+        pieces = list(self._pieces())
+        if not pieces:
+            return None
+        block_size = max(source.tail.block_size for source, _ in self._sources)
+        return write_output(self._fs, self._task, block_size, self._events(pieces), lambda: self._expected)
+
+    def write_segment(self, number: int) -> Segment:
+        """Write only what must be encoded; stripes that can be copied are named, to be copied once, by the join."""
+        path = self._task.new_attempt(f"segment_{number}")
+        copies: list[tuple[int, StripeCopy]] = []
+        with self._fs.open_output(path, private=True) as file:
+            sink = SummedSink(file)
+            writer = open_writer(sink, self._task)
+            for item in self._events(list(self._pieces())):
+                if isinstance(item, StripeCopy):
+                    copies.append((writer.flush(), item))
+                else:
+                    writer.write(item)
+            writer.close()
+        if self._task.verify.compares_bytes:
+            require_bytes(self._fs, path, sink)
+        encoded = list(stripes_of(self._fs, path))
+        found: list[StripeCopy] = []
+        done = 0
+        for before, copy in copies:
+            found += [*encoded[done:before], copy]
+            done = before
+        found += encoded[done:]
+        return Segment(number, tuple(found), len(encoded), self._expected)
+
+    def _events(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch | StripeCopy]:
+        collapses = self._task.kind is CompactionKind.MINOR
+        for item in merge(pieces, self._drop if collapses else None):
+            yield item if isinstance(item, StripeCopy) else with_ids(*item)
+
+    def _drop(self, ids: Ids, rows: pa.Array) -> None:
+        """Events that the merge leaves out."""
+        values = event_checksum(ids, rows, self._task.row) if self._task.verify.compares_values else 0
+        self._expected -= RowProof(len(ids.current), key_checksum(ids.keys), values)
+
+    def _pieces(self) -> Iterator[Piece]:
+        """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
+        held: list[Chunk] = []
+        tree = acid_tree(self._task.row)
+        for source, item in self._sources:
+            copies = self._may_copy(source, tree)
+            with source.open() as events:
+                for stripe in range(*(item.stripes or (0, events.stripes))):
+                    copied = self._clean(source, stripe) if copies else None
+                    if copied:
+                        yield copied
+                        continue
+                    is_held = self._is_held(source, stripe)
+                    ids, rows = self._both(events, stripe) if is_held else (events.ids(stripe), None)
+                    self.rows_read += len(ids.current)
+                    kept = self._kept(source, ids)
+                    ids = ids.take(kept)
+                    if not len(ids.current) or is_held:
+                        stripe_done(source, stripe)
+                    if not len(ids.current):
+                        continue
+                    load = partial(self._load, source, stripe)
+                    if rows is not None:
+                        rows = rows if kept is None else kept_rows(rows, kept)
+                        self._held_bytes += rows.nbytes
+                        held.append(_chunk(source, ids, rows))
+                        self._see(ids)
+                        yield Piece(*key_range(ids.keys), load, held=held[-1])
+                        continue
+                    facts = KeyFacts.of(ids.keys)
+                    copy = self._copy(source, stripe, ids, facts) if copies and kept is None else None
+                    values = 0
+                    if self._task.verify.compares_values:
+                        values = self._checksum(ids, self._rows(events, stripe, kept), self._task.row)
+                    self._see(ids)
+                    self._expected += RowProof(len(ids.current), facts.checksum, values)
+                    yield Piece(facts.first, facts.last, load, copy, is_small=is_small(source.tail.stripes[stripe]))
+        keys = Keys.concat(chunk.ids.keys for chunk in held)  # values of what is held are not compared
+        self._expected += RowProof(len(keys), key_checksum(keys))
+
+    def _see(self, ids: Ids) -> None:
+        """Events that are kept, before any of their rows is written."""
+
+    def _may_copy(self, source: EventFile, tree: OrcType) -> bool:
+        """Whether stripes of a file may stand in the output as they are; `tree` is its type."""
+        task = self._task
+        is_native = source.synthetic is None
+        return task.may_copy and is_native and has_large_stripe(source) and agrees(source, task, tree)
+
+    @staticmethod
+    def _copy(source: EventFile, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy | None:
+        """A stripe, all of whose events are kept, for the writer to copy; None for one that is out of order."""
+        counts = counts_of(ids)
+        if counts is None or not facts.ascends or facts.repeats:
+            return None
+        return describe(source.tail, source.path, stripe, counts, facts)
+
+    def _clean(self, source: EventFile, stripe: int) -> Piece | None:
+        """A stripe that can be copied, where its ids need not even be decoded to see that."""
+        run = None if self._task.verify.compares_values else id_run(source.tail, stripe)
+        if run is None or not self._keeps_run(run):
+            return None
+        facts = KeyFacts.of_run(run)
+        insert, update, delete = (run.count if kind == run.operation else 0 for kind in range(3))
+        copy = replace(describe(source.tail, source.path, stripe, (insert, update, delete), facts), ids=run.encoded)
+        self.rows_read += run.count
+        self._expected += RowProof(run.count, facts.checksum)
+        load = partial(self._load, source, stripe)
+        return Piece(facts.first, facts.last, load, copy, is_small=is_small(source.tail.stripes[stripe]))
+
+    def _is_held(self, source: EventFile, stripe: int) -> bool:
+        """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows.
+
+        Not where all values are compared: what is written is then read apart from what it is compared with.
+        """
+        if self._task.verify.compares_values:
+            return False
+        is_short = source.tail.stripes[stripe].numberOfRows <= HELD_ROWS
+        return is_short and is_small(source.tail.stripes[stripe]) and self._held_bytes < HELD_BYTES
+
+    def _both(self, events: EventReader, stripe: int) -> tuple[Ids, pa.Array]:
+        if events.source.file.role is Role.DELETE:
+            return events.ids(stripe), self._rows(events, stripe, None)
+        ids, rows = events.ids_with_rows(stripe, None, proleptic=self._proleptic)
+        return ids, self._conformed(events.source, rows)
+
+    def _load(self, source: EventFile, stripe: int) -> Chunk:
+        """The events of a stripe that are kept."""
+        with source.open() as events:
+            ids = events.ids(stripe)
+            kept = self._kept(source, ids)
+            rows = self._rows(events, stripe, kept)
+        stripe_done(source, stripe)
+        return _chunk(source, ids.take(kept), rows)
+
+    def _kept(self, source: EventFile, ids: Ids) -> Bools | None:
+        """Which events stay; None for all."""
+        kept = self._keep(source, ids)
+        return None if kept is None or kept.all() else kept
+
+    def _rows(self, events: EventReader, stripe: int, kept: Bools | None) -> pa.Array:
+        source = events.source
+        if source.file.role is Role.DELETE:
+            # A delete event has no row, whatever row type its file declares (section 3.1).
+            rows = all_null(source.tail.stripes[stripe].numberOfRows, self._target)
+        else:
+            rows = self._conformed(source, events.rows(stripe, proleptic=self._proleptic))
+        return rows if kept is None else kept_rows(rows, kept)
+
+    def _conformed(self, source: EventFile, rows: pa.Array) -> pa.Array:
+        rows = conform(rows, self._target, source.fs.display(source.path))
+        if self._has_sized_text or not SIZED_TEXTS.isdisjoint(source.tail.schema.kinds):
+            rows = fit_text(rows, source.row_type, self._task.row)
+        return rows
+
+
+def reopen(fs: FileSystem, item: Input) -> EventFile:
+    tail = item.tail or read_tail(ByteSource(fs, item.path, item.length))
+    return EventFile(fs, item.file, item.path, item.length, tail, item.synthetic)
+
+
+def all_live(run: RowIdRun, write_ids: ValidWriteIds, dead: DeleteSet) -> bool:
+    """Whether surely all rows are that a reader returns."""
+    return run.operation == INSERT and write_ids.is_valid(run.current) and not dead.may_hit(_range_of(run))
+
+
+def _range_of(run: RowIdRun) -> StripeRange:
+    """The keys of a run, as what deletes hit is asked for."""
+    (original, bucket, first), last = run.first, run.last.row_id
+    return StripeRange((original,) * 2, (bucket,) * 2, (first, last), (run.current,) * 2, True)
+
+
+def stripe_done(source: EventFile, stripe: int) -> None:
+    """Tell that a stripe is read, and what stays of it is written."""
+    working.done(stripe_length(source.tail.stripes[stripe]))
+
+
+def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:
+    return Chunk(ids, np.full(len(ids.current), source.file.statement_id, np.int64), rows)

@@ -1,0 +1,216 @@
+"""The tasks of a rebalance: to count the live rows, and to write the share of a bucket with new ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from acidctl.compaction.merge.merge import Chunk, Piece, merge, sorted_events
+from acidctl.compaction.merge.side import HELD_ROWS, Side, all_live, reopen, stripe_done
+from acidctl.compaction.merge.written import write_output
+from acidctl.compaction.proof.checksum import RowProof, key_checksum
+from acidctl.compaction.proof.values import spread_checksum
+from acidctl.compaction.rebalance.order import sort_keys, sorted_places
+from acidctl.compaction.rebalance.runs import Runs
+from acidctl.compaction.rebalance.shares import Share, SortedShare
+from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, StripeCopy
+from acidctl.errors import ConflictError, RefusedError
+from acidctl.orc.read.common_type import same_types
+from acidctl.orc.read.id_runs import id_run
+from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys, Longs
+from acidctl.rows.read.events import EventFile, Ids, with_ids
+from acidctl.rows.read.selection import kept_rows
+from acidctl.rows.read.visibility import live_rows, load_deletes
+from acidctl.storage import registry
+from acidctl.storage.port import FileSystem
+
+
+def run_count(task: CountTask) -> BucketResult:
+    fs = registry.open_file_system(task.storage)
+    dead = load_deletes([reopen(fs, item) for item in task.kills], task.write_ids)
+    found: list[Runs] = []
+    read = 0
+    for place, item in enumerate(task.inserts, task.first):
+        source = reopen(fs, item)
+        with source.open() as events:
+            for stripe in range(events.stripes):
+                run = id_run(source.tail, stripe) if source.synthetic is None else None
+                if run and all_live(run, task.write_ids, dead):
+                    read += run.count
+                    found.append(Runs.counting(place, stripe, run.first, run.count))
+                else:
+                    ids = events.ids(stripe)
+                    read += len(ids.current)
+                    found.append(Runs.of(place, stripe, ids.take(live_rows(source, ids, task.write_ids, dead)).keys))
+                stripe_done(source, stripe)
+    runs = Runs.concat(found)
+    return BucketResult(task.bucket, rows_read=read, rows_dropped=read - int(runs.count.sum()), runs=runs)
+
+
+def run_spread(task: BucketTask) -> BucketResult:
+    """Write rows with new ids; what was read and dropped, those that counted them have told."""
+    fs = registry.open_file_system(task.storage)
+    dead = load_deletes([reopen(fs, item) for item in task.kills], task.write_ids)
+    expected = RowProof()
+
+    def events() -> Iterator[pa.RecordBatch]:
+        nonlocal expected
+        for share in task.shares:
+            side = _Shared(fs, task, share, dead)
+            yield from side.numbered()
+            expected += side.proof()
+        if task.sorted_share:
+            all_rows = _Sorted(fs, task, task.sorted_share, dead)
+            yield from all_rows.numbered()
+            expected += all_rows.proof()
+
+    return BucketResult(task.bucket, write_output(fs, task, 0, events(), lambda: expected))
+
+
+class _Shared(Side):
+    """The rows of a share of a rebalance, which get their new ids on the way."""
+
+    _checksum = staticmethod(spread_checksum)
+
+    def __init__(self, fs: FileSystem, task: BucketTask, share: Share, dead: DeleteSet) -> None:
+        def keep(source: EventFile, ids: Ids) -> Bools:
+            live = live_rows(source, ids, task.write_ids, dead)
+            own = share.holds(ids.keys)
+            return own if live is None else own & live
+
+        inputs = [replace(task.inserts[place], stripes=span) for place, span in sorted(share.spans.items())]
+        super().__init__(fs, task, inputs, keep, lambda _: False)
+        self._share = share
+        self._seen: list[Longs] = [np.empty(0, np.int64)]
+        self._left_out: list[Longs] = [np.empty(0, np.int64)]
+
+    def numbered(self) -> Iterator[pa.RecordBatch]:
+        """In order, with the ids that they get."""
+        share, at = self._share, -self._share.skip
+        for ids, rows in _all_in_order(list(self._pieces())):
+            count = len(ids.current)
+            low, high = (min(max(end - at, 0), count) for end in (0, share.count))
+            for part in (slice(low), slice(high, count)):
+                self._leave_out(ids.take(part), rows[part])
+            if low < high:
+                original = ids.keys.original[low:high]
+                keys = share.new_keys(original, self._task.bucket, at + low)
+                new = Ids(np.full(high - low, INSERT, np.int64), keys, original)
+                yield with_ids(new, rows.slice(low, high - low))
+            at += count
+
+    def proof(self) -> RowProof:
+        """What is to be written, from the ids as they were first read: rows in the order of their write ids get
+        numbers that follow each other.
+        """
+        first, second = (np.concatenate(some) for some in (self._seen, self._left_out))
+        write_ids, at = np.unique(np.concatenate((first, second)), return_inverse=True)
+        counts = np.bincount(at[: len(first)], minlength=len(write_ids)) - np.bincount(
+            at[len(first) :], minlength=len(write_ids)
+        )
+        if counts.min(initial=0) < 0 or counts.sum() != self._share.count:
+            raise _changed(int(counts.sum()), self._share.count)
+        keys = self._share.new_keys(np.repeat(write_ids, counts), self._task.bucket)
+        return RowProof(self._share.count, key_checksum(keys), self._expected.values)
+
+    def _see(self, ids: Ids) -> None:
+        self._seen.append(ids.keys.original)
+
+    def _leave_out(self, ids: Ids, rows: pa.Array) -> None:
+        self._left_out.append(ids.keys.original)
+        if self._task.verify.compares_values:
+            self._expected -= RowProof(0, 0, spread_checksum(ids, rows, self._task.row))
+
+
+class _Sorted(Side):
+    """The rows of one bucket of a rebalance that sorts all rows: what they are sorted by is read of all, in memory."""
+
+    def __init__(self, fs: FileSystem, task: BucketTask, share: SortedShare, dead: DeleteSet) -> None:
+        def keep(source: EventFile, ids: Ids) -> Bools | None:
+            return live_rows(source, ids, task.write_ids, dead)
+
+        super().__init__(fs, task, task.inserts, keep, lambda _: False)
+        self._share = share
+
+    def numbered(self) -> Iterator[pa.RecordBatch]:
+        """In order, with the ids that they get.
+
+        Raises:
+            ConflictError: there are not as many rows as were counted.
+            RefusedError: they are too large to be put together.
+        """
+        share, bucket = self._share, self._task.bucket
+        keys, stripes, starts = self._keys()
+        if starts[-1] != share.total:
+            raise _changed(int(starts[-1]), share.total)
+        chosen = sorted_places(keys)[share.number : share.number + share.count]
+        as_stored = np.argsort(chosen)
+        found = chosen[as_stored]
+        cuts = np.searchsorted(found, starts)
+        parts: list[pa.Array] = []
+        for (source, stripe), start, low, high in zip(stripes, starts, cuts, cuts[1:], strict=False):
+            if low < high:
+                parts.append(self._load(source, stripe).rows.take(pa.array(found[low:high] - start)))
+                if self._task.verify.compares_values:
+                    self._expected += RowProof(0, 0, self._values(parts[-1]))
+        try:
+            rows = pa.concat_arrays(same_types(parts)).take(pa.array(np.argsort(as_stored)))
+        except pa.ArrowInvalid as error:
+            raise RefusedError(
+                f"the {share.count} rows of a bucket are too large to be sorted", str(error), "give more `buckets`"
+            ) from error
+        for first in range(0, share.count, HELD_ROWS):
+            some = share.new_keys(bucket, first, min(first + HELD_ROWS, share.count))
+            ids = Ids(np.full(len(some), INSERT, np.int64), some, some.original)
+            yield with_ids(ids, rows.slice(first, len(some)))
+
+    def proof(self) -> RowProof:
+        """What is to be written, whose values were seen before they were sorted."""
+        keys = self._share.new_keys(self._task.bucket, 0, self._share.count)
+        return RowProof(len(keys), key_checksum(keys), self._expected.values)
+
+    def _keys(self) -> tuple[list[pa.Table], list[tuple[EventFile, int]], Longs]:
+        """What the rows of all stripes are sorted by, and how many rows come before each stripe."""
+        keys: list[pa.Table] = []
+        stripes: list[tuple[EventFile, int]] = []
+        counts = [0]
+        for source, _ in self._sources:
+            with source.open() as events:
+                for stripe in range(events.stripes):
+                    ids, rows = self._both(events, stripe)
+                    kept = self._kept(source, ids)
+                    rows = rows if kept is None else kept_rows(rows, kept)
+                    keys.append(sort_keys(rows, self._share.order))
+                    stripes.append((source, stripe))
+                    counts.append(len(rows))
+        return keys, stripes, np.cumsum(np.array(counts, np.int64))
+
+    def _values(self, rows: pa.Array) -> int:
+        original = np.full(len(rows), self._share.write_id, np.int64)
+        ids = Ids(original, Keys(original, original, original), original)
+        return spread_checksum(ids, rows, self._task.row)
+
+
+def _all_in_order(pieces: Sequence[Piece]) -> Iterator[tuple[Ids, pa.Array]]:
+    """What :func:`merge` gives of pieces that mostly overlap: sorted at once, as long as one array holds it."""
+    if not pieces:
+        return
+    try:
+        events = sorted_events(Chunk.concat([piece.held or piece.load() for piece in pieces]))
+    except pa.ArrowInvalid:
+        for item in merge(pieces):
+            assert not isinstance(item, StripeCopy)  # none may be copied where rows get other ids
+            yield item
+        return
+    yield events.ids, events.rows
+
+
+def _changed(found: int, counted: int) -> ConflictError:
+    return ConflictError(
+        "the files of a rebalance changed while they were read",
+        f"{found} rows are where {counted} were counted",
+        "nothing was published; run it again",
+    )
