@@ -19,6 +19,7 @@ BESIDE = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "SECURITY.md": "SECURITY.md",
     "LICENSE": "LICENSE.txt",
+    "tests/bench/README.md": "benchmarks.md",
 }
 """What lies beside docs/, and what it is called in the site."""
 
