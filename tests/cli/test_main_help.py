@@ -82,6 +82,8 @@ def test_the_short_help_is_one_screen_with_examples_first(name: str) -> None:
     )
     assert len(short.splitlines()) <= 46
     assert short.index("Examples:") < short.index("Options:")
+    indented = [line for line in short.splitlines() if line and not line.startswith(("Usage:", "Options:", " "))]
+    assert [line for line in indented if "more options" not in line] == []
     options = {line.split()[0] for line in short.splitlines() if line.startswith("  -")}
     assert options <= {line.split()[0] for line in long.splitlines() if line.startswith("  -")}
     if "more options" in short:

@@ -98,4 +98,4 @@ def _options(command: click.Command, ctx: click.Context) -> dict[str, click.Opti
 
 def _put(formatter: click.HelpFormatter, text: str) -> None:
     indent = " " * formatter.current_indent
-    formatter.write(click.wrap_text(text, formatter.width, indent, indent) + "\n")
+    formatter.write(click.wrap_text(" ".join(text.split()), formatter.width, indent, indent) + "\n")
