@@ -25,12 +25,19 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--at", type=Path, help="a folder to work in, which is kept")
     parser.add_argument("--no-hive-cleaner", action="store_true", help="no cleaner of Hive's runs beside ours")
+    parser.add_argument("--no-hive-worker", action="store_true", help="no worker of Hive's runs beside ours")
     parser.add_argument("--no-restarts", action="store_true", help="the metastore is not killed")
     asked = parser.parse_args()
     print(f"seed {asked.seed}", flush=True)
     folder = asked.at or Path(tempfile.mkdtemp(prefix="acidctl-stress-"))
     folder.mkdir(parents=True, exist_ok=True)
-    with stress(folder, asked.seed, hives_cleaner=not asked.no_hive_cleaner, restarts=not asked.no_restarts) as one:
+    with stress(
+        folder,
+        asked.seed,
+        hives_cleaner=not asked.no_hive_cleaner,
+        hives_worker=not asked.no_hive_worker,
+        restarts=not asked.no_restarts,
+    ) as one:
         one.play(asked.minutes)
         print(dict(sorted(one.did.items())))
         print(Counter(entry.state for entry in find_compactions(one.metastore)))

@@ -16,7 +16,9 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
 def test_readers_see_their_rows_and_nothing_is_left(tmp_path: Path) -> None:
     try:
-        with stress(tmp_path, 4711, hives_cleaner=False, restarts=False, txn_timeout=10) as everything:
+        with stress(
+            tmp_path, 4711, hives_cleaner=False, hives_worker=False, restarts=False, txn_timeout=10
+        ) as everything:
             everything.play(0.25)
             assert not everything.problems
             assert everything.did["reads"]

@@ -471,6 +471,8 @@ class FakeHive:
 
     def _do_lock(self, request: wire.LockRequest) -> wire.LockResponse:
         """A shared one is held at once; an exclusive one waits for who is there before it."""
+        if request.txn and self._open_txn(request.txn).state != TxnState.OPEN:
+            raise Refused("TxnAbortedException", f"Transaction txnid:{request.txn} already aborted")
         id_ = self._next_lock = self._next_lock + 1
         state = LockState.ACQUIRED
         for at, part in enumerate(request.components, 1):

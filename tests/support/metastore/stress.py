@@ -1,7 +1,7 @@
 """Writers, workers, compactions, cleaners, readers, and everything that goes wrong, on a real metastore 4.0.1.
 
 Tables of rows whose model is a dictionary live on a metastore of its own process, with a house keeper in it, and
-Hive's own cleaner if that is asked for. Random writers insert, delete, abort, and leave transactions open, also several
+Hive's own cleaner and worker if that is asked for. Random writers insert, delete, abort, and leave transactions open, also several
 ids in one delta. Beside them run processes of `acidctl worker`, `compact`, `cleaner`, `clean` and `initiator`, over a
 line that is cut, garbled or silent; processes are killed, compactions' transactions aborted from outside, tables
 dropped, and the metastore is killed and started again. Readers hold transactions, and read what the model held when
@@ -31,13 +31,14 @@ from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.interface import LockType, Operation, TxnType
-from acidctl.metastore.queue.compactions import WAITING_STATES, Wish, find_compactions, request_compaction
+from acidctl.metastore.queue.compactions import WAITING_STATES, WORKING, Wish, find_compactions, request_compaction
+from acidctl.metastore.queue.queue_work import mark_failed
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.transactions import Transactions
 from support.files.acid_files import B0, Event, delete, insert, write_acid
 from support.metastore.mortal import Mortals, mortals
 from support.metastore.write_ids import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
-from support.servers.hive_server import HiveServer
+from support.servers.hive_server import HiveError, HiveServer
 from support.servers.jvm import write_site
 from support.servers.metastore_schema import database
 from support.servers.metastore_server import MetastoreServer
@@ -99,7 +100,9 @@ class Reader:
 class Stress:
     """All of it."""
 
-    def __init__(self, folder: Path, seed: int, *, hives_cleaner: bool, restarts: bool, txn_timeout: int) -> None:
+    def __init__(
+        self, folder: Path, seed: int, *, hives_cleaner: bool, hives_worker: bool, restarts: bool, txn_timeout: int
+    ) -> None:
         self.folder, self.chance = folder, random.Random(seed)
         self.restarts, self.hives_cleaner, self.txn_timeout = restarts, hives_cleaner, txn_timeout
         self._properties = {
@@ -126,6 +129,11 @@ class Stress:
         properties = {"hive.txn.timeout": "300s", "hive.metastore.warehouse.dir": f"{folder}/warehouse"}
         (folder / "hive").mkdir(exist_ok=True)
         self.hive = HiveServer(4, folder / "hive", self.calm.address, properties)
+        self.hives_worker: HiveServer | None = None
+        if hives_worker:
+            (folder / "hive-worker").mkdir(exist_ok=True)
+            properties["hive.txn.timeout"] = f"{txn_timeout}s"
+            self.hives_worker = HiveServer(4, folder / "hive-worker", self.calm.address, properties)
         self.metastore = self._client()
         self._tables()
 
@@ -327,6 +335,16 @@ class Stress:
             if "Traceback" in text or "unexpected" in text or status in (1, 99):
                 self.problem(f"{line} ended with {status}: {text[-3000:]}")
 
+    def work_as_hive(self, hive: HiveServer, chance: random.Random) -> None:
+        """Hive's own worker takes one entry after the other, and compacts by queries or by MapReduce."""
+        while not self.over.wait(chance.uniform(0.5, 4)):
+            try:
+                hive.set("hive.compactor.crud.query.based", chance.choice(("true", "false")))
+                hive.round("Worker")
+                self.did["looks of Hive's worker"] += 1
+            except HiveError:  # the metastore is away
+                self.did["looks of Hive's worker that failed"] += 1
+
     def ask(self, chance: random.Random) -> None:
         """Ask for a compaction of something."""
         place = chance.choice(self.places)
@@ -421,6 +439,10 @@ class Stress:
                 children = stack.enter_context(mortals())
                 chance = random.Random(self.chance.random())
                 threads.append(threading.Thread(target=self._guarded, args=(self.work, number, children, chance)))
+            if self.hives_worker:
+                chance = random.Random(self.chance.random())
+                work = self.work_as_hive, self.hives_worker, chance
+                threads.append(threading.Thread(target=self._guarded, args=work))
             threads.append(threading.Thread(target=self._guarded, args=(self._beat,)))
             threads.append(threading.Thread(target=self._guarded, args=(self._troubles,)))
             for thread in threads:
@@ -484,6 +506,7 @@ class Stress:
             self.leave(self.readers.pop())
         self.end_open(everything=True)
         print("the end: all is well", flush=True)
+        self._end_what_hive_left()
         said = self.folder / "said-end"
         lines = (
             ("worker", "--once", "--engine", "local"),
@@ -516,6 +539,13 @@ class Stress:
             if hives != sorted(place.rows.values()):
                 self.problem(f"{place.name}: Hive reads {hives}, and not {sorted(place.rows.values())}")
 
+    def _end_what_hive_left(self) -> None:
+        """Entries of Hive's worker that lost the metastore in the middle: its initiator would free them after a day."""
+        for one in find_compactions(self.metastore, state=WORKING):
+            if not one.worker.startswith("acidctl-"):
+                mark_failed(self.metastore, interface.QueueEntry(one.id, one.database, one.table), "its worker died")
+                self.did["entries that Hive's worker left"] += 1
+
     def _left(self) -> list[object]:
         entries = [one for one in find_compactions(self.metastore) if one.state in WAITING_STATES]
         others = [one for one in find_transactions(self.metastore).open if "acidctl" in one.host]
@@ -534,6 +564,8 @@ class Stress:
     def stop(self) -> None:
         self.over.set()
         self.hive.stop()
+        if self.hives_worker:
+            self.hives_worker.stop()
         self.metastore.close()
         self.line.__exit__()
         self.calm.__exit__()
@@ -547,10 +579,23 @@ def _kill(pid: int) -> None:
 
 @contextlib.contextmanager
 def stress(
-    folder: Path, seed: int, *, hives_cleaner: bool = True, restarts: bool = True, txn_timeout: int = 40
+    folder: Path,
+    seed: int,
+    *,
+    hives_cleaner: bool = True,
+    hives_worker: bool = True,
+    restarts: bool = True,
+    txn_timeout: int = 40,
 ) -> Iterator[Stress]:
     """Servers and tables, ended with the block."""
-    one = Stress(folder, seed, hives_cleaner=hives_cleaner, restarts=restarts, txn_timeout=txn_timeout)
+    one = Stress(
+        folder,
+        seed,
+        hives_cleaner=hives_cleaner,
+        hives_worker=hives_worker,
+        restarts=restarts,
+        txn_timeout=txn_timeout,
+    )
     try:
         yield one
     finally:

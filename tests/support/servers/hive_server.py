@@ -96,6 +96,15 @@ class HiveServer:
         """Let Hive's own ``Initiator``, ``Worker`` or ``Cleaner`` look once at what there is to do, and do it."""
         self._ask(["round", thread])
 
+    @contextmanager
+    def workers(self, count: int) -> Iterator[None]:
+        """Meanwhile so many of Hive's own Workers take what waits in the queue; in the end what they took is done."""
+        self._ask(["start-workers", str(count)])
+        try:
+            yield
+        finally:
+            self._ask(["stop-workers"])
+
     @cached_property
     def metastore(self) -> str:
         """``thrift://127.0.0.1:PORT``: the metastore in this very process, for others; it begins to listen now."""

@@ -18,6 +18,8 @@ import org.apache.hadoop.hive.ql.metadata.Hive;
 /** What a session does besides SQL: one round of a compaction thread, transactions of a client, settings. */
 public class Actions {
   private static final String COMPACTOR = "org.apache.hadoop.hive.ql.txn.compactor.";
+  private static final List<Thread> WORKERS = new ArrayList<>(); // at work
+  private static final AtomicBoolean NO_MORE = new AtomicBoolean(); // they are to take nothing any more
   private static final Map<String, String> FIRST = new HashMap<>(); // settings, as they were before their change
 
   /** Change a setting: ``name=value``. */
@@ -48,6 +50,21 @@ public class Actions {
     switch (words.get(0)) {
       case "round":
         round(conf, words.get(1));
+        return Collections.emptyList();
+      case "start-workers":
+        for (int number = 1; number <= Integer.parseInt(words.get(1)); number++) {
+          WORKERS.add(prepared(conf, "Worker", number, NO_MORE));
+        }
+        WORKERS.forEach(Thread::start);
+        return Collections.emptyList();
+      case "stop-workers":
+        NO_MORE.set(true);
+        for (Thread worker : WORKERS) {
+          worker.interrupt(); // of its sleep
+          worker.join();
+        }
+        WORKERS.clear();
+        NO_MORE.set(false);
         return Collections.emptyList();
       case "reset":
         reset(conf);
@@ -113,14 +130,17 @@ public class Actions {
 
   /** Let an Initiator, a Worker or a Cleaner look once at what there is to do, and do it. */
   private static void round(HiveConf conf, String name) throws Exception {
+    prepared(conf, name, 1, new AtomicBoolean(true)).run();
+  }
+
+  private static Thread prepared(HiveConf conf, String name, int number, AtomicBoolean stop) throws Exception {
     Thread thread = (Thread) Class.forName(COMPACTOR + name).getDeclaredConstructor().newInstance();
     for (Method method : thread.getClass().getMethods()) {
       if (method.getName().equals("setThreadId")) {
-        method.invoke(thread, 1);
+        method.invoke(thread, number);
       }
     }
     thread.getClass().getMethod("setConf", org.apache.hadoop.conf.Configuration.class).invoke(thread, conf);
-    AtomicBoolean stop = new AtomicBoolean(true);
     for (Method method : thread.getClass().getMethods()) {
       if (method.getName().equals("init")) {
         Object[] arguments = new Object[method.getParameterCount()];
@@ -129,6 +149,6 @@ public class Actions {
         method.invoke(thread, arguments);
       }
     }
-    thread.run();
+    return thread;
   }
 }
