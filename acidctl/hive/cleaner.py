@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from threading import Event
@@ -22,12 +22,20 @@ from acidctl.cleaning.request import carry_out
 from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
 from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.hive.leftover import free_uncommitted
-from acidctl.hive.ready_rules import why_left, why_unmarked, why_waiting
+from acidctl.hive.ready_rules import (
+    OPEN_TXN_GAP,
+    REBALANCE,
+    first_seen_committed,
+    tells_of_commit,
+    why_left,
+    why_unmarked,
+    why_waiting,
+)
 from acidctl.hive.rounds import repeat
 from acidctl.hive.turn import partition_of
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
-from acidctl.location.find import Found, find
+from acidctl.location.find import Found, find_named
 from acidctl.location.given import HIVE
 from acidctl.location.hive_names import HiveName, partition_values
 from acidctl.location.lists import SnapshotLists
@@ -41,6 +49,12 @@ from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import READY, Compaction, find_compactions
 from acidctl.metastore.tables import is_excluded
 from acidctl.outcome import Outcome, Result
+
+_AT_ONCE = 100
+"""Entries for which a metastore is asked at once, """
+
+_NEWER = 60.0
+"""and seconds after which it is asked again for those that are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +139,8 @@ class Cleaner:
         self._metastore, self._asked = metastore, asked
         self._on_outcome, self._on_error = on_outcome, on_error
         self._stopping = Event()
+        self._committed: dict[int, Compaction] = {}
+        """Rebalances by their ids, as if they had been committed when that was first seen."""
         self.counts = CleanerCounts()
 
     def stop(self) -> None:
@@ -170,19 +186,48 @@ class Cleaner:
             MetastoreError: the metastore cannot be reached, or failed.
         """
         self.require_queue()
-        now = server_time(self._metastore)  # ours may be ahead, and would shorten what is waited for
         entries = [one for one in find_compactions(self._metastore, state=READY) if self._is_asked_for(one)]
-        known = replace(find_transactions(self._metastore), now=now)
-        for entry in sorted(entries, key=lambda one: (one.name, one.highest_write_id, one.id)):
+        entries.sort(key=lambda one: (one.name, one.highest_write_id, one.id))
+        before = set(self._committed)
+        known = self._known()
+        self._committed = {one.id: seen for one in entries if (seen := self._seen(one, known))}
+        new = set() if self._asked.changes_nothing else self._committed.keys() - before
+        late: list[Compaction] = []
+        self._look_at(entries, known, late, new)
+        if late and not self._stopping.wait(OPEN_TXN_GAP + 1.0):  # of a look by cron no later one knows
+            self._look_at(late, self._known(), [], set())
+        if self._stopping.is_set():
+            return
+        self.counts.rounds += 1
+        self.counts.looked, self.counts.failing = time.time(), False
+
+    def _known(self) -> KnownTxns:
+        """All transactions, and the time by the server's clock: ours may be ahead, and would shorten what is waited for."""
+        now = server_time(self._metastore)
+        return replace(find_transactions(self._metastore), now=now)
+
+    def _seen(self, entry: Compaction, known: KnownTxns) -> Compaction | None:
+        if entry.kind != REBALANCE or tells_of_commit(entry):
+            return None
+        return self._committed.get(entry.id) or first_seen_committed(entry, known)
+
+    def _look_at(
+        self, entries: Sequence[Compaction], known: KnownTxns, late: list[Compaction], may_be_late: Collection[int]
+    ) -> None:
+        """Some entries in their order; of those that may be late those are kept that only a moment is waited for."""
+        ready = [one for one in entries if self._why_not(one, known) is None]
+        asked = _AskedAtOnce(self._metastore, ready)
+        for entry in entries:
             if self._stopping.is_set():
                 return
-            done = self._turn(entry, known)
+            done = self._turn(entry, known, asked)
+            if entry.id in may_be_late and any(why.code is Code.COMMITTED_LATELY for why in done.reasons):
+                late.append(entry)
+                continue
             self.counts.results[done.result] += 1
             self.counts.marked += done.marked
             self.counts.bytes += done.bytes if done.result is Result.CLEANED else 0
             self._on_outcome(done)
-        self.counts.rounds += 1
-        self.counts.looked, self.counts.failing = time.time(), False
 
     def _is_asked_for(self, entry: Compaction) -> bool:
         table = f"{entry.database}.{entry.table}".lower()
@@ -192,17 +237,23 @@ class Cleaner:
             for name in map(HiveName.parse, self._asked.names)
         )
 
-    def _turn(self, entry: Compaction, known: KnownTxns) -> CleanedEntry:
+    def _why_not(self, entry: Compaction, known: KnownTxns) -> CleanedEntry | None:
+        """Why an entry is not cleaned now, whatever its location holds; None where it may be."""
+        if entry.txn in known.aborted_ids and entry.committed is None and entry.cleaner_start is None:
+            return _said(entry, Result.SKIPPED, reason(Code.VISIBILITY_ABORTED, ids=(entry.txn,)))
+        if why := why_left(entry, known.now):
+            return _said(entry, Result.SKIPPED, why)
+        seen = entry if tells_of_commit(entry) else self._committed.get(entry.id)
+        why = why_waiting(seen, known) if seen else reason(Code.TRANSACTION_BELOW, ids=(entry.txn,))
+        return _said(entry, Result.POSTPONED, why) if why else None
+
+    def _turn(self, entry: Compaction, known: KnownTxns, asked: _AskedAtOnce) -> CleanedEntry:
         try:
-            if entry.txn in known.aborted_ids and entry.committed is None and entry.cleaner_start is None:
-                if not self._asked.changes_nothing:
+            if why := self._why_not(entry, known):
+                if why.reasons[0].code is Code.VISIBILITY_ABORTED and not self._asked.changes_nothing:
                     free_uncommitted(self._metastore, entry, known.aborted_ids)
-                return _said(entry, Result.SKIPPED, reason(Code.VISIBILITY_ABORTED, ids=(entry.txn,)))
-            if why := why_left(entry, known.now):
-                return _said(entry, Result.SKIPPED, why)
-            if why := why_waiting(entry, known):
-                return _said(entry, Result.POSTPONED, why)
-            return self._clean(entry, known)
+                return why
+            return self._clean(entry, known, asked.lists_for(entry))
         except (Unreachable, Unreadable):
             raise  # of a server that is gone nothing more is to be had
         except NotFoundError as error:
@@ -213,8 +264,7 @@ class Cleaner:
             what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {entry.name} was cleaned")
             return CleanedEntry(location=entry.name, result=Result.FAILED, error=what, entry=entry.id)
 
-    def _clean(self, entry: Compaction, known: KnownTxns) -> CleanedEntry:
-        lists = SnapshotLists(warehouse=Warehouse(self._metastore)).begun()
+    def _clean(self, entry: Compaction, known: KnownTxns, lists: SnapshotLists) -> CleanedEntry:
         found = self._place(entry, lists)
         snapshot = found.snapshot(lists, readers=True)
         # Whether a transaction without a lock reads what was replaced the entry tells, and better than times do.
@@ -253,7 +303,7 @@ class Cleaner:
             NotFoundError: the table or the partition is gone, or it is none or several: Hive knows what to do then.
         """
         name = entry.name
-        places = list(islice(find([f"{HIVE}{name}"], self._asked.storage, lists), 2))
+        places = list(islice(find_named(f"{HIVE}{name}", self._asked.storage, lists), 2))
         if len(places) != 1 or spelled_alike(partition_of(places[0])) != spelled_alike(entry.partition):
             raise NotFoundError(f"{name} is not one location", "", "")
         return places[0]
@@ -269,17 +319,46 @@ class Cleaner:
         return _said(entry, Result.SKIPPED, reason(Code.STILL_LEFT, by=beyond)) if beyond else plan
 
     def _why_unmarked(self, entry: Compaction, found: Found, lists: SnapshotLists, known: KnownTxns) -> Reason | None:
-        """Why an entry may not be marked, by a new look at its location and at itself."""
-        again = lists.renewed().begun()
-        fresh = found.afresh().snapshot(again)
+        """Why an entry may not be marked, by a new look at its location and at itself.
+
+        By the same lists: up to its highest write id all is decided in them, or it is not marked; and what is hidden by
+        a transaction that came later is hidden in them, too.
+        """
+        fresh = found.afresh().snapshot(lists)
         by_entry = seen_below(fresh, entry.highest_write_id).state
         if why := why_unmarked(entry, fresh.state, fresh.write_ids, by_entry):
             return why
-        again.require_same(found.hive)
-        (now,) = find_compactions(self._metastore, id=entry.id) or (None,)
-        if now is None or now.state != READY or replace(now, cleaner_start=None) != replace(entry, cleaner_start=None):
-            return reason(Code.IN_QUEUE, entry=entry.id, state=now.state if now else "gone")
-        return why_left(now, known.now)
+        lists.require_same(found.hive)
+        there = find_compactions(self._metastore, id=entry.id)
+        # Of one that another cleaner marks in this moment the server tells twice: from the queue, and from its history.
+        if [replace(one, cleaner_start=None) for one in there] != [replace(entry, cleaner_start=None)]:
+            return reason(Code.IN_QUEUE, entry=entry.id, state=there[-1].state if there else "gone")
+        return why_left(there[0], known.now)
+
+
+class _AskedAtOnce:
+    """The lists by which entries are cleaned, and their tables and partitions: asked for of many in a few calls."""
+
+    def __init__(self, metastore: Metastore, entries: Sequence[Compaction]) -> None:
+        self._metastore = metastore
+        self._left = {one.id: one.name for one in entries}
+        self._known: set[int] = set()
+        self._lists = SnapshotLists()
+        self._until = 0.0
+
+    def lists_for(self, entry: Compaction) -> SnapshotLists:
+        """Those for one entry; what comes before it is not asked for any more.
+
+        Raises:
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        if entry.id not in self._known or time.monotonic() > self._until:
+            some = dict(islice(self._left.items(), _AT_ONCE)) | {entry.id: entry.name}
+            lists = SnapshotLists(warehouse=Warehouse(self._metastore)).begun()
+            lists.expect([HIVE + name for name in dict.fromkeys(some.values())], partitions=True)
+            self._lists, self._known, self._until = lists, set(some), time.monotonic() + _NEWER
+        self._left.pop(entry.id, None)
+        return self._lists
 
 
 def _said(entry: Compaction, result: Result, why: Reason) -> CleanedEntry:

@@ -6,6 +6,7 @@ too. It leaves alone what Hive's own initiator leaves alone.
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections import Counter
@@ -17,7 +18,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import advise
 from acidctl.compaction.plan import below_straddlers
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
-from acidctl.errors import AcidctlError, RefusedError
+from acidctl.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.hive.rounds import repeat
 from acidctl.hive.turn import partition_of
 from acidctl.location.find import Found, find
@@ -47,6 +48,9 @@ ROLE = "initiator"
 
 _AGAIN = 7 * 86400.0
 """Seconds after which a location is looked at again whose compactions failed, as Hive does it."""
+
+_STANDBY = 15.0
+"""Seconds, about, between two questions of one in standby."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,7 @@ class InitiatorCounts:
         looked: when the last one ended, seconds since the epoch.
         seconds: that the last one took.
         failing: whether the last one was given up.
+        leading: whether it holds the lock of the one that works.
     """
 
     results: Counter[str] = field(default_factory=Counter)
@@ -117,6 +122,7 @@ class InitiatorCounts:
     looked: float = 0.0
     seconds: float = 0.0
     failing: bool = False
+    leading: bool = False
 
 
 class Initiator:
@@ -157,30 +163,54 @@ class Initiator:
             lock.take()
             self._round(lock)
 
-    def run(self, every: float) -> None:
+    def run(self, every: float, on_standby: Callable[[ConflictError], None] | None = None) -> None:
         """Rounds until it is told to stop.
 
         Args:
             every: seconds from the begin of one to that of the next.
+            on_standby: while another one is at work it waits for that one's end, and this is told of it; None refuses.
 
         Raises:
-            ConflictError: another initiator is at work when this one begins.
+            ConflictError: another initiator is at work when this one begins, and it is not to wait.
             MetastoreError: the metastore cannot be reached then.
         """
         with LeaderLock(self._metastore, ROLE) as lock:
-            lock.take()
+            self._take(lock, on_standby)
 
             def look() -> None:
                 if lock.lost:
+                    self.counts.leading = False
                     lock.release()
-                    lock.take()
-                self._round(lock)
+                    self._take(lock, on_standby)
+                if self.counts.leading:
+                    self._round(lock)
 
-            def failed(error: AcidctlError) -> None:
-                self.counts.failing = True
-                self._on_error("", error)
+            repeat(look, every, self._stopping, self._round_failed)
 
-            repeat(look, every, self._stopping, failed)
+    def _take(self, lock: LeaderLock, on_standby: Callable[[ConflictError], None] | None) -> None:
+        """Take the lock, in standby as soon as it is free; or be told to stop."""
+        is_waiting = False
+        while not self._stopping.is_set():
+            try:
+                lock.take()
+            except ConflictError as error:
+                if on_standby is None:
+                    raise
+                if not is_waiting:
+                    on_standby(error)
+                is_waiting, self.counts.failing = True, False
+            except AcidctlError as error:
+                if not is_waiting:
+                    raise
+                self._round_failed(error)
+            else:
+                self.counts.leading = True
+                return
+            self._stopping.wait(_STANDBY * random.uniform(0.5, 1.5))  # several of them are not to meet each time
+
+    def _round_failed(self, error: AcidctlError) -> None:
+        self.counts.failing = True
+        self._on_error("", error)
 
     def _round(self, lock: LeaderLock | None) -> None:
         begun = time.monotonic()

@@ -6,6 +6,8 @@ whatever still holds rows of them would be read. So an entry is left to Hive's o
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from acidctl.acid.names import MAXL, Kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, State, Verdict
@@ -17,9 +19,15 @@ OPEN_TXN_GAP = 10.0
 """Seconds for which a transaction may have an id and not be seen yet: the server waits for one of them."""
 
 HIVES_TURN = 3600.0
-"""Seconds since Hive's own cleaner began with an entry in which it is taken to be at work on it."""
+"""Seconds since Hive's own cleaner began with an entry in which it is taken to be at work on it;"""
 
-_CLEANED_KINDS = ("major", "minor", "rebalance")
+AFTER_A_FAILURE = 60.0
+"""and where it failed at it before, as the entry tells: it comes again after five minutes at the earliest."""
+
+REBALANCE = "rebalance"
+"""Hive 4.0 never says when the transaction of one was committed."""
+
+_CLEANED_KINDS = ("major", "minor", REBALANCE)
 
 
 def why_left(entry: Compaction, now: float) -> Reason | None:
@@ -32,11 +40,30 @@ def why_left(entry: Compaction, now: float) -> Reason | None:
         return reason(Code.NOT_A_COMPACTION, kind=entry.kind)
     if entry.highest_write_id <= 0:
         return reason(Code.NO_HIGHEST_WRITE_ID)  # the metastore would forget what it knows of the whole location
-    if entry.next_txn <= 0 or entry.committed is None:
+    if not tells_of_commit(entry) and (entry.kind != REBALANCE or entry.txn <= 0):
         return reason(Code.COMMIT_UNKNOWN)
-    if entry.cleaner_start is not None and now - entry.cleaner_start < HIVES_TURN:
+    turn = AFTER_A_FAILURE if entry.error else HIVES_TURN
+    if entry.cleaner_start is not None and now - entry.cleaner_start < turn:
         return reason(Code.HIVE_CLEANS, since=entry.cleaner_start)
     return None
+
+
+def tells_of_commit(entry: Compaction) -> bool:
+    """Whether it is known when its transaction was committed, and who was there then."""
+    return entry.next_txn > 0 and entry.committed is not None
+
+
+def first_seen_committed(entry: Compaction, known: KnownTxns) -> Compaction | None:
+    """An entry as if its transaction had been committed in the very moment in which others are known; None where it was
+    not committed by then.
+
+    Who does not see what was committed had begun before that moment, so that to wait for all of these is enough. That
+    it was not aborted is sure: the metastore remembers an aborted transaction of a compaction.
+    """
+    is_open = any(txn.id == entry.txn for txn in known.txns)
+    if is_open or entry.txn > known.high_watermark:
+        return None
+    return replace(entry, next_txn=known.high_watermark, committed=known.now)
 
 
 def why_waiting(entry: Compaction, known: KnownTxns, retention: float = 0.0) -> Reason | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -15,7 +15,8 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import key_of, name_of
-from acidctl.metastore.queue.compactions import READY, Compaction
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.queue.compactions import READY, Compaction, find_compactions
 
 _THREADS = 8
 """That list locations."""
@@ -51,6 +52,26 @@ class Waiting:
 def ready_entries(entries: Iterable[Compaction]) -> list[Compaction]:
     """Those that are ready for cleaning."""
     return [entry for entry in entries if entry.state == READY]
+
+
+def count_ready(metastore: Metastore, places: Container[tuple[str, str, str]]) -> int:
+    """How many entries of the queue are ready for cleaning whose locations are among some (Hive 4).
+
+    Args:
+        places: as :func:`acidctl.metastore.activity.key_of` has them.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    if not metastore.features.txn_types:
+        return 0
+    found = find_compactions(metastore, state=READY)
+    return sum(key_of(one.database, one.table, one.partition) in places for one in found)
+
+
+def place_key(found: Found) -> tuple[str, str, str]:
+    """What is the same for two spellings of a location's table and partition."""
+    return key_of(*_where(found))
 
 
 def find_waiting(

@@ -24,7 +24,7 @@ from acidctl.hive.compacting import written_down
 from acidctl.hive.leftover import free, free_dead, give_back
 from acidctl.hive.turn import Desk, Turn, partition_of
 from acidctl.hive.worker_id import worker_id
-from acidctl.location.find import Found, find
+from acidctl.location.find import Found, find_named
 from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse
@@ -409,7 +409,7 @@ class Worker:
         if _PATTERN.search(entry.database + entry.table):
             raise RefusedError(f"{name} is not compacted", "it is not the name of a table", "")
         try:
-            places = list(islice(find([f"{HIVE}{name}"], self._work.storage, lists), 2))  # not all of a table's
+            places = list(islice(find_named(f"{HIVE}{name}", self._work.storage, lists), 2))  # not all of a table's
         except NotFoundError as error:
             raise RefusedError(f"{name} is not compacted", str(error), "") from error
         if len(places) != 1:

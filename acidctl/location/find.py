@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from acidctl.location.warehouse import Warehouse
-    from acidctl.metastore.tables import HiveTable
+    from acidctl.metastore.tables import HivePartition, HiveTable
 
 _ROUNDS = 3
 """So often a location is listed and its metastore asked, where the one overtakes the other."""
@@ -52,6 +52,7 @@ class Found:
         ahead: a look at it that was taken while others were worked on, or why that failed.
         hive: its table, as the metastore has it; None without a metastore, or where that does not know it.
         declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
+        partition: its partition, where the metastore was asked for it a moment ago.
     """
 
     fs: FileSystem
@@ -61,6 +62,7 @@ class Found:
     ahead: Look | AcidctlError | None = None
     hive: HiveTable | None = None
     declared: Declared | None = None
+    partition: HivePartition | None = None
 
     @property
     def shown(self) -> str:
@@ -97,7 +99,7 @@ class Found:
         if settled:
             again, lists = self.settled(lists)
             return again.snapshot(lists, compactor=compactor, readers=readers, settled=False)
-        found = self.lists(lists)
+        found = self.lists(lists, may_clean=not compactor)
         write_ids = found.write_ids
         if compactor:
             if lists.asks_metastore and write_ids is None and found.said:
@@ -122,7 +124,7 @@ class Found:
         )
         if readers and self.hive and lists.warehouse:
             here = self.hive, self.location.partition
-            kept = lists.warehouse.no_cleanup(*here)
+            kept = lists.warehouse.no_cleanup(*here, self.partition)
             return replace(snapshot, readers=lists.warehouse.readers(*here), no_cleanup=kept)
         return snapshot
 
@@ -142,17 +144,22 @@ class Found:
             lists, found = newer, found.afresh()
         raise ever_changing(self.shown)
 
-    def lists(self, lists: SnapshotLists) -> Lists:
+    def lists(self, lists: SnapshotLists, *, may_clean: bool = True) -> Lists:
         """What counts in it, by what a user said of the snapshot.
+
+        Args:
+            may_clean: by these lists it may be decided what is removed.
 
         Raises:
             RefusedError: the lists are not for its table.
         """
-        return lists.of(self.look, self.location.table, time.time(), self.hive)
+        return lists.of(self.look, self.location.table, time.time(), self.hive, may_clean=may_clean)
 
     def unseen(self, lists: SnapshotLists) -> tuple[AcidDirectory, ...]:
         """What may have replaced some of it since a metastore gave the lists."""
-        return lists.unseen(self.look.listing, self.lists(lists)) if self.hive and lists.asks_metastore else ()
+        if not (self.hive and lists.asks_metastore):
+            return ()
+        return lists.unseen(self.look.listing, self.lists(lists, may_clean=False))
 
     def evidence(self, said: TableType | None = None) -> Evidence:
         """Whether it is known to be of a transactional table."""
@@ -166,7 +173,7 @@ class Found:
 
     def afresh(self) -> Found:
         """The same location, to be listed when its snapshot is taken."""
-        return replace(self, top=None, ahead=None)
+        return replace(self, top=None, ahead=None, partition=None)
 
 
 def is_any_overtaken(places: Sequence[Found], lists: SnapshotLists, newer: SnapshotLists) -> bool:
@@ -216,6 +223,17 @@ def find(
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
             yield found
+
+
+def find_named(name: str, storage: Mapping[str, str], lists: SnapshotLists) -> Iterator[Found]:
+    """The locations that a name of a metastore's table means, by no list yet: for who takes a lock before he asks.
+
+    Raises:
+        NotFoundError: there is no such table or partition.
+        UsageProblem: it is not a name of that kind, or the table is not transactional.
+        RefusedError: nothing that is a table can lie where the metastore has it.
+    """
+    return _named(name, storage, lists, Observer(), None)
 
 
 def find_table(path: str, storage: Mapping[str, str], lists: SnapshotLists) -> list[Found]:
@@ -308,7 +326,7 @@ def _named(
                 continue
         is_given = not name.is_pattern and not place.location.partition
         declared = declared_by(place.table, place.partition)
-        yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared)
+        yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared, partition=place.partition)
 
 
 def _all_known(walk: Iterator[Found], warehouse: Warehouse, observer: Observer) -> Iterator[Found]:

@@ -92,16 +92,20 @@ class SnapshotLists:
 
     def is_overtaken(self, unseen: Sequence[AcidDirectory], hive: HiveTable) -> bool:
         """Whether one of them has, by these lists, which were taken after the listing."""
-        return self.warehouse is not None and is_overtaken(unseen, *self.warehouse.lists(hive))
+        return self.warehouse is not None and is_overtaken(unseen, *self.warehouse.lists(hive, may_clean=False))
 
-    def expect(self, names: Sequence[str]) -> None:
-        """Ask a metastore at once for what many names will be asked for one by one."""
+    def expect(self, names: Sequence[str], *, partitions: bool = False) -> None:
+        """Ask a metastore at once for what many names will be asked for one by one.
+
+        Args:
+            partitions: for those that are named, too, all of which are held then.
+        """
         if self.warehouse and len(names) > 1:
             parsed = []
             for name in names:
                 with suppress(AcidctlError):  # which says so when its turn comes
                     parsed.append(HiveName.parse(name))
-            self.warehouse.expect(parsed)
+            self.warehouse.expect(parsed, partitions=partitions)
 
     def require_warehouse(self, name: str) -> Warehouse:
         """The metastore that knows a name.
@@ -228,7 +232,7 @@ class SnapshotLists:
             "if the table has another name than its directory, say it: `table='db.table'`",
         )
 
-    def of(self, look: Look, table: str, now: float, hive: HiveTable | None = None) -> Lists:
+    def of(self, look: Look, table: str, now: float, hive: HiveTable | None = None, *, may_clean: bool = True) -> Lists:
         """What counts in one location.
 
         Args:
@@ -236,11 +240,12 @@ class SnapshotLists:
             table: as :meth:`write_ids_of` takes it.
             now: seconds since the epoch.
             hive: its table, as the metastore has it.
+            may_clean: by these lists it may be decided what is removed.
         """
         if self.asks_metastore and self.warehouse:
             if hive is None:
                 return Lists(None, self.txns, said=reason(Code.NOT_IN_METASTORE, server=self.warehouse.metastore.shown))
-            ids, txns = self.warehouse.lists(hive)
+            ids, txns = self.warehouse.lists(hive, may_clean=may_clean)
             return Lists(ids, self.txns or txns, said=self.warehouse.note, source=self.warehouse.source)
         write_ids = self.write_ids_of(table)
         if self.assumption is None or (write_ids is not None and self.txns is not None):

@@ -36,6 +36,7 @@ from acidctl.metastore.tables import (
     find_partitions,
     find_tables,
     get_table,
+    partitions_of_values,
     tables_named,
 )
 from acidctl.metastore.transactions import Transactions
@@ -56,6 +57,7 @@ _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 OnError = Callable[[AcidctlError], None]
 _Key = tuple[str, str, str]
+_Values = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class Warehouse:
         self._partitions: dict[str, dict[tuple[tuple[str, str], ...], HivePartition]] = {}
         self._databases: dict[str, Mapping[str, str]] = {}
         self._expected: dict[str, HiveTable] = {}
+        self._expected_parts: dict[tuple[str, _Values], HivePartition] = {}
         self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     def renewed(self, asked_again: bool = False) -> Warehouse:
@@ -125,9 +128,14 @@ class Warehouse:
         """The transactions that count: asked for once, and to be asked for before anything is listed."""
         return Transactions(self.metastore)
 
-    def lists(self, table: HiveTable) -> tuple[ValidWriteIds, ValidTxns]:
-        """What counts in a table."""
-        return self.transactions.write_ids(table.full_name), self.transactions.of_cleaner
+    def lists(self, table: HiveTable, *, may_clean: bool = True) -> tuple[ValidWriteIds, ValidTxns]:
+        """What counts in a table.
+
+        Args:
+            may_clean: by these lists it may be decided what is removed; else one question less is asked.
+        """
+        txns = self.transactions.of_cleaner if may_clean else self.transactions.txns
+        return self.transactions.write_ids(table.full_name), txns
 
     def readers(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> tuple[Reader, ...]:
         """Who holds a lock on a location, on its table or on its database."""
@@ -158,15 +166,22 @@ class Warehouse:
             database_wins=self.metastore.features.txn_types,
         )
 
-    def no_cleanup(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> str:
+    def no_cleanup(
+        self, table: HiveTable, partition: Sequence[tuple[str, str]], known: HivePartition | None = None
+    ) -> str:
         """Who says that a location is not cleaned: ``table``, ``database`` or ``partition``; empty for nobody.
 
         Of the partitions of a table all are asked for at once, and only those are remembered that say so.
+
+        Args:
+            known: the partition, where it was asked for a moment ago.
         """
         if by := self.wishes(table).no_cleanup_by:
             return by
         if not partition:
             return ""
+        if known:
+            return "partition" if is_kept(known.parameters) else ""
         if table.full_name not in self._kept:
             found = find_partitions(self.metastore, table)
             self._kept[table.full_name] = frozenset(_values(one.values) for one in found if is_kept(one.parameters))
@@ -219,19 +234,36 @@ class Warehouse:
 
     # -- from names to locations -------------------------------------------------------------------------------
 
-    def expect(self, names: Sequence[HiveName]) -> None:
-        """Ask at once for the tables of several names, and for their write ids, which are then asked for one by one."""
+    def expect(self, names: Sequence[HiveName], *, partitions: bool = False) -> None:
+        """Ask at once for the tables of several names, and for their write ids, which are then asked for one by one.
+
+        Args:
+            partitions: for those that are named, too.
+        """
         by_database: dict[str, dict[str, None]] = {}
         for name in names:
             if not name.is_pattern and f"{name.database}.{name.table}" not in self._expected:
                 by_database.setdefault(name.database, {})[name.table] = None
         for database, tables in by_database.items():
-            if len(tables) > 1:
+            if len(tables) > 1 or partitions:
                 with suppress(NotFoundError):  # of the database: each name says so when its turn comes
                     found = tables_named(self.metastore, database, list(tables))
                     self._expected |= {table.full_name: table for table in found}
         if not self.read_lock:
             self.transactions.load(self._expected)
+        if partitions:
+            self._expect_partitions(names)
+
+    def _expect_partitions(self, names: Sequence[HiveName]) -> None:
+        wanted: dict[str, list[Mapping[str, str]]] = {}
+        for name in names:
+            if name.partition and (table := self._expected.get(f"{name.database}.{name.table}")):
+                wanted.setdefault(table.full_name, []).append(name.partition)
+        for full_name, parts in wanted.items():
+            table = self._expected[full_name]
+            with suppress(NotFoundError):  # it was dropped in this moment: each name says so when its turn comes
+                for one in partitions_of_values(self.metastore, table, parts):
+                    self._expected_parts[full_name, _values(one.values)] = one
 
     def tables(self, name: HiveName) -> Iterator[HiveTable]:
         """The tables that a name means.
@@ -241,15 +273,7 @@ class Warehouse:
             UsageProblem: the one that is named is not transactional.
         """
         if not name.is_pattern:
-            expected = self._expected.pop(f"{name.database}.{name.table}", None)
-            table = expected or get_table(self.metastore, name.database, name.table)
-            if table.table_type is None:
-                raise UsageProblem(
-                    f"{table.full_name} is not a transactional table",
-                    "its property transactional is not true",
-                    "acidctl reads and changes transactional tables only",
-                )
-            yield table
+            yield self._expected.get(f"{name.database}.{name.table}") or self._table(name.database, name.table)
             return
         found = False
         for table in find_tables(self.metastore, name.database, name.table, self.exclude):
@@ -270,10 +294,19 @@ class Warehouse:
             UsageProblem: it is not transactional any more.
             ConflictError: another one has its name, whose write ids have nothing to do with those of this one.
         """
-        self._expected.pop(table.full_name, None)  # as it was
-        again = next(self.tables(HiveName(table.database, table.name, {})))
+        again = self._table(table.database, table.name)
         _require_same(table, again)
         return again
+
+    def _table(self, database: str, name: str) -> HiveTable:
+        table = get_table(self.metastore, database, name)
+        if table.table_type is None:
+            raise UsageProblem(
+                f"{table.full_name} is not a transactional table",
+                "its property transactional is not true",
+                "acidctl reads and changes transactional tables only",
+            )
+        return table
 
     def changed(self, tables: Iterable[HiveTable]) -> list[AcidctlError | None]:
         """Of each whether it is what it was: None, or the error of :meth:`table_again`; all are asked for at once."""
@@ -314,7 +347,8 @@ class Warehouse:
         if self.read_lock:
             self._lock(tables)
         for some in batches(tables, _AT_ONCE):
-            self.transactions.load(table.full_name for table in some)
+            if name.is_pattern:  # of one alone they are asked for when they are needed, if ever
+                self.transactions.load(table.full_name for table in some)
             for table in some:
                 if table.location:
                     try:
@@ -356,7 +390,8 @@ class Warehouse:
             yield KnownPlace(fs, WalkedLocation(root, table.full_name), table)
             return
         beginning = table.location.rstrip("/") + "/"
-        for partition in find_partitions(self.metastore, table, wanted):
+        expected = self._expected_parts.get((table.full_name, _values(tuple(wanted.items()))))
+        for partition in [expected] if expected else find_partitions(self.metastore, table, wanted):
             try:
                 elsewhere, path = fs, ""
                 below = partition.location.removeprefix(beginning)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from acidctl.acid.layout import TableType
-from acidctl.acid.names import unescape
+from acidctl.acid.names import partition_name, unescape
 from acidctl.errors import NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
@@ -228,18 +228,41 @@ def find_partitions(
     Raises:
         NotFoundError: a key that the table does not have, or no partition of these values.
     """
-    keys = [column.name for column in table.partition_keys]
+    if exact := list(partitions_of_values(metastore, table, [wanted] if wanted else [])):
+        yield from exact
+        return
     names = partition_names(metastore, table, wanted)
+    is_there = False
+    for one in _partitions_named(metastore, table, names):
+        is_there = True
+        yield one
+    if names and wanted and not is_there:
+        raise NotFoundError(f"{table.full_name} has no partition {names[0]} any more", "it was dropped meanwhile", "")
+
+
+def partitions_of_values(
+    metastore: Metastore, table: HiveTable, wanted: Sequence[Mapping[str, str]]
+) -> Iterator[HivePartition]:
+    """Those partitions of a table that are called after their values, as nearly all are: many in one call.
+
+    Args:
+        wanted: of each its values by keys, unescaped; where not every key is given none is found.
+    """
+    keys = [column.name for column in table.partition_keys]
+    lower = [{key.lower(): value for key, value in one.items()} for one in wanted]
+    names = ["/".join(partition_name(key, one[key]) for key in keys) for one in lower if set(one) == set(keys)]
+    return _partitions_named(metastore, table, names)
+
+
+def _partitions_named(metastore: Metastore, table: HiveTable, names: Sequence[str]) -> Iterator[HivePartition]:
+    """Those of some names that are there, by their values, so many at once."""
+    keys = [column.name for column in table.partition_keys]
     full = table.table_type is TableType.FULL_ACID
     method = interface.GET_PARTITIONS_BY_NAMES if full else interface.GET_PARTITIONS_WITH_FILES
-    is_there = False
     for some in batches(names, BATCH):
         found = metastore.call(method, table.database, table.name, tuple(some))
         made = [_hive_partition(keys, one) for one in _asked_for(found, map(_values_of, some), lambda one: one.values)]
-        is_there = is_there or bool(made)
         yield from sorted(made, key=lambda one: one.values)
-    if names and wanted and not is_there:
-        raise NotFoundError(f"{table.full_name} has no partition {names[0]} any more", "it was dropped meanwhile", "")
 
 
 def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None) -> list[str]:

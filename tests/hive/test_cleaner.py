@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import TxnState, TxnType
+from acidctl.metastore.interface import ShowCompactRequest, ShowCompactResponse, TxnState, TxnType
 from acidctl.metastore.settings import find_settings
 
 Acidctl = Callable[..., Result]
@@ -171,6 +172,82 @@ def test_what_was_never_committed_is_given_back(table: Table) -> None:
     assert table.names == names
 
 
+class Rebalanced:
+    """A table after a rebalance, of whose entry Hive 4.0 does not say when its transaction was committed."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        line = ("compact", "--engine", "local", "--rebalance", "--metastore", table.fake.address, "hive:s.t")
+        assert table._acidctl(*line).status == 0
+        (self.entry,) = table.fake.queue
+        assert (self.entry.committed, self.entry.next_txn, table.states) == (None, None, [READY])
+        self.found: list[CleanedEntry] = []
+        self.cleaner = Cleaner(table.metastore, CleanerWork(policy=Policy(0)), self.found.append, lambda _: None)
+
+    def look(self) -> list[str]:
+        self.found.clear()
+        self.cleaner.once()
+        return codes(self.found)
+
+
+@pytest.fixture
+def rebalanced(table: Table, monkeypatch: pytest.MonkeyPatch) -> Rebalanced:
+    monkeypatch.setattr("acidctl.hive.ready_rules.OPEN_TXN_GAP", 0.0)
+    monkeypatch.setattr("acidctl.hive.cleaner.OPEN_TXN_GAP", -0.9)  # and a second
+    return Rebalanced(table)
+
+
+def test_a_rebalance_is_cleaned_in_one_look_where_nobody_is_there(rebalanced: Rebalanced) -> None:
+    before = rebalanced.table.rows()
+    assert rebalanced.look() == []
+    assert (rebalanced.found[0].marked, rebalanced.table.states) == (True, ["succeeded"])
+    assert [name.partition("_v")[0] for name in rebalanced.table.names] == ["base_0000004"]
+    assert rebalanced.table.rows() == before
+
+
+def test_after_a_rebalance_everybody_is_waited_for_who_had_begun_when_it_was_first_seen(
+    rebalanced: Rebalanced,
+) -> None:
+    names = rebalanced.table.names
+    fake = rebalanced.table.fake
+    reader = fake.begin(type=TxnType.READ_ONLY)
+    assert rebalanced.look() == ["transaction-below"]
+    late = fake.begin()
+    assert rebalanced.look() == ["transaction-below"]
+    assert (rebalanced.table.names, rebalanced.table.states) == (names, [READY])
+    fake.end(reader)
+    assert codes(rebalanced.table.clean()) == ["transaction-below"], "another cleaner, which has seen it now only"
+    assert rebalanced.look() == []
+    assert (rebalanced.found[0].marked, late in fake.txns) == (True, True)
+
+
+def test_a_rebalance_that_is_not_committed_is_not_cleaned(rebalanced: Rebalanced) -> None:
+    fake, names = rebalanced.table.fake, rebalanced.table.names
+    txn = fake.begin(type=TxnType.REBALANCE_COMPACTION)
+    fake.set_entry(rebalanced.entry.id or 0, txn=txn)
+    assert rebalanced.look() == ["transaction-below"]
+    assert rebalanced.found[0].reasons[0].ids == (txn,)
+    fake.end(txn, commit=False)
+    assert rebalanced.look() == ["visibility-aborted"]
+    assert rebalanced.table.states == ["refused"]  # in the pool of a single compaction nobody looks any more
+    assert rebalanced.table.names == names
+
+
+def test_one_that_is_being_moved_into_the_history_is_told_twice_and_left_alone(table: Table) -> None:
+    """The server reads the queue and the history one after the other."""
+    table.compact()
+    tell = table.fake.answers["show_compact"]
+
+    def twice(request: ShowCompactRequest) -> ShowCompactResponse:
+        answer = tell(request)
+        moved = tuple(replace(one, state="succeeded") for one in answer.entries)
+        return replace(answer, entries=(*answer.entries, *moved)) if request.id else answer
+
+    table.fake.answers["show_compact"] = twice
+    (done,) = table.clean()
+    assert (done.error, done.marked, codes([done])) == (None, False, ["in-queue"])
+
+
 def test_hives_own_cleaner_is_not_disturbed(table: Table) -> None:
     table.compact()
     table.set_ready(cleaner_start=table.fake.now - 60)
@@ -258,6 +335,7 @@ def test_one_of_which_a_later_one_and_a_cleaning_left_nothing_is_marked(table: T
     before = table.rows()
     cleaned = table._acidctl(*CLEAN_NOW, "--metastore", table.fake.address, "hive:s.t")
     assert cleaned.status == 0, cleaned.err
+    assert "2 entries of Hive's queue are ready for cleaning there: `acidctl cleaner --once`" in cleaned.err
     assert [name.partition("_v")[0] for name in table.names] == ["base_0000006"]
     assert [one.marked for one in table.clean()] == [True, True]
     assert set(table.states) == {"succeeded"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,13 @@ def metastore_at(fake: FakeHive) -> Metastore:
     settings = find_settings({"uris": fake.address}, {})
     assert settings
     return Metastore(settings)
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 class House:
@@ -241,6 +249,64 @@ def test_a_service_goes_on_after_a_round_that_failed(house: House) -> None:
     assert house.fake.locks == []
     assert one.counts.rounds >= 1
     assert not one.counts.failing
+
+
+def test_one_in_standby_takes_over_when_the_other_ends_and_gives_way_when_it_lost_its_lock(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(initiator_module, "_STANDBY", 0.02)
+    held: list[LeaderLock] = []
+    take = LeaderLock.take
+
+    def took(lock: LeaderLock) -> None:
+        take(lock)
+        held.append(lock)
+
+    monkeypatch.setattr(LeaderLock, "take", took)
+    house.table("due", 20)
+    theirs = house.fake.lock("acidctl", "initiator", type=LockType.EXCLUSIVE, user="hive", host="other")
+    waits: list[ConflictError] = []
+    errors: list[AcidctlError] = []
+    told = threading.Event()
+
+    def on_standby(error: ConflictError) -> None:
+        waits.append(error)
+        told.set()
+
+    one = Initiator(house.metastore, Initiation(), lambda _: None, lambda _, error: errors.append(error))
+    thread = threading.Thread(target=one.run, args=(0.01, on_standby))
+    thread.start()
+    try:
+        assert told.wait(20)
+        assert (house.fake.queue, one.counts.leading, one.counts.failing) == ([], False, False)
+        house.fake.fault("lock", "failed", 1)  # while it waits: it goes on
+        wait_for(lambda: bool(errors))
+        assert house.fake.queue == []
+        house.fake.locks = [lock for lock in house.fake.locks if lock.lock != theirs]
+        wait_for(lambda: one.counts.rounds > 0)
+        assert one.counts.leading
+        assert [entry.table for entry in house.fake.queue] == ["due"]
+        told.clear()
+        with house.fake._mutex:
+            house.fake.locks.clear()
+            house.fake.lock("acidctl", "initiator", type=LockType.EXCLUSIVE, user="hive", host="other")
+        held[0].lost = ConflictError("it timed out", "", "")
+        assert told.wait(20)
+        assert not one.counts.leading
+    finally:
+        one.stop()
+        thread.join(20)
+    assert not thread.is_alive()
+    assert [str(error.what) for error in waits] == [waits[0].what] * 2
+    assert "hive@other holds the lock" in waits[0].why
+    assert len(errors) == 1
+    assert {lock.host for lock in house.fake.locks} == {"other"}
+
+
+def test_one_look_is_not_in_standby(house: House, acidctl: Acidctl) -> None:
+    for option in ("--once", "--dry-run"):
+        done = acidctl("initiator", "--metastore", house.fake.address, "--standby", option)
+        assert (done.status, "--standby is for a service" in done.err) == (2, True)
 
 
 def test_the_command_says_what_it_asks_for(house: House, acidctl: Acidctl) -> None:

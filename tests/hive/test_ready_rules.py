@@ -13,7 +13,7 @@ from acidctl.acid.names import MAXL
 from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.state import select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.hive.ready_rules import HIVES_TURN, OPEN_TXN_GAP, why_left, why_unmarked, why_waiting
+from acidctl.hive.ready_rules import AFTER_A_FAILURE, HIVES_TURN, OPEN_TXN_GAP, why_left, why_unmarked, why_waiting
 from acidctl.metastore.activity import KnownTxns, Txn, TxnStatus
 from acidctl.metastore.queue.compactions import READY, Compaction
 
@@ -56,6 +56,10 @@ def unmarked(*names: str, ids: str, highest: int = 10) -> Code | None:
         ({"cleaner_start": NOW - HIVES_TURN + 1}, Code.HIVE_CLEANS),
         ({"cleaner_start": NOW + 5}, Code.HIVE_CLEANS),
         ({"cleaner_start": NOW - HIVES_TURN}, None),
+        ({"cleaner_start": NOW - AFTER_A_FAILURE + 1, "error": "Not enough history"}, Code.HIVE_CLEANS),
+        ({"cleaner_start": NOW - AFTER_A_FAILURE, "error": "Not enough history"}, None),
+        ({"kind": "rebalance", "next_txn": 0, "committed": None, "txn": 7}, None),
+        ({"kind": "rebalance", "next_txn": 0, "committed": None, "txn": 0}, Code.COMMIT_UNKNOWN),
     ],
 )
 def test_what_is_left_to_hive(changed: dict[str, object], expected: Code | None) -> None:

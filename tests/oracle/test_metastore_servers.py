@@ -14,10 +14,13 @@ from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveServer
 from support.servers.metastore_server import MetastoreServer
 
+from acidctl.errors import ConflictError
+from acidctl.hive import initiator
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.housekeeping import find_dead
+from acidctl.metastore.own.leader_lock import DATABASE
 from acidctl.metastore.server import find_switches
 from acidctl.metastore.settings import find_settings
 
@@ -51,6 +54,7 @@ def test_hive_works_on_it_and_its_house_keeper_ends_what_is_dead(
             history.judge()
             acidctl_takes_those_for_dead_that_it_ends(metastore.address, hive)
             owners_are_heard(acidctl, hive, metastore.address)
+            one_in_standby_takes_over_from_one_that_died(metastore.address)
         finally:
             hive.stop()
     finally:
@@ -87,6 +91,33 @@ def owners_are_heard(acidctl: Callable[..., Result], hive: HiveServer, address: 
     assert left.one()["snapshotSource"]["server"] == address
     kept = acidctl("clean", "-n", "--older-than", "0", "--metastore", address, "-o", "json", "hive:default.t").one()
     assert (kept["removals"], {one["code"] for one in kept["keptBack"]} - {"no-cleanup"}) == ([], set())
+
+
+def one_in_standby_takes_over_from_one_that_died(address: str) -> None:
+    """The lock of an initiator that gives no sign of life any more."""
+    settings = find_settings({"uris": address}, {})
+    assert settings
+    metastore, other = Metastore(settings), Metastore(settings)
+    part = interface.LockComponent(interface.LockType.EXCLUSIVE, database=DATABASE, table=initiator.ROLE)
+    died = metastore.call(interface.LOCK, interface.LockRequest((part,), None, "alice", "there"))
+    assert died.state == interface.LockState.ACQUIRED
+    waits: list[ConflictError] = []
+    asked = initiator.Initiation(("hive:default.t",))
+    one = initiator.Initiator(other, asked, lambda _: None, lambda _, error: pytest.fail(str(error)))
+    thread = threading.Thread(target=one.run, args=(60.0, waits.append))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(initiator, "_STANDBY", 0.5)
+        thread.start()
+        end = time.monotonic() + 60
+        while not one.counts.rounds and time.monotonic() < end:
+            time.sleep(0.2)
+        (held,) = find_locks(metastore, DATABASE)
+        one.stop()
+        thread.join(60)
+    assert not thread.is_alive()
+    assert [error.why for error in waits] == [f"alice@there holds the lock {died.lock}"]
+    assert (held.id > died.lock, one.counts.rounds) == (True, 1)
+    assert find_locks(metastore, DATABASE) == ()
 
 
 def acidctl_takes_those_for_dead_that_it_ends(address: str, hive: HiveServer) -> None:

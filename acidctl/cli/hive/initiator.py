@@ -21,6 +21,7 @@ from acidctl.cli.options.param_types import COUNT, DURATION
 @shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
 @click.option("--every", type=DURATION, default="5m", show_default=True, help="Begin a look so often.")
 @click.option("--once", is_flag=True, help="End after one look.")
+@click.option("--standby", is_flag=True, help="While another one is at work, wait to take its place.")
 @click.option("--most", type=COUNT, help="Ask for so many at each look, those first whose readers gain most.")
 @click.option("--pool", metavar="NAME", help="For the workers of this pool; without it that of the table or database.")
 @click.option("--listen", metavar="[HOST:]PORT", help="Serve /metrics and /healthz there, on 127.0.0.1 without HOST.")
@@ -37,7 +38,8 @@ def command(**asked: Any) -> int:
     most. Left alone is what Hive's initiator leaves alone: what waits in the queue already, tables and databases with
     no_auto_compaction, locations whose last compactions failed, databases that are replicated from elsewhere.
 
-    One works in a warehouse at a time: it holds a lock on acidctl.initiator, which SHOW LOCKS shows.
+    One works in a warehouse at a time: it holds a lock on acidctl.initiator, which SHOW LOCKS shows. One in standby
+    takes over when the other one has ended, or died and given no sign of life for the metastore's time-out.
     """
     from acidctl.cli.hive.work.initiator import work  # noqa: PLC0415 - loaded when it runs
 

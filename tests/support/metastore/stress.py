@@ -1,12 +1,12 @@
 """Writers, workers, compactions, cleaners, readers, and everything that goes wrong, on a real metastore 4.0.1.
 
 Tables of rows whose model is a dictionary live on a metastore of its own process, with a house keeper in it, and
-Hive's own cleaner and worker if that is asked for. Random writers insert, delete, abort, and leave transactions open, also several
-ids in one delta. Beside them run processes of `acidctl worker`, `compact`, `cleaner`, `clean` and `initiator`, over a
-line that is cut, garbled or silent; processes are killed, compactions' transactions aborted from outside, tables
-dropped, and the metastore is killed and started again. Readers hold transactions, and read what the model held when
-they came, again and again. At the end all goes well for a while; then no entry, no transaction and no lock is left, and
-Hive reads the same.
+Hive's own cleaner and worker if that is asked for. Random writers insert, delete, abort, and leave transactions open,
+also several ids in one delta. Beside them run processes of `acidctl worker`, `compact`, `cleaner`, `clean` and
+`initiator`, over a line that is cut, garbled or silent; processes are killed, compactions' transactions aborted from
+outside, tables dropped, and the metastore is killed and started again. Readers hold transactions, and read what the
+model held when they came, again and again. At the end all goes well for a while; then no entry, no transaction and no
+lock is left, and Hive reads the same.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from acidctl.cli.hive.work.service_figures import InitiatorFigures
 from acidctl.cli.hive.work.service_page import serve
 from acidctl.cli.hive.work.service_said import ServiceSaid
 from acidctl.cli.output.console import note, put_line
-from acidctl.errors import ExitStatus
+from acidctl.errors import ConflictError, ExitStatus, UsageProblem
 from acidctl.hive.hive import as_hive_names
 from acidctl.hive.initiator import Initiated, Initiation, Initiator
 from acidctl.metastore.client import Metastore
@@ -24,6 +24,7 @@ def work(
     names: tuple[str, ...],
     every: float,
     once: bool,
+    standby: bool,
     most: int | None,
     pool: str | None,
     listen: str | None,
@@ -34,6 +35,8 @@ def work(
     output: str,
 ) -> int:
     """Look, once or until it is ended; the exit status, of one look."""
+    if standby and (once or dry_run):
+        raise UsageProblem("one look waits for nobody", "--standby is for a service", "leave it out")
     said = _Said(output)
     asked = Initiation(
         as_hive_names(names or ("*.*",)), exclude, pool or "", most, changes_nothing=dry_run, storage=storage
@@ -49,7 +52,7 @@ def work(
             return said.status
         note(f"looking over {metastore.shown} every {every:g} s; end it with Ctrl-C or SIGTERM")
         try:
-            initiator.run(every)
+            initiator.run(every, said.waits if standby else None)
         except KeyboardInterrupt:  # a service is ended so, and that is no failure
             note("told to end: its lock is given back")
     return ExitStatus.DONE
@@ -64,6 +67,10 @@ class _Said(ServiceSaid):
             kind = one.kind.value if one.kind else ""
             entry = f" as {one.entry}" if one.entry else ""
             put_line(f"{one.location}: {kind} {one.result.value}{entry}: {one.reason}")
+
+    def waits(self, error: ConflictError) -> None:
+        """Another one is at work."""
+        note(f"in standby: {error.what}: {error.why}")
 
     def end(self) -> None:
         """The end of a round."""

@@ -58,6 +58,7 @@ class InitiatorFigures:
             "acidctl_initiator_locations", "Locations that it looked at, by what became of them.", counts.results
         )
         yield CounterMetricFamily("acidctl_initiator_rounds", "Looks over the whole warehouse.", counts.rounds)
+        yield GaugeMetricFamily("acidctl_initiator_leading", "1 while no other one is at work.", int(counts.leading))
         yield GaugeMetricFamily("acidctl_initiator_round_seconds", "How long the last one took.", counts.seconds)
         yield GaugeMetricFamily(
             "acidctl_initiator_last_round_timestamp_seconds", "When the last one ended.", counts.looked

@@ -25,6 +25,7 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_files import refuse_replacing
 from acidctl.cli.report.run_report import RunReport
+from acidctl.errors import AcidctlError
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.find import Found, find, once, with_tables
 from acidctl.location.lists import SnapshotLists
@@ -67,7 +68,8 @@ def work(
     work.locking = replace(work.locking, age=policy.older_than)
     printer = CleaningPrinter(output, run, locations)
     places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
-    known = printer.changeable(places, table_type)
+    of_hive: dict[str, Found] = {}
+    known = _noted(printer.changeable(places, table_type), of_hive)
     every = with_tables(known, locations, storage) if leftovers else ((found, False) for found in known)
     planned = cut_to(_plans(every, lists, policy, work.stop, printer), max_bytes)
     plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
@@ -79,9 +81,33 @@ def work(
         note(f"saved {human_count(len(plans), 'plan')}: acidctl apply {plan_file}")
     elif not dry_run:
         clean_all(plans, how, work, printer)
+        _tell_of_queue(lists, [of_hive[one] for one in printer.cleaned if one in of_hive])
     if (dry_run or plan_file is not None) and plans:
         return printer.status
     return printer.exit_status(exit_code)
+
+
+def _noted(places: Iterable[Found], of_hive: dict[str, Found]) -> Iterator[Found]:
+    """The same, of which those are kept that a metastore knows."""
+    for found in places:
+        if found.hive:
+            of_hive[found.shown] = found.afresh()
+        yield found
+
+
+def _tell_of_queue(lists: SnapshotLists, cleaned: Sequence[Found]) -> None:
+    """What was removed is not all that an entry of Hive's queue waits for."""
+    if not cleaned or not lists.warehouse:
+        return
+    from acidctl.hive.waiting import count_ready, place_key  # noqa: PLC0415 - thrift, only with a metastore
+
+    try:
+        count = count_ready(lists.warehouse.metastore, {place_key(found) for found in cleaned})
+    except AcidctlError:  # the files are gone, and that was asked for
+        return
+    if count:
+        entries = human_count(count, "entry of Hive's queue is", "entries of Hive's queue are")
+        note(f"{entries} ready for cleaning there: `acidctl cleaner --once`, or Hive's own cleaner, takes them out")
 
 
 def cut_to(plans: Iterable[CleaningPlan], budget: int | None) -> Iterator[CleaningPlan]:
@@ -185,6 +211,11 @@ class CleaningPrinter(Outcomes):
         for text in notes:
             note(text)
         return plans
+
+    @property
+    def cleaned(self) -> list[str]:
+        """The locations of which something was removed."""
+        return [one.location for one in self._cleaned]
 
     def done(self, cleaned: Cleaned) -> None:
         """A location's plan was carried out, or as much of it as time allowed."""
