@@ -202,7 +202,7 @@ class Cleaner:
         self.counts.looked, self.counts.failing = time.time(), False
 
     def _known(self) -> KnownTxns:
-        """All transactions, and the time by the server's clock: ours may be ahead, and would shorten what is waited for."""
+        """All transactions, and the server's time: ours may be ahead, and would shorten what is waited for."""
         now = server_time(self._metastore)
         return replace(find_transactions(self._metastore), now=now)
 

@@ -36,6 +36,7 @@ from acidctl.metastore.late import look_again
 from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import WORKING, find_compactions
+from acidctl.metastore.queue.delta_figures import DeltaThresholds, find_delta_thresholds, tell_figures
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
@@ -166,6 +167,7 @@ class Worker:
         self._deadlines: dict[str, Deadline] = {}
         self._ends_now = False
         self._unsure: dict[str, _Unsure] = {}
+        self._thresholds: DeltaThresholds | None = None
         self.counts = Counts()
 
     def run(self) -> None:
@@ -176,6 +178,7 @@ class Worker:
             MetastoreError: it cannot be reached at the start.
         """
         require_queue(self._metastore)
+        self._thresholds = find_delta_thresholds(self._metastore)
         heartbeats = Heartbeats(self._metastore)
         self._left = self._work.slots
         for number in range(1, self._work.slots + 1):
@@ -451,7 +454,11 @@ class Worker:
         if turn.transaction.lost and not outcome.is_changed:
             turn.give_up(turn.transaction.lost)
             return Outcome(location=outcome.location, result=Result.FAILED, error=turn.transaction.lost)
-        return written_down(turn.settle(outcome), request.locking.tell)
+        outcome = written_down(turn.settle(outcome), request.locking.tell)
+        if outcome.is_changed and self._thresholds:
+            with suppress(AcidctlError):  # figures only
+                tell_figures(turn.desk.metastore, self._thresholds, entry, answer.plan.inputs, outcome.published)
+        return outcome
 
     @contextmanager
     def _share(self, size: int, until: Deadline) -> Iterator[None]:

@@ -724,6 +724,32 @@ FIND_NEXT_COMPACT = method(
     repeatable=False,
 )
 UPDATE_COMPACTOR_STATE = method("update_compactor_state", (struct_type(QueueEntry), I64))
+
+
+class DeltaFigure(IntEnum):
+    """What the metastore's metrics of deltas count."""
+
+    NUM_OBSOLETE_DELTAS = 0
+    NUM_DELTAS = 1
+    NUM_SMALL_DELTAS = 2
+
+
+@struct
+class DeltaFigureData(Struct):
+    """A number of deltas in a location; the metastore keeps it from the threshold on, and else takes it out."""
+
+    database: str = field(1, STRING, "")
+    table: str = field(2, STRING, "")
+    partition: str | None = field(3, STRING)
+    figure: int = field(4, I32, 0)
+    count: int = field(5, I32, 0)
+    version: int = field(6, I32, 0)
+    threshold: int = field(7, I32, 0)
+
+
+UPDATE_COMPACTION_METRICS_DATA = method(
+    "update_compaction_metrics_data", (struct_type(DeltaFigureData),), BOOL, "MetaException"
+)
 SET_HADOOP_JOBID = method("set_hadoop_jobid", (STRING, I64))
 MARK_COMPACTED = method("mark_compacted", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
 MARK_FAILED = method("mark_failed", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)

@@ -1,7 +1,7 @@
 """A queue of 1,000 entries over 10,000 partitions: workers of acidctl, its cleaner, and Hive 4.0.1's own Workers.
 
-    python tests/bench/bench_worker.py [--entries N] [--partitions N] [--tables N] [--workers N] [--hive-entries N]
-                                       [--counted N] [--slow-rows N] [--by-query] [--at DIR]
+    python tests/bench/bench_worker.py [--entries N] [--partitions N] [--twins N] [--tables N] [--workers N]
+                                       [--at-once N] [--hive-entries N] [--counted N] [--slow-rows N] [--at DIR]
 
 A metastore 4.0.1 of its own process has some tables in many partitions, and their twins for Hive. Each partition that
 stands in the queue has three inserts and a delete of a few rows, so that what is measured is the protocol and not the
@@ -37,7 +37,7 @@ from support.files.acid_files import delete, insert, write_acid
 from support.metastore.write_ids import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequest
 from support.servers.hive_server import HiveServer
 from support.servers.jvm import Process
-from support.servers.metastore_server import MetastoreServer
+from support.servers.metastore_server import CONDITIONS, MetastoreServer
 
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
@@ -57,12 +57,12 @@ _ACID = "stored as orc tblproperties ('transactional'='true')"
 class Bench:
     """Servers, tables and their partitions; started by the constructor, ended by :meth:`close`."""
 
-    def __init__(self, folder: Path, tables: int, partitions: int) -> None:
+    def __init__(self, folder: Path, tables: int, partitions: int, of_twins: int) -> None:
         # The last word, unlike the options of the tests: both compilers, and memory for two compactions at once.
         os.environ["_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=4 -Xmx2500m"
         self.folder = folder
         self._servers = ExitStack()
-        more = {"metastore.compactor.cleaner.on": "false", "metastore.txn.opentxn.timeout": "1s"}
+        more = {"metastore.compactor.cleaner.on": "false", "metastore.expression.proxy": CONDITIONS}
         self.server = MetastoreServer(4, folder, more=more)
         self._servers.callback(self.server.stop)
         (folder / "hive").mkdir()
@@ -72,12 +72,12 @@ class Bench:
         settings = find_settings({"uris": self.server.address, "timeout": "600"}, {})
         assert settings
         self.metastore = Metastore(settings)
-        self.tables, self.each = tables, partitions // tables
+        self.tables, self._days = tables, {"ours": partitions // tables, "theirs": of_twins // tables}
         self._model = folder / "model"
         self._rows()
-        for whose in ("ours", "theirs"):
-            for number in range(tables):
-                self._table(f"{whose}_{number}")
+        for whose, days in self._days.items():
+            for number in range(tables if days else 0):
+                self._table(f"{whose}_{number}", days)
 
     def close(self) -> None:
         self.metastore.close()
@@ -90,11 +90,11 @@ class Bench:
             write_acid(self._model / f"delta_{write_id:07d}_{write_id:07d}_0000" / "bucket_00000", *rows)
         write_acid(self._model / "delete_delta_0000004_0000004_0000" / "bucket_00000", delete(2, 3, 4))
 
-    def _table(self, name: str) -> None:
+    def _table(self, name: str, days: int) -> None:
         self.hive.sql(f"create table {name} (id int, name string) partitioned by (day int) {_ACID}")
-        for first in range(0, self.each, 500):
-            days = range(first, min(first + 500, self.each))
-            self.hive.sql(f"alter table {name} add " + " ".join(f"partition (day={day})" for day in days))
+        for first in range(0, days, 500):
+            some = range(first, min(first + 500, days))
+            self.hive.sql(f"alter table {name} add " + " ".join(f"partition (day={day})" for day in some))
         self.written(name, 4)
 
     def written(self, name: str, count: int) -> None:
@@ -109,7 +109,7 @@ class Bench:
         """Files in so many partitions, spread over all tables, from one place on; what is to be asked for."""
         wishes = []
         for at in range(first, first + count):
-            name, day = f"{whose}_{at % self.tables}", (at // self.tables * 7919) % self.each
+            name, day = f"{whose}_{at % self.tables}", (at // self.tables * 7919) % self._days[whose]
             shutil.copytree(self._model, self.folder / f"warehouse/{name}/day={day}", dirs_exist_ok=True)
             wishes.append(Wish("default", name, f"day={day}", "major"))
         return wishes
@@ -316,6 +316,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--entries", type=int, default=1000)
     parser.add_argument("--partitions", type=int, default=10_000)
+    parser.add_argument("--twins", type=int, help="partitions of Hive's twins; without it as many")
     parser.add_argument("--tables", type=int, default=10)
     parser.add_argument("--workers", type=int, default=2, help="processes of acidctl, and threads of Hive")
     parser.add_argument("--at-once", type=int, default=1, help="entries of each worker of acidctl")
@@ -326,9 +327,14 @@ def main() -> None:
     asked = parser.parse_args()
     with folder_at(asked.at) as folder:
         begun = time.perf_counter()
-        bench = Bench(folder, asked.tables, asked.partitions)
+        twins = asked.partitions if asked.twins is None else asked.twins
+        bench = Bench(folder, asked.tables, asked.partitions, twins)
         try:
-            print(f"{asked.partitions} partitions of {asked.tables} tables, twice: {time.perf_counter() - begun:.0f} s")
+            took = time.perf_counter() - begun
+            print(
+                f"{asked.partitions} partitions of {asked.tables} tables, {twins} of their twins: {took:.0f} s",
+                flush=True,
+            )
             measure(bench, asked)
         finally:
             bench.close()

@@ -33,7 +33,7 @@ from acidctl.hive.worker import Work, Worked, Worker
 from acidctl.hive.worker_id import is_dead, worker_id
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import CompactionType, LockType, TxnState
+from acidctl.metastore.interface import CompactionType, DeltaFigure, LockType, TxnState
 from acidctl.metastore.settings import find_settings
 
 Acidctl = Callable[..., Result]
@@ -107,6 +107,17 @@ def test_it_does_what_waits_and_ends(fake: FakeHive, tmp_path: Path, acidctl: Ac
     assert states(fake) == [(1, "ready for cleaning"), (2, "ready for cleaning"), (3, "initiated")]
     assert (tmp_path / f"t/base_0000002_v{fake.queue[0].txn:07d}").exists()
     assert rows(fake, acidctl, "t") == before
+    require_ended(fake)
+
+
+def test_a_server_whose_metrics_are_on_is_told_of_deltas_as_hives_workers_tell_it(fake: FakeHive) -> None:
+    fake.config |= {"metastore.metrics.enabled": "true", "metastore.deltametrics.obsolete.delta.num.threshold": "2"}
+    fake.entry("s", "t", "initiated", type=int(CompactionType.MAJOR))
+    fake.fault("update_compaction_metrics_data", "failed")
+    fake.entry("s", "u", "initiated", type=int(CompactionType.MAJOR))
+    done, errors = work(fake)
+    assert ([one.result for one in done], errors) == (["compacted"] * 2, [])
+    assert fake.figures == {("u", "", DeltaFigure.NUM_OBSOLETE_DELTAS): 2}
     require_ended(fake)
 
 

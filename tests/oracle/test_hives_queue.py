@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from support.command_line import Result
@@ -17,13 +18,17 @@ from support.files.acid_files import damage_stripe
 from support.servers.hive_server import HiveServer
 
 from acidctl import Location
+from acidctl.compaction.local_engine import LocalEngine
 from acidctl.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.own.leader_lock import LeaderLock
 from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
+from acidctl.metastore.queue.compactions import Wish, request_compaction
+from acidctl.metastore.queue.delta_figures import DeltaThresholds, tell_figures
 from acidctl.metastore.settings import find_settings
+from acidctl.metastore.wire import BOOL, STRING, method
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -376,4 +381,129 @@ def test_one_initiator_works_at_a_time(real_hive: HiveServer, acidctl: Acidctl) 
         lock.check()
         assert not open_transactions(real_hive)
     assert not locks(real_hive, "acidctl")
+    metastore.close()
+
+
+DROP_TABLE = method("drop_table", (STRING, STRING, BOOL), None, "NoSuchObjectException MetaException", repeatable=False)
+DROP_PARTITION = method(
+    "drop_partition_by_name", (STRING, STRING, STRING, BOOL), BOOL, "NoSuchObjectException MetaException"
+)
+
+
+def metastore_of(hive: HiveServer) -> Metastore:
+    settings = find_settings({"uris": hive.metastore}, {})
+    assert settings
+    return Metastore(settings)
+
+
+def drop(metastore: Metastore, table: str, partition: str) -> None:
+    """As Trino and Spark do it: without a lock, from under whoever works there."""
+    if partition:
+        assert metastore.call(DROP_PARTITION, "default", table, partition, True)
+    else:
+        metastore.call(DROP_TABLE, "default", table, True)
+
+
+def table_to_drop(hive: HiveServer, name: str, partition: str) -> None:
+    keys = " partitioned by (day string)" if partition else ""
+    into = f"{name} partition (day='1')" if partition else name
+    hive.sql(
+        f"create table {name} (id int){keys} stored as orc tblproperties('transactional'='true')",
+        *(f"insert into {into} values ({number})" for number in (1, 2, 3)),
+    )
+
+
+@pytest.mark.parametrize("partition", ["", "day=1"], ids=["table", "partition"])
+def test_what_is_dropped_under_a_compaction_leaves_no_transaction_and_no_lock(
+    real_hive: HiveServer, acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch, partition: str
+) -> None:
+    """In the middle of its work, by somebody who takes no lock; on both Hives."""
+    name = f"dropped_under_{'part' if partition else 'table'}"
+    table_to_drop(real_hive, name, partition)
+    metastore = metastore_of(real_hive)
+    run = LocalEngine.__call__
+
+    def drop_then_run(engine: LocalEngine, *arguments: Any) -> Any:
+        drop(metastore, name, partition)
+        return run(engine, *arguments)
+
+    monkeypatch.setattr(LocalEngine, "__call__", drop_then_run)
+    found = compact(acidctl, real_hive, f"{name}/{partition}".rstrip("/"), "--major")
+    metastore.close()
+    assert found.status not in (0, 1), found.out + found.err
+    assert "Traceback" not in found.err
+    assert not open_transactions(real_hive)
+    assert not locks(real_hive, name)
+    assert {one["State"] for one in entries(real_hive, name)} <= {"failed", "refused"}
+    place = real_hive.warehouse / name / partition
+    assert not list(place.glob("base_*"))
+
+
+@pytest.mark.parametrize("moment", ["before the work", "under the work", "before the cleaning"])
+@pytest.mark.parametrize("partition", ["", "day=1"], ids=["table", "partition"])
+def test_what_is_dropped_meanwhile_ends_its_entry(
+    real_hives: Callable[[int], HiveServer],
+    acidctl: Acidctl,
+    monkeypatch: pytest.MonkeyPatch,
+    partition: str,
+    moment: str,
+) -> None:
+    """An entry of Hive's own queue, worker and cleaner of acidctl: nothing waits, nothing is open."""
+    hive = real_hives(4)
+    name = f"dropped_{'part' if partition else 'table'}_{moment.replace(' ', '_')}"
+    table_to_drop(hive, name, partition)
+    metastore = metastore_of(hive)
+    assert request_compaction(metastore, Wish("default", name, partition, "major")).accepted
+    if moment == "before the work":
+        drop(metastore, name, partition)
+    elif moment == "under the work":
+        run = LocalEngine.__call__
+
+        def drop_then_run(engine: LocalEngine, *arguments: Any) -> Any:
+            drop(metastore, name, partition)
+            return run(engine, *arguments)
+
+        monkeypatch.setattr(LocalEngine, "__call__", drop_then_run)
+    address = ("--metastore", hive.metastore)
+    worked = acidctl("worker", "--once", "--engine", "local", "-o", "jsonl", *address)
+    monkeypatch.undo()
+    assert "Traceback" not in worked.err
+    if moment == "before the cleaning":
+        drop(metastore, name, partition)
+    line = ("cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", f"default.{name}", *address)
+    cleaned = acidctl(*line)
+    assert "Traceback" not in cleaned.err
+    assert not open_transactions(hive)
+    assert not locks(hive, name)
+    states = {one["State"] for one in entries(hive, name)}
+    assert states <= {"failed", "refused", "succeeded"}, states
+    assert not list((hive.warehouse / name / partition).glob("base_*"))
+    metastore.close()
+
+
+def test_an_entry_for_all_partitions_of_a_table_is_refused(
+    real_hives: Callable[[int], HiveServer], acidctl: Acidctl
+) -> None:
+    hive = real_hives(4)
+    table_to_drop(hive, "queue_whole", "day=1")
+    metastore = metastore_of(hive)
+    assert request_compaction(metastore, Wish("default", "queue_whole", "", "major")).accepted
+    done = acidctl("worker", "--once", "--engine", "local", "-o", "jsonl", "--metastore", hive.metastore)
+    (one,) = (line for line in done.lines() if line["on"] == "default.queue_whole")
+    assert one["result"] == "refused"
+    (entry,) = entries(hive, "queue_whole")
+    assert entry["State"] == "refused"
+    assert "the table has partitions" in entry["Error message"]
+    assert not open_transactions(hive)
+    metastore.close()
+
+
+def test_hive_takes_figures_of_deltas(real_hives: Callable[[int], HiveServer]) -> None:
+    """Made, changed and taken out again; its own workers send the same."""
+    metastore = metastore_of(real_hives(4))
+    entry = interface.QueueEntry(1, "default", "queue_figures", "day=1")
+    old = [f"delta_{number:07d}_{number:07d}_0000" for number in (1, 2, 3)]
+    asked = DeltaThresholds(2, 1)
+    for replaced, made in ((old, ["delta_0000001_0000003_v0000009"]), (old[1:], []), ([], [])):
+        tell_figures(metastore, asked, entry, replaced, made)
     metastore.close()

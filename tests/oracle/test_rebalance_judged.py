@@ -237,3 +237,37 @@ def test_below_an_open_write_id_it_is_refused(hive: HiveServer, acidctl: Acidctl
     assert table.judge() == before
     found = rebalance(acidctl, hive, table.name)
     assert found.status == 0, found.err
+
+
+@pytest.mark.parametrize("by", ["hive", "acidctl"])
+def test_a_cleaner_removes_and_marks_what_a_rebalance_replaced(
+    hive: HiveServer, acidctl: Acidctl, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """Of its entry Hive 4.0 tells neither when nor before whom it was committed."""
+    monkeypatch.setattr("acidctl.hive.ready_rules.OPEN_TXN_GAP", 1.0)
+    monkeypatch.setattr("acidctl.hive.cleaner.OPEN_TXN_GAP", 1.0)
+    theirs, ours = (filled(hive, f"rebalance_cleaned_{by}_{whose}") for whose in ("theirs", "ours"))
+    for table in (theirs, ours):
+        if by == "hive":
+            by_hive(hive, table.name)
+        else:
+            assert rebalance(acidctl, hive, table.name).status == 0
+    before = judged(ours)
+    line = (
+        "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "-o", "jsonl",
+        "--metastore", hive.metastore, f"default.{ours.name}",
+    )  # fmt: skip
+    reader = hive.open_transaction()
+    (waits,) = acidctl(*line).lines()
+    assert (waits["result"], waits["reasonCodes"]) == ("postponed", ["transaction-below"])
+    hive.end_transaction(reader, commit=True)
+    (done,) = acidctl(*line).lines()
+    assert (done["result"], done["marked"]) == ("cleaned", True), done
+    clean_by_hive(hive, theirs.name)
+    assert {name.partition("_v")[0] for name in names(ours.path)} == {
+        name.partition("_v")[0] for name in names(theirs.path)
+    }
+    assert compactions(hive, ours.name) == compactions(hive, theirs.name) == ["succeeded"]
+    assert judged(ours) == before
+    ours.run(f"insert into {ours.name} values (77, 'later')")
+    assert len(judged(ours)) == len(before) + 1

@@ -27,7 +27,7 @@ from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Ref
 
 _ONLY_4 = {
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
-    "mark_compacted", "mark_failed", "mark_refused",
+    "mark_compacted", "mark_failed", "mark_refused", "update_compaction_metrics_data",
 }  # fmt: skip
 _ONLY_3 = {"get_valid_write_ids"}
 _BITS = {"i": "initiated", "w": "working", "r": "ready for cleaning", "s": "succeeded", "f": "failed", "c": "refused",
@@ -81,6 +81,7 @@ class FakeHive:
         txns: by id.
         locks: components, in their order.
         wishes: compactions that were asked for, in their order.
+        figures: of deltas, by table, partition and what they count.
         more_of_entry: what workers learn of an entry, and the queue does not show, by its id.
     """
 
@@ -96,6 +97,7 @@ class FakeHive:
     write_ids: dict[str, list[int]] = field(default_factory=dict)
     wishes: list[wire.CompactionRequest] = field(default_factory=list)
     more_of_entry: dict[int, dict[str, Any]] = field(default_factory=dict)
+    figures: dict[tuple[str, str, int], int] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Called before a method is: somebody else does something in this very moment."""
@@ -587,6 +589,13 @@ class FakeHive:
 
     def _do_set_hadoop_jobid(self, job: str, id_: int) -> None:
         self.set_entry(id_, job=job)
+
+    def _do_update_compaction_metrics_data(self, data: wire.DeltaFigureData) -> bool:
+        if data.count >= data.threshold:
+            self.figures[data.table, data.partition or "", data.figure] = data.count
+        else:
+            self.figures.pop((data.table, data.partition or "", data.figure), None)
+        return True
 
     def _do_mark_compacted(self, entry: wire.QueueEntry) -> None:
         """Whoever says so, and whatever state it is in."""

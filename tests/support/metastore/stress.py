@@ -41,7 +41,7 @@ from support.metastore.write_ids import ALLOCATE_WRITE_IDS, AllocateWriteIdsRequ
 from support.servers.hive_server import HiveError, HiveServer
 from support.servers.jvm import write_site
 from support.servers.metastore_schema import database
-from support.servers.metastore_server import MetastoreServer
+from support.servers.metastore_server import CONDITIONS, MetastoreServer
 from support.tables import read_rows, snapshot_of
 from support.trouble.bad_line import BadLine, Trouble
 
@@ -109,6 +109,7 @@ class Stress:
             "metastore.compactor.cleaner.on": str(hives_cleaner).lower(),
             "metastore.compactor.cleaner.run.interval": "7s",
             "metastore.txn.opentxn.timeout": "5s",  # on a busy machine
+            "metastore.expression.proxy": CONDITIONS,
         }
         self.did: Counter[str] = Counter()
         self.over = threading.Event()
@@ -380,7 +381,8 @@ class Stress:
                     ours = [one.id for one in known if one.type == TxnType.COMPACTION.name]
                 if not ours:
                     return
-                self.metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(chance.choice(ours)))
+                with contextlib.suppress(LostTransaction):  # it was committed in this moment
+                    self.metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(chance.choice(ours)))
         elif kind == "drop":
             self._drop(chance)
         elif kind == "restart":
@@ -533,7 +535,6 @@ class Stress:
         self.leave(reader)
         self._require_clean(reader)
         for place in self.places:
-            # Its metastore does not understand conditions on partitions.
             rows = self.hive.sql(f"select id, {'day' if place.partition else 0} from {place.table}")
             hives = sorted(int(id_) for id_, day in rows if not place.partition or place.partition == f"day={day}")
             if hives != sorted(place.rows.values()):

@@ -21,6 +21,9 @@ from support.servers.metastore_ways import Way, way
 
 _MAIN = "org.apache.hadoop.hive.metastore.HiveMetaStore"
 _EVENTS = "org.apache.hadoop.hive.metastore.events.EventCleanerTask"
+CONDITIONS = "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore"
+"""As ``metastore.expression.proxy``: it understands conditions on partitions, and takes Hive's own classes."""
+
 _TIME_OUTS = "org.apache.hadoop.hive.metastore.txn.AcidHouseKeeperService"
 
 
