@@ -209,7 +209,10 @@ class Cleaner:
     def _seen(self, entry: Compaction, known: KnownTxns) -> Compaction | None:
         if entry.kind != REBALANCE or tells_of_commit(entry):
             return None
-        return self._committed.get(entry.id) or first_seen_committed(entry, known)
+        seen = self._committed.get(entry.id) or first_seen_committed(entry, known)
+        if seen and self._asked.changes_nothing:  # the moment that is waited for would be over
+            return replace(seen, committed=known.now - 2 * OPEN_TXN_GAP)
+        return seen
 
     def _look_at(
         self, entries: Sequence[Compaction], known: KnownTxns, late: list[Compaction], may_be_late: Collection[int]

@@ -205,6 +205,16 @@ def test_a_rebalance_is_cleaned_in_one_look_where_nobody_is_there(rebalanced: Re
     assert rebalanced.table.rows() == before
 
 
+def test_what_would_be_done_after_a_rebalance_is_said_at_once(table: Table) -> None:
+    rebalanced = Rebalanced(table)
+    (planned,) = table.clean(changes_nothing=True)
+    assert (planned.result, len(planned.names)) == ("planned", 4)
+    reader = table.fake.begin()
+    assert codes(table.clean(changes_nothing=True)) == ["transaction-below"]
+    table.fake.end(reader)
+    assert rebalanced.table.states == [READY]
+
+
 def test_after_a_rebalance_everybody_is_waited_for_who_had_begun_when_it_was_first_seen(
     rebalanced: Rebalanced,
 ) -> None:
