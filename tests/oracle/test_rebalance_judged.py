@@ -252,7 +252,7 @@ def test_a_cleaner_removes_and_marks_what_a_rebalance_replaced(
             by_hive(hive, table.name)
         else:
             assert rebalance(acidctl, hive, table.name).status == 0
-    before = judged(ours)
+    before = ours.rows()  # what Hive itself makes has no marker, which `validate` says
     line = (
         "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "-o", "jsonl",
         "--metastore", hive.metastore, f"default.{ours.name}",
@@ -268,6 +268,6 @@ def test_a_cleaner_removes_and_marks_what_a_rebalance_replaced(
         name.partition("_v")[0] for name in names(theirs.path)
     }
     assert compactions(hive, ours.name) == compactions(hive, theirs.name) == ["succeeded"]
-    assert judged(ours) == before
+    assert ours.rows() == before
     ours.run(f"insert into {ours.name} values (77, 'later')")
-    assert len(judged(ours)) == len(before) + 1
+    assert len(ours.rows()) == len(before) + 1
