@@ -98,7 +98,7 @@ class HiveServer:
 
     @contextmanager
     def workers(self, count: int) -> Iterator[None]:
-        """Meanwhile so many of Hive's own Workers take what waits in the queue; in the end what they took is done."""
+        """Meanwhile so many of Hive's own Workers take what waits in the queue; what they work on at the end fails."""
         self._ask(["start-workers", str(count)])
         try:
             yield

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from acidctl.cli.hive.work.service_figures import InitiatorFigures
 from acidctl.cli.hive.work.service_page import serve
 from acidctl.cli.hive.work.service_said import ServiceSaid
+from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note, put_line
-from acidctl.errors import ConflictError, ExitStatus, UsageProblem
+from acidctl.errors import ConflictError, ExitStatus
 from acidctl.hive.hive import as_hive_names
 from acidctl.hive.initiator import Initiated, Initiation, Initiator
 from acidctl.metastore.client import Metastore
@@ -35,8 +36,8 @@ def work(
     output: str,
 ) -> int:
     """Look, once or until it is ended; the exit status, of one look."""
-    if standby and (once or dry_run):
-        raise UsageProblem("one look waits for nobody", "--standby is for a service", "leave it out")
+    if once or dry_run:  # one look waits for nobody
+        refuse_unused("--once" if once else "--dry-run", "standby")
     said = _Said(output)
     asked = Initiation(
         as_hive_names(names or ("*.*",)), exclude, pool or "", most, changes_nothing=dry_run, storage=storage
