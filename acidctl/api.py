@@ -28,6 +28,7 @@ from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.cleaning.undo import bring_back, delete, newest
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, Refused, plan_location
 from acidctl.compaction.run import Compacted, Engine
+from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.hive.compacting import compact_locations
 from acidctl.location.change.lock import Locking
@@ -225,6 +226,23 @@ class Location:
         place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, found.location.partition, found.look)
         (report,) = validate([place], Options(depth=member(Depth, depth, "depth"), **options))
         return report
+
+    def erasure(self, condition: str, *, prove: bool = False, hdfs_trash: bool = True) -> TableErasure:
+        """Which of its files still hold rows that meet a condition, whatever became of the rows, and what makes them
+        go; files that cannot be read, or lack a column, are not known.
+
+        Args:
+            condition: in SQL, as for :meth:`acidctl.rows.scan.table.Table.scan`.
+            prove: read all bytes of all files for their checksums, and list it once more at the end.
+            hdfs_trash: look into the trashes of HDFS, too.
+
+        Raises:
+            UsageProblem: it is no condition.
+        """
+        root = "" if self.partition else self._found.location.path
+        wanted = SearchedTable(self.table, (self._found.afresh(),), root, hdfs_trash)
+        (found,) = search_tables([wanted], self._now(), condition, prove=prove)
+        return found
 
     # -- compaction --------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "history": "Show what every write id did: rows inserted, updated, deleted.",
         "blame": "Show where a row was inserted, rewritten and deleted.",
         "diff": "Print the rows that changed between two write ids.",
+        "erasure": "Find which files still hold certain rows; prove none does.",
     },
     "Compact and clean": {
         "advise": "Rank locations by cost to readers, and what compaction saves.",
