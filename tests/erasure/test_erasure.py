@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,8 +39,6 @@ LISTS = ValidWriteIds.parse("db.t:8:8:8:6")
 Rows = list[tuple[int | None, int | None]]
 small = st.one_of(st.none(), st.integers(0, 8))
 rows_of = st.lists(st.tuples(small, small), min_size=1, max_size=12)
-
-
 
 
 def plant(table: Path, name: str, rows: Rows, luck: random.Random) -> Path:
@@ -132,12 +130,15 @@ def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
 
 
 def test_a_missing_column_leaves_open_only_what_it_decides(tmp_path: Path) -> None:
-    from acidctl.orc.types import OrcType
     from support.files.acid_files import struct
+
+    from acidctl.orc.types import OrcType
 
     write_acid(tmp_path / "delta_0000002_0000002_0000" / "bucket_00000", insert(2, 0, (1, 1)), row=AB)
     old = struct(a=OrcType("int"))
-    write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (3,)), insert(1, 1, (4,)), row=old)
+    write_acid(
+        tmp_path / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (3,)), insert(1, 1, (4,)), row=old
+    )
     location = Location(tmp_path)
     assert not location.erasure("a = 3 AND b = 7").is_known
     assert not location.erasure("b IS NULL").is_known
