@@ -1,9 +1,10 @@
 """What one location needs before a newer Hive reads it, by the rules of Hive's own tools, without Hive.
 
-Those are PreUpgradeTool and UpgradeTool of Hive 3 [org.apache.hadoop.hive.upgrade.acid]: a location has to be
-compacted, major, when a bucket file of a current delta has updates or deletes by its ``hive.acid.stats``; a delta beside which a
-flush length lies is of a streaming writer, who writes inserts only; bases and original files hold none. Where a footer counts some, or counts nothing, the events
-themselves decide: Hive 2.3 gives the inserts of an UPDATE of version 2 the figures of its deletes.
+The main one is that of Hive 3's PreUpgradeTool [org.apache.hadoop.hive.upgrade.acid]: a location has to be compacted,
+major, when a bucket file of a current delta has updates or deletes by its ``hive.acid.stats``; a delta beside which a
+flush length lies is of a streaming writer, who writes inserts only; bases and original files hold none. Where a footer
+counts some, or counts nothing, the events themselves decide: Hive 2.3 gives the inserts of an UPDATE of version 2 the
+figures of its deletes.
 """
 
 from __future__ import annotations

@@ -60,9 +60,7 @@ class RowDigest:
                 raise TypeError
             return cls(texts[0], rows, *texts[1:])
         except (KeyError, TypeError) as error:
-            raise BadDataError(
-                "not a file of `upgrade-check --save`", "", "give the file that was saved before"
-            ) from error
+            raise BadDataError("these are no checksums of rows", "", "give the file that was saved before") from error
 
 
 @dataclass(frozen=True, slots=True)

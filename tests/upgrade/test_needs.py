@@ -1,4 +1,4 @@
-"""What a newer Hive needs first, of tables that Hive 2.3 wrote; judged by the events, which Arrow's own reader reads."""
+"""What a newer Hive needs first, of tables that Hive 2.3 wrote; judged by their events, read by Arrow alone."""
 
 from __future__ import annotations
 

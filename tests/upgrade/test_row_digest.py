@@ -26,9 +26,7 @@ def digest_of(table: Path, rows: Rows, first: int = 0) -> RowDigest:
 
 @settings(max_examples=20, deadline=None, phases=[Phase.generate])
 @given(rows_of, rows_of)
-def test_digests_are_equal_where_the_rows_are(
-    tmp_path_factory: pytest.TempPathFactory, one: Rows, other: Rows
-) -> None:
+def test_digests_are_equal_where_the_rows_are(tmp_path_factory: pytest.TempPathFactory, one: Rows, other: Rows) -> None:
     first, second = (digest_of(tmp_path_factory.mktemp("d"), rows) for rows in (one, other))
     shuffled = digest_of(tmp_path_factory.mktemp("d"), one[::-1], first=5)
     key = str

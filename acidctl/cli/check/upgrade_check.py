@@ -1,11 +1,11 @@
-"""`acidctl upgrade-check`: what tables need before a newer Hive reads them, and whether it reads the same afterwards."""
+"""`acidctl upgrade-check`: what tables need before a newer Hive reads them, and whether it reads the same."""
 
 from __future__ import annotations
 
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import NEW_FILE
+from acidctl.cli.options.param_types import FILE, NEW_FILE
 
 
 @shared.command(
@@ -31,7 +31,7 @@ from acidctl.cli.options.param_types import NEW_FILE
 @click.option(
     "--compare",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
+    type=FILE,
     help="Read all rows again, and compare them with a FILE of --save.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show locations that need nothing, and every remark, too.")

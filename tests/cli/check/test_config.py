@@ -391,6 +391,7 @@ NEEDED = {
     "why": ("base_1",),
     "blame": ("1:1:1",),
     "diff": ("--from", "1"),
+    "erasure": ("--where", "a = 1"),
 }
 """What a command wants beside a location."""
 

@@ -13,7 +13,7 @@ from acidctl import __version__
 from acidctl.cli.output.console import broken, console, human_bytes, note, put_json, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AcidctlError, BadDataError, ExitStatus
+from acidctl.errors import AccessError, AcidctlError, BadDataError, ExitStatus, NotFoundError
 from acidctl.location.change.own_files import replace_file
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
@@ -30,12 +30,12 @@ _OTHERS = ("trino", "impala", "spark")
 _MOST_BYTES = 1 << 30
 """No file of checksums is longer."""
 COMPACTED_A_SECOND = 1_300_000
-"""Bytes of input: `compact --major --engine local` took 13.8 s for 17.1 MiB, a million small rows of `demo --big`, on two
-busy processors. Other rows, other machines and Spark differ: what comes of it is an estimate."""
+"""Bytes of input: `compact --major --engine local` took 13.8 s for 17.1 MiB, a million small rows of `demo --big`, on
+two busy processors. Other rows, other machines and Spark differ: what comes of it is an estimate."""
 
 _TEXTS = {
     Need.COMPACT: "updates or deletes of ACID version 1 in {count} files: compact before, Hive 3 reads them as rows",
-    Need.COUNTED: "Hive's own tool asks for a compaction: by footers that count wrongly; {count} files hold inserts only",
+    Need.COUNTED: "Hive's tool asks for a compaction by footers that count wrongly: {count} files hold inserts only",
     Need.NOT_KNOWN: "not known whether {count} files hold updates or deletes",
     Need.OPEN: "{count} write ids are open: end these transactions before",
     Need.STREAM: "flush lengths beside {count} files: end the streaming writers, then compact",
@@ -90,6 +90,8 @@ def work(
         for number, report in enumerate(validate(places(), options), 1):
             bar.reach(number, number)
             seen.remarks[report.location] = _remarks(report, readers)
+    if not (seen.needs or visits.status):
+        raise NotFoundError("no table was found there", "", "`acidctl ls` shows what is there")
     if save is not None and not visits.status:
         _save(Path(save), seen.digests.values(), source, target)
     elif save is not None:
@@ -150,15 +152,20 @@ def _load(path: Path) -> dict[str, RowDigest]:
     """What was saved before.
 
     Raises:
+        NotFoundError, AccessError: it cannot be read.
         BadDataError: it is no such file.
     """
     try:
+        if not path.exists():
+            raise NotFoundError(f"cannot read {path}", "no such file", "give a FILE of --save")
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError
         said = json.loads(path.read_bytes())
         if said["version"] != VERSION:
             raise ValueError
         digests = [RowDigest.of(one) for one in said["locations"]]
+    except OSError as error:
+        raise AccessError(f"cannot read {path}", error.strerror or "", "") from error
     except (ValueError, TypeError, KeyError, RecursionError, BadDataError) as error:
         why = f"version {VERSION} of such files is known"
         raise BadDataError(f"{path} is no file of --save", why, "give the file that was saved before") from error

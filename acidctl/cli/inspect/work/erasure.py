@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from acidctl import __version__
@@ -14,7 +14,7 @@ from acidctl.cli.report.outcomes import Visits
 from acidctl.erasure.erasure import ErasureReport, Holding, TableErasure, search_tables, tables_to_search
 from acidctl.erasure.remedies import ErasureStep, Remedy
 from acidctl.errors import ExitStatus, NotFoundError
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.printable import printable
 from acidctl.wording import human_count, iso_time, joined, text_of
@@ -46,31 +46,28 @@ def work(
     visits = Visits()
     began = time.time()
     found: list[TableErasure] = []
-    names: dict[str, str] = {}
-
-    def places() -> Iterator[Found]:
-        for one in once(find(locations, storage, lists, visits.observer, looks=False)):
-            names[one.shown] = one.hive.full_name if one.hive else one.location.table
-            yield one
-
+    places = once(find(locations, storage, lists, visits.observer, looks=False))
     seen = 0
     with progress("searching tables") as bar:
-        tables = tables_to_search(places(), locations, storage, hdfs_trash=hdfs_trash)
+        tables = tables_to_search(places, locations, storage, hdfs_trash=hdfs_trash)
         for table in search_tables(tables, lists, condition, prove=prove):
             seen += 1
             bar.reach(seen, seen)
             found.append(table)
-    _require_column(found)
+    if not visits.status:
+        _require_searched(found)
     if output == "json":
         put_json(_document(found, condition, began, visits.status, prove=prove, hdfs_trash=hdfs_trash), lines=False)
     else:
-        _Screen(condition, names, verbose=verbose).show(found, is_whole=not visits.status)
+        _Screen(condition, verbose=verbose).show(found, is_whole=not visits.status)
     return _status(found, visits.status)
 
 
-def _require_column(found: list[TableErasure]) -> None:
-    """Raises NotFoundError where no table has what the condition speaks of: nothing was searched at all."""
-    if found and all(table.lacks for table in found):
+def _require_searched(found: list[TableErasure]) -> None:
+    """Raises NotFoundError where nothing was searched: no table is there, or none has what the condition speaks of."""
+    if not found:
+        raise NotFoundError("no table was found there", "", "`acidctl ls` shows what is there")
+    if all(table.lacks for table in found):
         raise NotFoundError(
             found[0].lacks, f"{human_count(len(found), 'table')} looked at", "see the columns: `acidctl cat --limit 1`"
         )
@@ -207,8 +204,8 @@ def _command(step: ErasureStep, path: str, table: str, condition: str) -> str:
 
 
 class _Screen:
-    def __init__(self, condition: str, names: dict[str, str], *, verbose: bool) -> None:
-        self._condition, self._names, self._verbose = condition, names, verbose
+    def __init__(self, condition: str, *, verbose: bool) -> None:
+        self._condition, self._verbose = condition, verbose
 
     def show(self, found: list[TableErasure], *, is_whole: bool) -> None:
         reports = _reports(found)
@@ -264,8 +261,7 @@ class _Screen:
                 self._text("not known", f"{file.path}: {file.problem}")
 
     def _step(self, number: int, step: ErasureStep, report: ErasureReport, table: str) -> None:
-        name = self._names.get(report.path, table)
-        command = _command(step, report.path, name, self._condition)
+        command = _command(step, report.path, table, self._condition)
         self._text(f"{number}.", _TEXTS[step.remedy] + (f": {command}" if command else ""))
         if step.write_ids:
             self._text("", f"open write ids hold it back: {_some([str(one) for one in step.write_ids])}")
