@@ -23,6 +23,7 @@ from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, row_of
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.visibility import open_sources
 from acidctl.rows.scan.columns import Namespace, PartitionColumn
@@ -268,6 +269,7 @@ class _TableSearch:
     def _row_type(self, gathered: _Gathered) -> OrcType:
         """The columns of the table: as a metastore has them, else those of all files, of current ones last."""
         files = [opened for one in gathered.opened for opened in one.files if _tells_columns(opened)]
+        files = [one for one in files if one.source and one.source.format is not Format.TEXT] or files
         files.sort(key=lambda opened: opened.file.holder.kind is HolderKind.CURRENT)
         types = dict.fromkeys(opened.source.row_type for opened in reversed(files) if opened.source)
         return table_row_type(self._wanted.places[0].declared, [*reversed(types)])
@@ -281,10 +283,24 @@ class _TableSearch:
         declared = self._wanted.places[0].declared
         if declared and declared.columns:
             return True
-        unread = any(opened.source is None for one in gathered.opened for opened in one.files)
+        files = [*(opened for one in gathered.opened for opened in one.files), *(file for _, file in gathered.stray)]
         closed = gathered.failed or gathered.closed or any(one.survey.closed for one in gathered.opened)
-        named = row_type.names and not any(name.startswith(_NAMED_BY_PLACE) for name in row_type.names)
-        return bool(named) and not (unread or closed)
+        if closed or not row_type.names or any(opened.source is None for opened in files):
+            return False
+        types = {opened.source.row_type for opened in files if opened.source}
+        return not any(self._may_be_meant(kind, self._keys(gathered)) for kind in types)
+
+    def _may_be_meant(self, row_type: OrcType, keys: Sequence[PartitionColumn]) -> bool:
+        """Whether the columns of a file may be those of the condition."""
+        if any(name.startswith(_NAMED_BY_PLACE) for name in row_type.names):
+            return True
+        try:
+            parse_condition(self._condition, Namespace(row_type, keys).struct)
+        except UnknownColumn:
+            return False
+        except UsageProblem:
+            return True
+        return True
 
     # -- the search -------------------------------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ class Remedy(StrEnum):
     """In Hive, by the condition: the rows are still seen."""
     DECIDE = "decide"
     """A transaction that is open, or that the snapshot does not know, has to end."""
+    WRITE = "write"
+    """In Hive, anything: of one directory alone no compaction makes another."""
     COMPACT = "compact"
     CLEAN = "clean"
     CLEAN_LEFTOVERS = "clean-leftovers"
@@ -73,6 +75,8 @@ def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], liv
         yield ErasureStep(Remedy.DELETE)
     if survey and names[HolderKind.IGNORED]:
         yield ErasureStep(Remedy.DECIDE, names[HolderKind.IGNORED], reasons=_next(survey, names[HolderKind.IGNORED]))
+    if survey and current and live == 0 and _is_alone(survey):
+        yield ErasureStep(Remedy.WRITE)
     if survey and current:
         yield ErasureStep(Remedy.COMPACT, current, write_ids=_open_below(survey, current))
     if survey and (current or dead):
@@ -93,6 +97,12 @@ def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], liv
             yield ErasureStep(remedy, names[kind])
     if unknown:
         yield ErasureStep(Remedy.LOOK, tuple(sorted({one.name for one in unknown})))
+
+
+def _is_alone(survey: Survey) -> bool:
+    """Whether one base or delta is all that a reader reads."""
+    state = survey.snapshot.state
+    return not state.originals and len(state.deltas) + bool(state.base) == 1
 
 
 def _cleaning(survey: Survey, dead: tuple[str, ...], *, again: bool) -> ErasureStep:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from support.files.acid_files import AB, delete, insert, write_acid, write_plain
+from support.files.acid_files import AB, delete, insert, struct, write_acid, write_plain
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.api import Location
 from acidctl.erasure.erasure import ErasureReport, TableErasure
 from acidctl.errors import UsageProblem
+from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
 
 CONDITIONS: dict[str, Callable[[int | None, int | None], bool | None]] = {
@@ -130,10 +131,6 @@ def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
 
 
 def test_a_missing_column_leaves_open_only_what_it_decides(tmp_path: Path) -> None:
-    from support.files.acid_files import struct
-
-    from acidctl.orc.types import OrcType
-
     write_acid(tmp_path / "delta_0000002_0000002_0000" / "bucket_00000", insert(2, 0, (1, 1)), row=AB)
     old = struct(a=OrcType("int"))
     write_acid(
@@ -203,3 +200,29 @@ def test_row_ids_and_partitions_may_be_asked_for(tmp_path: Path) -> None:
     assert only(location.erasure("day = 1")).live == 1
     assert location.erasure("day = 2").events == 0
     assert location.erasure("day IS NULL OR a = 2").events == 1
+
+
+def test_rows_of_aborted_transactions_in_the_only_directory_need_a_write(tmp_path: Path) -> None:
+    table = tmp_path / "db.db" / "t"
+    path = table / "delta_0000001_0000005" / "bucket_00000"
+    write_acid(path, insert(1, 0, (1, 1)), insert(3, 0, (7, 7)), row=AB)
+    location = Location(table, write_ids=ValidWriteIds.parse("db.t:9:9223372036854775807::3"))
+    report = only(location.erasure("a = 7"))
+    assert (report.events, report.live) == (1, 0)
+    assert [step.remedy for step in report.steps] == ["write", "compact", "clean", "purge"]
+
+
+def test_columns_of_another_name_in_some_file_are_not_called_absent(tmp_path: Path) -> None:
+    renamed = struct(x=OrcType("int"), b=OrcType("int"))
+    write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (3, 3)), row=AB)
+    write_acid(tmp_path / "delta_0000002_0000002_0000" / "bucket_00000", insert(2, 0, (3, 3)), row=renamed)
+    result = Location(tmp_path).erasure("a = 3")
+    assert (result.lacks, result.is_known) == ("", False)
+    assert Location(tmp_path).erasure("x = 3").events == 2
+
+
+def test_a_list_for_another_table_makes_nothing_known(tmp_path: Path) -> None:
+    table = tmp_path / "db.db" / "t"
+    write_acid(table / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1, 1)), row=AB)
+    result = Location(table, write_ids=ValidWriteIds.parse("db.other:9:9223372036854775807::")).erasure("a = 1")
+    assert not result.is_known

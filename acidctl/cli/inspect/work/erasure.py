@@ -174,6 +174,7 @@ def _said(error: Exception) -> str:
 _TEXTS = {
     Remedy.DELETE: "delete the rows with Hive: readers still see them",
     Remedy.DECIDE: "wait for the transaction, or end it: what it wrote is neither committed nor aborted",
+    Remedy.WRITE: "write any row with Hive: one directory alone is not compacted",
     Remedy.COMPACT: "compact, which leaves out what is deleted or aborted",
     Remedy.CLEAN: "clean away what the compaction replaces, and what is aborted",
     Remedy.CLEAN_LEFTOVERS: "clean away what writers and compactions left",
