@@ -6,7 +6,13 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from support.files.acid_files import AB, insert, write_acid
+import pytest
+from support.files.acid_files import AB, insert, struct, write_acid
+from support.metastore.fake_hive import FakeHive
+
+from acidctl.orc.types import OrcType
+
+A = struct(a=OrcType("int"))
 
 COMPACT = ("compact", "--major", "--engine", "local", "--assume-committed=0s")
 CLEAN = ("clean", "--yes", "--older-than", "0", "--unsafe-retention", "--assume-committed=0s")
@@ -97,3 +103,30 @@ def test_hostile_names_do_not_reach_the_terminal(acidctl, crud: Path) -> None:  
     found = acidctl("erasure", "--where", "id = 3", crud)
     assert "\x1b[31m" not in found.out + found.err
     assert "[red]" in found.out
+
+
+@pytest.mark.parametrize("name", ["hive:s.t", "hive:s.*"])
+def test_a_partition_that_a_metastore_has_dropped_holds_them_still(acidctl, tmp_path: Path, name: str) -> None:  # type: ignore[no-untyped-def]
+    table = tmp_path / "t"
+    write_acid(table / "day=1" / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1,)), row=A)
+    write_acid(table / "day=2" / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (2,)), row=A)
+    with FakeHive() as fake:
+        fake.table("s", "t", str(table), keys=("day",))
+        fake.partition("s", "t", "day=1")
+        # A partition that was dropped, and whose files are there still.
+        found = acidctl("erasure", "--where", "a = 2 AND day = '2'", "-o", "json", "--metastore", fake.address, name)
+    assert found.status == 14
+    (beside,) = [one for one in found.json()["locations"] if one["besideLocations"]]
+    assert [one["kind"] for one in beside["holdings"]] == ["other"]
+    assert beside["table"] == "s.t"
+
+
+def test_a_table_of_another_format_is_not_known(acidctl, crud: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    warehouse = tmp_path / "warehouse" / "some.db"
+    shutil.copytree(crud, warehouse / "crud")
+    (warehouse / "lake" / "_delta_log").mkdir(parents=True)
+    (warehouse / "lake" / "part-0.parquet").write_bytes(b"x")
+    found = acidctl("erasure", "--where", "id = 99", "-o", "json", warehouse)
+    assert found.status == 15
+    assert found.json()["result"] == "not-known"
+    assert "lake" in found.json()["notEntered"][0]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from acidctl import __version__
+from acidctl.acid.layout import TableType
 from acidctl.cli.output.console import broken, console, human_bytes, note, put_json, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
@@ -18,6 +20,7 @@ from acidctl.location.change.own_files import replace_file
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.printable import printable
+from acidctl.upgrade.conversions import Conversion, conversions
 from acidctl.upgrade.needs import Need, UpgradeFinding, UpgradeNeeds, upgrade_needs
 from acidctl.upgrade.row_digest import VERSION, DigestChange, RowDigest, compared, digest_name, row_digest
 from acidctl.validation.findings import Depth, Finding, Severity
@@ -27,6 +30,7 @@ from acidctl.validation.run import validate
 from acidctl.wording import human_count
 
 _OTHERS = ("trino", "impala", "spark")
+_FEW = 3
 _MOST_BYTES = 1 << 30
 """No file of checksums is longer."""
 COMPACTED_A_SECOND = 1_300_000
@@ -59,7 +63,7 @@ class _Seen:
     needs: list[UpgradeNeeds] = field(default_factory=list)
     remarks: dict[str, list[Finding]] = field(default_factory=dict)
     digests: dict[str, RowDigest] = field(default_factory=dict)
-    unread: set[str] = field(default_factory=set)
+    conversions: list[Conversion] = field(default_factory=list)
 
 
 def work(
@@ -90,6 +94,8 @@ def work(
         for number, report in enumerate(validate(places(), options), 1):
             bar.reach(number, number)
             seen.remarks[report.location] = _remarks(report, readers)
+    with _told(visits):
+        seen.conversions += conversions(locations, lists)
     if not (seen.needs or visits.status):
         raise NotFoundError("no table was found there", "", "`acidctl ls` shows what is there")
     if save is not None and not visits.status:
@@ -103,6 +109,15 @@ def work(
     else:
         _Screen(verbose=verbose).show(seen, changes, document)
     return _status(document["result"], visits.status)
+
+
+@contextmanager
+def _told(visits: Visits) -> Iterator[None]:
+    """A metastore that fails leaves a gap, and says so."""
+    try:
+        yield
+    except AcidctlError as error:
+        visits.gap(error)
 
 
 def _look(found: Found, lists: SnapshotLists, visits: Visits, seen: _Seen, *, digest: bool) -> Place | None:
@@ -206,6 +221,9 @@ def _document(
         "to": target,
         "result": _result(seen, changes, whole=whole),
         "locations": [_record(one, seen.remarks.get(one.path, [])) for one in seen.needs],
+        "conversions": [
+            {"table": one.table, "becomes": one.becomes.value, "statement": one.statement} for one in seen.conversions
+        ],
         "steps": steps,
         "bytes": size,
         "estimatedSeconds": round(size / COMPACTED_A_SECOND),
@@ -275,13 +293,12 @@ class _Screen:
         else:
             for one in seen.needs:
                 self._location(one, seen.remarks.get(one.path, []))
+            self._conversions(seen.conversions)
             for number, step in enumerate(document["steps"], 1):
                 self._line(f"{number}.", _step_text(step))
             if document["bytes"]:
                 put_line(f"estimated: {_minutes(document['estimatedSeconds'])} for {human_bytes(document['bytes'])}")
         put_line(f"{document['result'].upper().replace('-', ' ')}: {human_count(len(seen.needs), 'location')}")
-        if changes is None:
-            note("what Hive's own tools convert (managed tables that are not transactional) is not looked at")
 
     def _location(self, one: UpgradeNeeds, remarks: Sequence[Finding]) -> None:
         if not (one.findings or self._verbose):
@@ -296,6 +313,18 @@ class _Screen:
             self._line(remark.rule, f"{readers}: {remark.message}")
         if remarks and not self._verbose:
             self._line("", f"{human_count(len(remarks), 'remark')} on what readers refuse or misread (-v shows them)")
+
+    def _conversions(self, found: Sequence[Conversion]) -> None:
+        if not found:
+            return
+        full = sum(one.becomes is TableType.FULL_ACID for one in found)
+        names = ", ".join(one.table for one in found[:_FEW]) + (", ..." if len(found) > _FEW else "")
+        note(
+            f"Hive's upgrade tool would convert {human_count(len(found), 'managed table')}: {full} to full ACID, "
+            f"{len(found) - full} to insert-only ({names}; -v shows the statements)"
+        )
+        for one in found if self._verbose else ():
+            self._line("converts", one.statement)
 
     def _changes(self, changes: Sequence[DigestChange]) -> None:
         for one in changes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from acidctl import __version__
@@ -22,7 +23,7 @@ from acidctl.wording import human_count, iso_time, joined, text_of
 NOT_SEEN = (
     "snapshots of HDFS, of file systems and of disks",
     "older versions of objects, and what an object store keeps after a delete",
-    "backups, replicas, exports, and other tables that were made from these rows",
+    "tables that are not transactional, backups, replicas, exports, and tables that were made from these rows",
     "values in the metastore's statistics of columns, in caches of results and in logs of queries",
     "blocks that a file system has freed and not overwritten",
 )
@@ -46,7 +47,9 @@ def work(
     visits = Visits()
     began = time.time()
     found: list[TableErasure] = []
-    places = once(find(locations, storage, lists, visits.observer, looks=False))
+    others: list[str] = []
+    observer = replace(visits.observer, other_format=lambda path, what: others.append(f"{path} is {what}"))
+    places = once(find(locations, storage, lists, observer, looks=False))
     seen = 0
     with progress("searching tables") as bar:
         tables = tables_to_search(places, locations, storage, hdfs_trash=hdfs_trash)
@@ -56,11 +59,14 @@ def work(
             found.append(table)
     if not visits.status:
         _require_searched(found)
+    whole = not (visits.status or others)
     if output == "json":
-        put_json(_document(found, condition, began, visits.status, prove=prove, hdfs_trash=hdfs_trash), lines=False)
+        put_json(
+            _document(found, condition, began, others, whole=whole, prove=prove, hdfs_trash=hdfs_trash), lines=False
+        )
     else:
-        _Screen(condition, verbose=verbose).show(found, is_whole=not visits.status)
-    return _status(found, visits.status)
+        _Screen(condition, verbose=verbose).show(found, others, is_whole=whole)
+    return _status(found, visits.status, whole=whole)
 
 
 def _require_searched(found: list[TableErasure]) -> None:
@@ -83,8 +89,8 @@ def _reports(found: list[TableErasure]) -> list[ErasureReport]:
     return [report for table in found for report in table.reports]
 
 
-def _status(found: list[TableErasure], failed: int) -> int:
-    result = _result(_reports(found), is_whole=not failed)
+def _status(found: list[TableErasure], failed: int, *, whole: bool) -> int:
+    result = _result(_reports(found), is_whole=whole)
     if result == "held":
         return ExitStatus.FINDINGS
     return failed or (ExitStatus.UNCHECKED if result == "not-known" else 0)
@@ -94,14 +100,21 @@ def _status(found: list[TableErasure], failed: int) -> int:
 
 
 def _document(
-    found: list[TableErasure], condition: str, began: float, failed: int, *, prove: bool, hdfs_trash: bool
+    found: list[TableErasure],
+    condition: str,
+    began: float,
+    others: list[str],
+    *,
+    whole: bool,
+    prove: bool,
+    hdfs_trash: bool,
 ) -> dict[str, Any]:
     reports = _reports(found)
     files = [file for report in reports for file in report.files]
     not_seen = [*NOT_SEEN, *([] if hdfs_trash else ["the trashes of HDFS, which were not asked for"])]
     return {
         "condition": condition,
-        "result": _result(reports, is_whole=not failed),
+        "result": _result(reports, is_whole=whole),
         "tool": f"acidctl {__version__}",
         "began": iso_time(began),
         "ended": iso_time(time.time()),
@@ -113,6 +126,7 @@ def _document(
         "stripesRead": sum(file.matched.read for file in files),
         "locations": [_location(table, report, condition) for table in found for report in table.reports],
         "withoutColumns": [{"table": table.table, "why": table.lacks} for table in found if table.lacks],
+        "notEntered": others,
         "notSeen": not_seen,
     }
 
@@ -208,7 +222,7 @@ class _Screen:
     def __init__(self, condition: str, *, verbose: bool) -> None:
         self._condition, self._verbose = condition, verbose
 
-    def show(self, found: list[TableErasure], *, is_whole: bool) -> None:
+    def show(self, found: list[TableErasure], others: list[str], *, is_whole: bool) -> None:
         reports = _reports(found)
         for table in found:
             for report in table.reports:
@@ -217,6 +231,8 @@ class _Screen:
         without = [table.table for table in found if table.lacks]
         if without:
             note(f"{human_count(len(without), 'table')} without the columns of the condition: {_some(without)}")
+        if others:
+            note(f"not entered: {_some(others)}")
         files = [file for report in reports for file in report.files]
         read, stripes = sum(file.matched.read for file in files), sum(file.matched.stripes for file in files)
         looked = f"{human_count(len(files), 'file')}, {human_bytes(sum(file.size for file in files))}"
