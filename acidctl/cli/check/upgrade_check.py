@@ -27,8 +27,10 @@ from acidctl.cli.options.param_types import FILE, NEW_FILE
     show_default=True,
     help="What reads it.",
 )
-@click.option("--save", metavar="FILE", type=NEW_FILE, help="Write a checksum of the rows of each location: reads all.")
-@click.option(
+@shared.typed_option(
+    "--save", metavar="FILE", type=NEW_FILE, help="Write a checksum of the rows of each location: reads all."
+)
+@shared.typed_option(
     "--compare",
     metavar="FILE",
     type=FILE,

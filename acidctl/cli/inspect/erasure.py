@@ -22,7 +22,7 @@ from acidctl.cli.options import shared
     is_flag=True,
     help="Take checksums of all files, and list locations once more at the end: reads every byte.",
 )
-@click.option("--hdfs-trash/--no-hdfs-trash", default=True, help="Look into the trashes of HDFS. [default: do]")
+@shared.typed_option("--hdfs-trash/--no-hdfs-trash", default=True, help="Look into the trashes of HDFS. [default: do]")
 @click.option("-v", "--verbose", is_flag=True, help="Name every file.")
 @shared.reading_options("table", "json", default="table")
 @shared.by_work()

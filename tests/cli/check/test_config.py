@@ -228,12 +228,12 @@ ONLY_TYPED = {
     "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
     "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
-    "tables", "take-over",
+    "tables", "take-over", "hdfs-trash", "save", "compare",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
-    "exit-code", "faster-start", "footers", "leftovers", "lock", "once", "open", "origin", "partitions", "read-lock",
-    "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "stuck", "timeline", "verbose", "wait",
+    "exit-code", "faster-start", "footers", "leftovers", "lock", "once", "open", "origin", "partitions", "prove",
+    "read-lock", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "stuck", "timeline", "verbose", "wait",
     "waiting",
 }  # fmt: skip
 """Switches that files and the environment may set: none of them waives a safeguard."""

@@ -45,7 +45,14 @@ def test_rows_that_differ_or_are_gone(acidctl, crud: Path, tmp_path: Path) -> No
 
 def test_files_that_are_none_of_save_and_places_without_tables(acidctl, crud: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     bad = tmp_path / "bad.json"
-    for text in ("", "[]", "{}", '{"version": 1, "locations": [7]}', '{"version": 1, "locations": 7}', "[" * 100_000):
+    for text in (
+        "",
+        "[]",
+        "{}",
+        '{"schema_version": 1, "locations": [7]}',
+        '{"schema_version": 1, "locations": 7}',
+        "[" * 100_000,
+    ):
         bad.write_text(text)
         assert acidctl("upgrade-check", "--compare", bad, crud).status == 4
     (tmp_path / "empty.db").mkdir()

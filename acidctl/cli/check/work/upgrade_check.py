@@ -15,11 +15,13 @@ from acidctl.acid.layout import TableType
 from acidctl.cli.output.console import broken, console, human_bytes, note, put_json, put_line, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AccessError, AcidctlError, BadDataError, ExitStatus, NotFoundError
+from acidctl.cli.report.run_files import refuse_target
+from acidctl.errors import AcidctlError, BadDataError, ExitStatus, NotFoundError
 from acidctl.location.change.own_files import replace_file
 from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.printable import printable
+from acidctl.storage.os_errors import mapped
 from acidctl.upgrade.conversions import Conversion, conversions
 from acidctl.upgrade.needs import Need, UpgradeFinding, UpgradeNeeds, upgrade_needs
 from acidctl.upgrade.row_digest import VERSION, DigestChange, RowDigest, compared, digest_name, row_digest
@@ -80,6 +82,8 @@ def work(
 ) -> int:
     """Check as asked; the exit status."""
     before = None if compare is None else _load(Path(compare))
+    if save is not None:
+        refuse_target(Path(save), "checksums")
     visits, seen = Visits(), _Seen()
     readers = (target, *_OTHERS)
     options = Options(Depth.FOOTERS, readers)
@@ -154,13 +158,14 @@ def _status(result: str, failed: int) -> int:
 
 def _save(path: Path, digests: Iterable[RowDigest], source: str, target: str) -> None:
     said = {
-        "version": VERSION,
+        "schema_version": VERSION,
         "tool": f"acidctl {__version__}",
         "from": source,
         "to": target,
         "locations": [one.record for one in digests],
     }
-    replace_file(path, json.dumps(said, indent=1, ensure_ascii=True).encode())
+    with mapped("write", str(path)):
+        replace_file(path, json.dumps(said, indent=1, ensure_ascii=True).encode())
 
 
 def _load(path: Path) -> dict[str, RowDigest]:
@@ -170,17 +175,15 @@ def _load(path: Path) -> dict[str, RowDigest]:
         NotFoundError, AccessError: it cannot be read.
         BadDataError: it is no such file.
     """
+    with mapped("read", str(path)), path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
     try:
-        if not path.exists():
-            raise NotFoundError(f"cannot read {path}", "no such file", "give a FILE of --save")
-        if path.stat().st_size > _MOST_BYTES:
+        if len(data) > _MOST_BYTES:
             raise ValueError
-        said = json.loads(path.read_bytes())
-        if said["version"] != VERSION:
+        said = json.loads(data)
+        if said["schema_version"] != VERSION:
             raise ValueError
         digests = [RowDigest.of(one) for one in said["locations"]]
-    except OSError as error:
-        raise AccessError(f"cannot read {path}", error.strerror or "", "") from error
     except (ValueError, TypeError, KeyError, RecursionError, BadDataError) as error:
         why = f"version {VERSION} of such files is known"
         raise BadDataError(f"{path} is no file of --save", why, "give the file that was saved before") from error
