@@ -28,6 +28,7 @@ from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.cleaning.undo import bring_back, delete, newest
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, Refused, plan_location
 from acidctl.compaction.run import Compacted, Engine
+from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.hive.compacting import compact_locations
 from acidctl.location.change.lock import Locking
@@ -50,6 +51,8 @@ from acidctl.rows.past.diff import Difference, table_difference
 from acidctl.rows.past.history import History, read_history
 from acidctl.rows.scan.location_state import LocationState
 from acidctl.rows.scan.table import Table, table_at
+from acidctl.upgrade.needs import UpgradeNeeds, upgrade_needs
+from acidctl.upgrade.row_digest import RowDigest, row_digest
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
@@ -225,6 +228,31 @@ class Location:
         place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, found.location.partition, found.look)
         (report,) = validate([place], Options(depth=member(Depth, depth, "depth"), **options))
         return report
+
+    def erasure(self, condition: str, *, prove: bool = False, hdfs_trash: bool = True) -> TableErasure:
+        """Which of its files still hold rows that meet a condition, whatever became of the rows, and what makes them
+        go; files that cannot be read, or lack a column, are not known.
+
+        Args:
+            condition: in SQL, as for :meth:`acidctl.rows.scan.table.Table.scan`.
+            prove: read all bytes of all files for their checksums, and list it once more at the end.
+            hdfs_trash: look into the trashes of HDFS, too.
+
+        Raises:
+            UsageProblem: it is no condition.
+        """
+        root = "" if self.partition else self._found.location.path
+        wanted = SearchedTable(self.table, (self._found.afresh(),), root, hdfs_trash)
+        (found,) = search_tables([wanted], self._now(), condition, prove=prove)
+        return found
+
+    def upgrade_check(self) -> UpgradeNeeds:
+        """What it needs before a newer Hive reads it, by the rules of Hive's own tools."""
+        return upgrade_needs(self._found.afresh(), self._now())
+
+    def row_digest(self) -> RowDigest:
+        """A checksum of its rows, with their ROW__IDs and without, that no order of rows or files changes."""
+        return row_digest(self._found.afresh(), self._now())
 
     # -- compaction --------------------------------------------------------------------------------------------
 

@@ -42,8 +42,12 @@ class ExitStatus(IntEnum):
     VERIFY = 11, "the result failed its verification; nothing was published"
     NOTHING_TO_DO = 12, "there was nothing to do (only with `exit_code`)"
     POSTPONED = 13, "time or bytes ran out before everything was done (only with `exit_code`)"
-    FINDINGS = 14, "the validation found errors, or what else `fail_on` names; or something needs an eye (status)"
-    UNCHECKED = 15, "the validation found nothing wrong, but could not check everything"
+    FINDINGS = (
+        14,
+        "the validation found errors, or what else `fail_on` names; or something needs an eye (status), is held ",
+    )
+    "(erasure), or is to be done before (upgrade-check)"
+    UNCHECKED = 15, "nothing wrong was found, but not everything could be checked"
     MEMORY = 16, "there is not enough memory for what was asked for"
     INTERRUPTED = 130, "interrupted by a signal"
     # What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does.

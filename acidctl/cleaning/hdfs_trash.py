@@ -12,9 +12,14 @@ _PROTOCOLS = ("webhdfs", "swebhdfs", "hdfs")
 _ATTEMPTS = 3
 
 
+def is_hdfs(fs: FileSystem) -> bool:
+    """Whether a store is HDFS."""
+    return fs.spec.protocol in _PROTOCOLS
+
+
 def require_hdfs(fs: FileSystem) -> None:
     """Raises UsageProblem for a store that is not HDFS, or cannot rename."""
-    if fs.spec.protocol not in _PROTOCOLS or not fs.can_rename:
+    if not is_hdfs(fs) or not fs.can_rename:
         raise UsageProblem(
             f"{fs.url} has no trash of HDFS", "", "leave out `trash='hdfs'`: the trash of the location itself serves"
         )

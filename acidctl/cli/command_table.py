@@ -20,6 +20,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "history": "Show what every write id did: rows inserted, updated, deleted.",
         "blame": "Show where a row was inserted, rewritten and deleted.",
         "diff": "Print the rows that changed between two write ids.",
+        "erasure": "Find files that still hold certain rows.",
     },
     "Compact and clean": {
         "advise": "Rank locations by cost to readers, and what compaction saves.",
@@ -44,6 +45,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Try and check": {
         "validate": "Check names, files and rows by the rules of the format.",
+        "upgrade-check": "Say what a newer Hive needs.",
         "repair": "Mend what validate finds broken.",
         "demo": "Write a table to try things on.",
         "explain": "Say what a code, a status or a rule means.",
@@ -96,4 +98,4 @@ def command_named(name: str) -> click.Command | None:
 def module_of(name: str) -> str:
     """Where a command is defined, as a name to import."""
     folder = next(FOLDERS[title] for title, commands in SECTIONS.items() if name in commands)
-    return f"{__package__}.{folder}.{name}"
+    return f"{__package__}.{folder}.{name.replace('-', '_')}"

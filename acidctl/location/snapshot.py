@@ -153,18 +153,20 @@ def look_at(
     path: str,
     top: Listing | None = None,
     on_unreadable: Callable[[str, AcidctlError], None] | None = None,
+    *,
+    hidden: bool = False,
 ) -> Look:
     """List a location once, and read the small files that decide its state.
 
     Args:
         top: the location's own children, where they were listed a moment ago.
-        on_unreadable: see :func:`~acidctl.location.walk.list_location`.
+        on_unreadable, hidden: see :func:`~acidctl.location.walk.list_location`.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
         UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
     """
-    listing = list_location(fs, path, top, on_unreadable)
+    listing = list_location(fs, path, top, on_unreadable, hidden=hidden)
     logs = [entry.path for entry in listing.entries if not entry.is_dir and is_log(entry.path)]
     if logs:
         listing = without(listing, set(logs))

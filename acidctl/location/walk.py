@@ -253,6 +253,8 @@ def list_location(
     path: str,
     top: Listing | None = None,
     on_unreadable: Callable[[str, AcidctlError], None] | None = None,
+    *,
+    hidden: bool = False,
 ) -> Listing:
     """The whole tree of one location, one ``list_tree``; without the ``k=v`` directories at its top, which are
     locations of their own.
@@ -262,6 +264,7 @@ def list_location(
         on_unreadable: told of each directory in it, by its relative path, that may not be listed; the rest is listed
             then.  For what only shows: who decides anything must know all.  Hidden ones, of other writers and in
             trashes, hold nothing that counts, and are not told; ``_tmp_...`` may be half of a result.
+        hidden: tells of all hidden ones, too.
 
     Raises:
         NotFoundError, AccessError, StorageError: as ``list_tree``.
@@ -273,7 +276,7 @@ def list_location(
         except AccessError:
             closed: dict[str, AcidctlError] = {}
             listing = _what_can_be_listed(fs, path, closed)
-            counted = [name for name in closed if not _is_of_no_reader(name)]
+            counted = [name for name in closed if hidden or not _is_of_no_reader(name)]
             if not closed or (counted and on_unreadable is None):
                 raise
             for name in counted:

@@ -24,7 +24,7 @@ BY_VALUE = {"userMetadata", "evidence", "thresholds", "job", "calls", "compactio
 
 def said(command: str) -> set[str]:
     """What stands in back quotes in the section of a command, and in the sections that it refers to."""
-    sections = dict(re.findall(r"^## (\w+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+    sections = dict(re.findall(r"^## ([\w-]+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
     more = {"why": ["ls"], "apply": ["clean"], "purge": ["restore"], "abort": ["txns", "compactions"],
             "housekeep": ["txns"], "nightly": ["compact", "clean", "restore"]}.get(command, [])  # fmt: skip
     text = "".join(sections.get(name, "") for name in (command, *more))
@@ -54,7 +54,8 @@ def undocumented(command: str, text: str) -> set[str]:
         ("diff", "T", "--from", "1", "--count"), ("validate", "--deep", "T"), ("validate", "--list-rules"),
         ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
         ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"), ("config", "show"), ("config", "path"),
-        ("repair", "key-index", "T"), ("clean", "T"),
+        ("repair", "key-index", "T"), ("clean", "T"), ("erasure", "--where", "id = 9", "-o", "json", "T"),
+        ("upgrade-check", "T"),
         ("nightly", "--assume-committed=0s", "--engine", "local", "--min-deltas", "2", "--dry-run", "T"),
     ],
     ids=" ".join,

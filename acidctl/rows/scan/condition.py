@@ -51,6 +51,10 @@ _SIGNS: dict[type[exp.Expr], str] = {
 }
 
 
+class UnknownColumn(UsageProblem):
+    """A condition names a column that is not there."""
+
+
 def parse_condition(text: str, columns: OrcType) -> Predicate:
     """A condition in SQL.
 
@@ -58,7 +62,8 @@ def parse_condition(text: str, columns: OrcType) -> Predicate:
         columns: what may be used, as a struct type.
 
     Raises:
-        UsageProblem: not a condition of the kind above, an unknown column, or a value that does not fit its column.
+        UnknownColumn: a column that is not among them.
+        UsageProblem: not a condition of the kind above, or a value that does not fit its column.
     """
     parser = _Parser(text, columns)
     try:
@@ -168,7 +173,7 @@ class _Parser:
     def _unknown(self, name: str, known: Sequence[str]) -> UsageProblem:
         what = f"no column {name!r} in the condition"
         why = f"the columns are {', '.join(known)}" if known else "there is nothing inside it"
-        return UsageProblem(what, why, did_you_mean(name, known))
+        return UnknownColumn(what, why, did_you_mean(name, known))
 
     def _literal(self, node: exp.Expr) -> Literal:
         if isinstance(node, exp.Paren):

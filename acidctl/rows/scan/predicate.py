@@ -6,7 +6,7 @@ As in SQL a comparison with NULL is neither true nor false, and only rows for wh
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -123,6 +123,16 @@ class Predicate:
         """Whether some row may meet the condition, by what is known of the columns; True when in doubt."""
         return _may(self._root, bounds, negated=False)
 
+    def without(self, missing: Collection[Path], *, hopeful: bool) -> Predicate | bool:
+        """What is left of the condition where some columns are not known; True or False where that settles it.
+
+        Args:
+            missing: of :attr:`paths`, those of which a row may have any value.
+            hopeful: true for every row that some values could make true; else for those that all values do.
+        """
+        left = _without(self._root, missing, hopeful)
+        return left if isinstance(left, bool) else Predicate(self._text, left, _paths_in(left))
+
     def check(self, types: OrcType) -> None:
         """Whether all values fit the columns of a struct type.
 
@@ -202,6 +212,33 @@ def _compared(node: ColumnComparison, column: Callable[[ColumnRef], pa.Array]) -
         return _is_null(array)
     found = compare_value(array, node.sign, _trimmed(node.column, node.value))
     return pc.fill_null(found, False) if node.null_safe else found
+
+
+def _without(node: Node, missing: Collection[Path], value: bool) -> Node | bool:
+    """The node where a comparison with a missing column counts as `value`, or as its contrary below a NOT."""
+    match node:
+        case AllOf(parts) | AnyOf(parts):
+            decisive = isinstance(node, AnyOf)
+            left = [_without(part, missing, value) for part in parts]
+            if any(part is decisive for part in left):
+                return decisive
+            kept = tuple(part for part in left if not isinstance(part, bool))
+            return type(node)(kept) if kept else not decisive
+        case Not(inner):
+            found = _without(inner, missing, not value)
+            return not found if isinstance(found, bool) else Not(found)
+    return value if any(path in missing for path in _paths_in(node)) else node
+
+
+def _paths_in(node: Node) -> tuple[Path, ...]:
+    match node:
+        case AllOf(parts) | AnyOf(parts):
+            return tuple(dict.fromkeys(path for part in parts for path in _paths_in(part)))
+        case Not(inner):
+            return _paths_in(inner)
+        case ColumnComparison(column, _, ColumnRef(path)):
+            return column.path, path
+    return (node.column.path,)
 
 
 def _trimmed(column: ColumnRef, value: Literal) -> Literal:

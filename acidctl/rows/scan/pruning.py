@@ -44,6 +44,7 @@ class ColumnBounds:
         values: whether there may be anything else.
         low: at most the least value, in the units of :func:`acidctl.rows.scan.compare.domain`; None when unknown.
         high: at least the greatest value.
+        absent: whether a value, in the same units, is among them for certain not; None where nothing tells that.
     """
 
     kind: pa.DataType
@@ -51,6 +52,7 @@ class ColumnBounds:
     values: bool = True
     low: Any = None
     high: Any = None
+    absent: Callable[[Any], bool] | None = None
 
     def may(self, sign: str, value: Literal, *, negated: bool = False) -> bool:
         """Whether ``column sign value`` may be true for some row, or false when `negated`."""
@@ -67,7 +69,8 @@ class ColumnBounds:
         low, high = self.low, self.high
         compare = OPERATORS[sign]
         if sign == "=":
-            return (low is None or low <= wanted) and (high is None or high >= wanted)
+            within = (low is None or low <= wanted) and (high is None or high >= wanted)
+            return within and not (self.absent and self.absent(wanted))
         if sign == "<>":
             return pa.types.is_floating(self.kind) or low is None or low != high or low != wanted
         known = low if sign[0] == "<" else high

@@ -37,7 +37,8 @@ from acidctl.rows.read.visibility import (
 )
 from acidctl.rows.scan.columns import ROW_ID_TYPE, ColumnSource, FileColumns, Namespace, PartitionColumn, ScanColumn
 from acidctl.rows.scan.predicate import Path, Predicate
-from acidctl.rows.scan.pruning import ColumnBounds, integers, stripe_bounds
+from acidctl.rows.scan.pruning import ColumnBounds
+from acidctl.rows.scan.stripe_columns import known_of_partition, known_of_stripe
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Scan:
         columns: Sequence[str | ScanColumn] | None = None,
         *,
         row_id: bool = False,
-        only: Mapping[str, range] | None = None,
+        only: Mapping[str, Sequence[int]] | None = None,
         where: str | Predicate | None = None,
         skipping: Predicate | None = None,
         deleted: bool = False,
@@ -369,35 +370,11 @@ class Scan:
 
     def _constant_bounds(self, path: Path) -> ColumnBounds | None:
         """What is known of a column in the whole location."""
-        column = self._used[path]
-        if column.kind is not ColumnSource.PARTITION:
-            return None
-        return self._partition[column.place[0]].bounds
+        return known_of_partition(self._used[path], self._partition)
 
     def _stripe_bounds(self, source: EventFile, stripe: int) -> Callable[[Path], ColumnBounds | None]:
         """What is known of the columns in a stripe."""
-        of_data = stripe_bounds(source.tail, stripe)
-
-        def bounds(path: Path) -> ColumnBounds | None:
-            column = self._used[path]
-            if column.kind is ColumnSource.PARTITION:
-                return self._constant_bounds(path)
-            if column.kind is ColumnSource.DATA:
-                own, target = source.row_type, self.row_type
-                for position in column.place:
-                    target = target.children[position]
-                    if own.kind != "struct":
-                        return None
-                    if position >= len(own.children):  # the file is older than the column
-                        return ColumnBounds(arrow_type(target), nulls=True, values=False)
-                    own = own.children[position]
-                return of_data(own, target)
-            known = source.ranges[stripe]
-            if known is None or not column.place:
-                return None
-            return integers(arrow_type(column.type), (known.original, known.bucket, known.row_id)[column.place[0]])
-
-        return bounds
+        return known_of_stripe(source, stripe, self._used, self.row_type, self._partition)
 
 
 def _refuse_twice(names: Sequence[str]) -> None:

@@ -228,13 +228,13 @@ ONLY_TYPED = {
     "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
     "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
-    "tables", "take-over",
+    "tables", "take-over", "hdfs-trash", "save", "compare",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
-    "exit-code", "faster-start", "footers", "leftovers", "lock", "once", "open", "origin", "partitions", "read-lock",
-    "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "standby", "stuck", "timeline", "verbose",
-    "wait", "waiting",
+    "exit-code", "faster-start", "footers", "leftovers", "lock", "once", "open", "origin", "partitions", "prove",
+    "read-lock", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "standby", "stuck", "timeline",
+    "verbose", "wait", "waiting",
 }  # fmt: skip
 """Switches that files and the environment may set: none of them waives a safeguard."""
 
@@ -391,6 +391,7 @@ NEEDED = {
     "why": ("base_1",),
     "blame": ("1:1:1",),
     "diff": ("--from", "1"),
+    "erasure": ("--where", "a = 1"),
 }
 """What a command wants beside a location."""
 

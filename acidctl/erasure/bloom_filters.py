@@ -1,0 +1,202 @@
+"""Bloom filters of ORC files: which values are in no group of rows of a stripe.
+
+Of whole numbers and strings, whose hashes all writers make alike: Thomas Wang's for numbers of 64 bits, Murmur3 for
+bytes [org.apache.orc.util.BloomFilter, Murmur3]. Filters of strings from before ORC-101, which depend on the writer's
+character set, are not used, nor is one of which anything is odd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.codecs import ChunkError, decompress
+from acidctl.orc.tail import Tail, placed_streams
+from acidctl.orc.types import OrcType
+from acidctl.orc.varint import unsigned
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.scan.columns import ColumnSource, ScanColumn
+from acidctl.rows.scan.predicate import Path
+from acidctl.rows.scan.pruning import ColumnBounds
+from acidctl.rows.scan.stripe_columns import own_column
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_WRITERS = (0, 1)
+"""ORC's own in Java and C++."""
+
+_MASK = (1 << 64) - 1
+_C1, _C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
+_SEED = 104729
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """The filter of one group of rows.
+
+    Attributes:
+        hashes: how many bits a value sets.
+        bits: in words of 64 bits, the lowest byte first.
+    """
+
+    hashes: int
+    bits: bytes
+
+    def may_hold(self, hashed: int) -> bool:
+        """Whether a value of this hash may be among the rows."""
+        low, high, count = _signed(hashed), _signed(hashed >> 32), len(self.bits) * 8
+        for turn in range(1, self.hashes + 1):
+            mixed = _signed(low + turn * high)
+            place = (~mixed if mixed < 0 else mixed) % count
+            if not self.bits[place >> 3] >> (place & 7) & 1:
+                return False
+        return True
+
+
+def with_bloom_filters(
+    known: Callable[[Path], ColumnBounds | None], source: EventFile, stripe: int, columns: Mapping[Path, ScanColumn]
+) -> Callable[[Path], ColumnBounds | None]:
+    """What is known of columns, and of those with filters which values are not among them; read when it is asked.
+
+    Args:
+        known: without the filters.
+        columns: of the condition, by their paths.
+    """
+
+    def bounds(path: Path) -> ColumnBounds | None:
+        found, column = known(path), columns[path]
+        own = own_column(source.row_type, column) if column.kind is ColumnSource.DATA else None
+        if found is None or own is None or not _can_hash(source.tail, own):
+            return found
+        return replace(found, absent=lambda value: _is_absent(source.tail, stripe, own, value))
+
+    return bounds
+
+
+def _can_hash(tail: Tail, own: OrcType) -> bool:
+    return tail.footer.writer in _WRITERS and (own.kind in _INTEGERS or own.kind == "string")
+
+
+def _is_absent(tail: Tail, stripe: int, own: OrcType, value: Any) -> bool:
+    hashed = _hash_of(own, value)
+    if hashed is None:
+        return False
+    filters = row_filters(tail, stripe, own)
+    return bool(filters) and not any(one.may_hold(hashed) for one in filters)
+
+
+def _hash_of(own: OrcType, value: Any) -> int | None:
+    if own.kind == "string":
+        # What is not UTF-8 is read as U+FFFD, and was hashed as it is.
+        odd = "\N{REPLACEMENT CHARACTER}".encode()
+        return murmur(value) if isinstance(value, bytes) and odd not in value else None
+    if not isinstance(value, Fraction) or value.denominator != 1 or not -(1 << 63) <= value < 1 << 63:
+        return None
+    return mixed_number(int(value))
+
+
+def row_filters(tail: Tail, stripe: int, column: OrcType) -> Sequence[RowFilter]:
+    """The filters of a column in a stripe, a group of rows each; none where there are none that can be used.
+
+    Args:
+        column: as the file has it, of whole numbers or strings.
+    """
+    try:
+        raw = _section(tail, stripe, column)
+        filters = [] if raw is None else list(_filters(raw))
+    except (BadDataError, ChunkError, ValueError, LookupError):
+        return ()  # who reads the stripe says what is wrong with it
+    groups = -(-tail.stripes[stripe].numberOfRows // tail.stride) if tail.stride else 0
+    is_sound = len(filters) == groups and all(one.bits and 0 < one.hashes < 64 for one in filters)
+    return filters if is_sound else ()
+
+
+def _section(tail: Tail, stripe: int, column: OrcType) -> bytes | None:
+    usable = {pb.Stream.BLOOM_FILTER_UTF8} | ({pb.Stream.BLOOM_FILTER} if column.kind in _INTEGERS else set())
+    found = None
+    for stream, start in placed_streams(tail.stripe_footer(stripe), tail.stripes[stripe].offset):
+        if stream.column == column.column_id and stream.kind in usable:
+            found = tail.source.read(start, stream.length)
+    return None if found is None else decompress(found, tail.compression, tail.block_size)
+
+
+def _filters(section: bytes) -> Iterator[RowFilter]:
+    """Of a BloomFilterIndex of ORC's messages: field 1 is a filter, of it 1 the hashes, 2 and 3 the bits."""
+    for number, value in _fields(section):
+        if number != 1 or not isinstance(value, bytes):
+            raise ValueError
+        hashes, words, plain = 0, [], b""
+        for own, part in _fields(value):
+            if own == 1 and isinstance(part, int):
+                hashes = part
+            elif own == 2 and isinstance(part, bytes):
+                words.append(part)
+            elif own == 3 and isinstance(part, bytes):
+                plain = part
+        yield RowFilter(hashes, plain or b"".join(words))
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers and values of a message's fields; fixed ones as their bytes."""
+    at = 0
+    while at < len(message):
+        tag, at = unsigned(message, at)
+        kind = tag & 7
+        if kind == 0:
+            number, at = unsigned(message, at)
+            yield tag >> 3, number
+            continue
+        length, at = unsigned(message, at) if kind == 2 else ({1: 8, 5: 4}[kind], at)
+        if at + length > len(message):
+            raise ValueError
+        yield tag >> 3, message[at : at + length]
+        at += length
+
+
+def mixed_number(value: int) -> int:
+    """The hash of a whole number, as 64 bits without a sign."""
+    key = _long(~value + (value << 21))
+    key = _long(key ^ (key >> 24))
+    key = _long(key + (key << 3) + (key << 8))
+    key = _long(key ^ (key >> 14))
+    key = _long(key + (key << 2) + (key << 4))
+    key = _long(key ^ (key >> 28))
+    return (key + (key << 31)) & _MASK
+
+
+def murmur(data: bytes) -> int:
+    """The hash of some bytes, as 64 bits without a sign."""
+    hashed = _SEED
+    whole = len(data) & ~7
+    for at in range(0, whole, 8):
+        hashed ^= _mixed_word(int.from_bytes(data[at : at + 8], "little"))
+        hashed = (_rotated(hashed, 27) * 5 + 0x52DCE729) & _MASK
+    if whole < len(data):
+        hashed ^= _mixed_word(int.from_bytes(data[whole:], "little"))
+    hashed ^= len(data)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        hashed = ((hashed ^ hashed >> 33) * factor) & _MASK
+    return hashed ^ hashed >> 33
+
+
+def _mixed_word(word: int) -> int:
+    return _rotated(word * _C1 & _MASK, 31) * _C2 & _MASK
+
+
+def _rotated(word: int, by: int) -> int:
+    return (word << by | word >> 64 - by) & _MASK
+
+
+def _signed(value: int) -> int:
+    """The lowest 32 bits as a number of Java's."""
+    value &= 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def _long(value: int) -> int:
+    """The lowest 64 bits as a number of Java's."""
+    value &= _MASK
+    return value - (1 << 64) if value >> 63 else value

@@ -1,0 +1,435 @@
+"""The search of one table: every file of it that may hold rows, whatever became of the rows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
+
+from acidctl.erasure.beside import StrayFile, files_beside, hdfs_trash_files
+from acidctl.erasure.event_search import EventSearch
+from acidctl.erasure.holders import Holder, HolderKind
+from acidctl.erasure.remedies import ErasureStep, erasure_steps
+from acidctl.erasure.searched_file import OpenedFile, SearchedFile, open_file, search_file
+from acidctl.erasure.survey import Survey, survey
+from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.location.find import Found
+from acidctl.location.given import is_hive_name
+from acidctl.location.hive_names import HiveName
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Snapshot
+from acidctl.orc.types import OrcType, row_of
+from acidctl.rows.foreign.format import Format
+from acidctl.rows.read.schema_evolution import table_row_type
+from acidctl.rows.read.visibility import open_sources
+from acidctl.rows.scan.columns import Namespace, PartitionColumn
+from acidctl.rows.scan.condition import UnknownColumn, parse_condition
+from acidctl.rows.scan.partition_values import typed
+from acidctl.rows.scan.predicate import Predicate
+from acidctl.rows.scan.scan import Scan
+from acidctl.rows.scan.table import Table
+from acidctl.storage.port import FileSystem, parent_of
+from acidctl.storage.registry import open_location
+
+_THREADS = 4
+_NAMED_BY_PLACE = "_col"
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True, slots=True)
+class NotLookedAt:
+    """A directory, or a whole location, of which nobody knows what it holds."""
+
+    path: str
+    error: AcidctlError
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A directory that holds such rows, or may.
+
+    Attributes:
+        files: of it, those that do, or may.
+    """
+
+    holder: Holder
+    files: tuple[SearchedFile, ...]
+
+    @property
+    def events(self) -> int:
+        """How many events hold such a row for certain."""
+        return sum(file.matched.events for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        """Of the files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing more can be in it."""
+        return not any(file.problem for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReport:
+    """What one location holds, or what lies beside the locations of a table.
+
+    Attributes:
+        path: as a user would type it.
+        snapshot: None for what lies beside locations.
+        live: how many such rows readers see; None where that is not known.
+        files: all that were read, or were to be.
+        steps: what makes the rows go, in order.
+    """
+
+    path: str
+    snapshot: Snapshot | None
+    live: int | None
+    files: tuple[SearchedFile, ...] = ()
+    not_looked_at: tuple[NotLookedAt, ...] = ()
+    steps: tuple[ErasureStep, ...] = ()
+
+    @property
+    def holdings(self) -> tuple[Holding, ...]:
+        """The directories that hold such rows or may, in the order of their names."""
+        found: dict[Holder, list[SearchedFile]] = {}
+        for file in self.files:
+            if file.matched.events or file.problem:
+                found.setdefault(file.holder, []).append(file)
+        return tuple(Holding(holder, tuple(files)) for holder, files in found.items())
+
+    @property
+    def events(self) -> int:
+        """Events that hold such a row, in all files."""
+        return sum(file.matched.events for file in self.files)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it could be looked at."""
+        return not self.not_looked_at and not any(file.problem for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class TableErasure:
+    """What a table holds.
+
+    Attributes:
+        lacks: why the condition cannot be asked of it, where its rows have not the columns; nothing was searched then.
+        reports: of its locations, and last of what lies beside them.
+    """
+
+    table: str
+    lacks: str = ""
+    reports: tuple[ErasureReport, ...] = ()
+
+    @property
+    def events(self) -> int:
+        """Events that hold such a row."""
+        return sum(report.events for report in self.reports)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it could be looked at."""
+        return all(report.is_known for report in self.reports)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedTable:
+    """What is to be searched.
+
+    Attributes:
+        places: the locations of the table that are searched.
+        root: its directory, absolute, to look at what lies beside them; empty to look at the locations alone.
+        hdfs_trash: look into the trashes of HDFS, too.
+    """
+
+    table: str
+    places: tuple[Found, ...]
+    root: str = ""
+    hdfs_trash: bool = True
+
+
+@dataclass
+class _Opened:
+    survey: Survey
+    files: list[OpenedFile]
+    partition: tuple[PartitionColumn, ...]
+
+
+@dataclass
+class _Gathered:
+    """A table, before it is searched."""
+
+    opened: list[_Opened] = field(default_factory=list)
+    failed: list[ErasureReport] = field(default_factory=list)
+    stray: list[tuple[StrayFile, OpenedFile]] = field(default_factory=list)
+    closed: list[NotLookedAt] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no file at all, for certain."""
+        closed = self.failed or self.closed or any(one.survey.closed for one in self.opened)
+        return not (closed or self.stray or any(one.files for one in self.opened))
+
+
+def search_tables(
+    tables: Iterable[SearchedTable], lists: SnapshotLists, condition: str, *, prove: bool = False
+) -> Iterator[TableErasure]:
+    """Search tables, one after the other; nothing that is wrong with one of them is raised.
+
+    Args:
+        condition: SQL, see docs/reference/conditions.md.
+        prove: read all bytes of all files for their checksums, and list locations once more at the end.
+
+    Raises:
+        UsageProblem: the condition cannot be parsed.
+    """
+    with suppress(UnknownColumn):
+        parse_condition(condition, row_of(()))  # what is no condition is none for any table
+    for one in tables:
+        try:
+            table = Table(one.places[0].shown, one.places, lists)
+        except AcidctlError as error:
+            yield _not_searched(one, error)
+        else:
+            yield _TableSearch(one, table, lists, condition, prove=prove).result()
+
+
+def _not_searched(table: SearchedTable, error: AcidctlError) -> TableErasure:
+    at = table.places[0].shown
+    return TableErasure(table.table, reports=(ErasureReport(at, None, None, (), (NotLookedAt(at, error),)),))
+
+
+class _TableSearch:
+    def __init__(
+        self, wanted: SearchedTable, table: Table, lists: SnapshotLists, condition: str, *, prove: bool
+    ) -> None:
+        self._wanted, self._table, self._lists = wanted, table, lists
+        self._condition, self._prove = condition, prove
+        self._fs: FileSystem = wanted.places[0].fs
+
+    def result(self) -> TableErasure:
+        gathered = self._gathered()
+        row_type = self._row_type(gathered)
+        keys = self._keys(gathered)
+        try:
+            predicate = parse_condition(self._condition, Namespace(row_type, keys).struct)
+        except UsageProblem as error:
+            if gathered.is_empty:  # without a file nobody knows the columns, nor need know them
+                empty = [ErasureReport(one.survey.found.shown, one.survey.snapshot, 0) for one in gathered.opened]
+                return TableErasure(self._wanted.table, reports=tuple(empty))
+            if isinstance(error, UnknownColumn) and self._are_names_known(row_type, gathered):
+                return TableErasure(self._wanted.table, lacks=error.what)
+            reports = gathered.failed or list(_not_searched(self._wanted, error).reports)
+            return TableErasure(self._wanted.table, reports=tuple(reports))
+        reports = [self._report(one, row_type, predicate) for one in gathered.opened] + gathered.failed
+        if gathered.stray or gathered.closed:
+            found = self._each(partial(self._search_stray, row_type, predicate, keys), gathered.stray)
+            reports.append(self._beside_report(found, tuple(gathered.closed)))
+        return TableErasure(self._wanted.table, reports=tuple(reports))
+
+    # -- before -----------------------------------------------------------------------------------------------
+
+    def _gathered(self) -> _Gathered:
+        gathered = _Gathered()
+        for found in self._wanted.places:
+            try:
+                looked = survey(found, self._lists)
+                partition = tuple(self._table.partition_of(found))
+            except AcidctlError as error:
+                gathered.failed.append(ErasureReport(found.shown, None, None, (), (NotLookedAt(found.shown, error),)))
+                continue
+            opened = self._each(partial(open_file, found.fs, declared=found.declared), looked.files)
+            gathered.opened.append(_Opened(looked, opened, partition))
+
+        def closed(path: str, error: AcidctlError) -> None:
+            gathered.closed.append(NotLookedAt(self._fs.display(path), error))
+
+        declared = self._wanted.places[0].declared
+        for stray in self._strays(closed):
+            gathered.stray.append((stray, open_file(self._fs, stray.file, declared)))
+        return gathered
+
+    def _strays(self, closed: Callable[[str, AcidctlError], None]) -> Iterator[StrayFile]:
+        locations = {found.location.path for found in self._wanted.places if found.fs is self._fs}
+        root = self._wanted.root
+        if root:
+            yield from files_beside(self._fs, root, locations, closed)
+        if self._wanted.hdfs_trash:
+            outside = {path for path in locations if not (root and f"{path}/".startswith(f"{root.rstrip('/')}/"))}
+            yield from hdfs_trash_files(self._fs, sorted(outside | ({root} if root else set())), closed)
+
+    def _row_type(self, gathered: _Gathered) -> OrcType:
+        """The columns of the table: as a metastore has them, else those of all files, of current ones last."""
+        files = [opened for one in gathered.opened for opened in one.files if _tells_columns(opened)]
+        files = [one for one in files if one.source and one.source.format is not Format.TEXT] or files
+        files.sort(key=lambda opened: opened.file.holder.kind is HolderKind.CURRENT)
+        types = dict.fromkeys(opened.source.row_type for opened in reversed(files) if opened.source)
+        return table_row_type(self._wanted.places[0].declared, [*reversed(types)])
+
+    def _keys(self, gathered: _Gathered) -> tuple[PartitionColumn, ...]:
+        """The columns of partitions, with the values of the first."""
+        return gathered.opened[0].partition if gathered.opened else ()
+
+    def _are_names_known(self, row_type: OrcType, gathered: _Gathered) -> bool:
+        """Whether the columns are known by their names, so that one of another name is none of them."""
+        declared = self._wanted.places[0].declared
+        if declared and declared.columns:
+            return True
+        files = [*(opened for one in gathered.opened for opened in one.files), *(file for _, file in gathered.stray)]
+        closed = gathered.failed or gathered.closed or any(one.survey.closed for one in gathered.opened)
+        if closed or not row_type.names or any(opened.source is None for opened in files):
+            return False
+        types = {opened.source.row_type for opened in files if opened.source}
+        return not any(self._may_be_meant(kind, self._keys(gathered)) for kind in types)
+
+    def _may_be_meant(self, row_type: OrcType, keys: Sequence[PartitionColumn]) -> bool:
+        """Whether the columns of a file may be those of the condition."""
+        if any(name.startswith(_NAMED_BY_PLACE) for name in row_type.names):
+            return True
+        try:
+            parse_condition(self._condition, Namespace(row_type, keys).struct)
+        except UnknownColumn:
+            return False
+        except UsageProblem:
+            return True
+        return True
+
+    # -- the search -------------------------------------------------------------------------------------------
+
+    def _report(self, one: _Opened, row_type: OrcType, predicate: Predicate) -> ErasureReport:
+        place = one.survey
+        search = EventSearch(predicate, row_type, one.partition)
+        files = tuple(self._each(partial(search_file, place.found.fs, search=search, checksum=self._prove), one.files))
+        closed = [NotLookedAt(path, error) for path, error in place.closed.items()]
+        if self._prove and (changed := self._changed_since(place)):
+            closed.append(changed)
+        live = self._live(place, files, row_type, predicate, one.partition)
+        held = {file.holder for file in files if file.matched.events}
+        unknown = {file.holder for file in files if file.problem}
+        steps = erasure_steps(place, held, unknown, live)
+        return ErasureReport(place.found.shown, place.snapshot, live, files, tuple(closed), steps)
+
+    def _search_stray(
+        self,
+        row_type: OrcType,
+        predicate: Predicate,
+        keys: Sequence[PartitionColumn],
+        stray: tuple[StrayFile, OpenedFile],
+    ) -> SearchedFile:
+        values = {name.lower(): value for name, value in stray[0].partition}
+        known, unknown = [], []
+        for key in keys:
+            text = values.get(key.name.lower())
+            try:
+                known.append(replace(key, value=None if text is None else typed(text, key.type, key.name)))
+            except AcidctlError:
+                text = None
+                known.append(replace(key, value=None))
+            if text is None:
+                unknown.append(key.name)
+        search = EventSearch(predicate, row_type, known, unknown)
+        return search_file(self._fs, stray[1], search, checksum=self._prove)
+
+    def _beside_report(self, files: Sequence[SearchedFile], closed: tuple[NotLookedAt, ...]) -> ErasureReport:
+        held = {file.holder for file in files if file.matched.events}
+        unknown = {file.holder for file in files if file.problem}
+        steps = erasure_steps(None, held, unknown, 0)
+        shown = self._fs.display(self._wanted.root) if self._wanted.root else self._wanted.places[0].shown
+        return ErasureReport(shown, None, 0, tuple(files), closed, steps)
+
+    def _live(
+        self,
+        place: Survey,
+        files: Sequence[SearchedFile],
+        row_type: OrcType,
+        predicate: Predicate,
+        partition: Sequence[PartitionColumn],
+    ) -> int | None:
+        """How many such rows readers see; only stripes are read that hold some."""
+        only = {
+            file.absolute[len(place.snapshot.path.rstrip("/")) + 1 :]: file.matched.places
+            for file in files
+            if file.holder.kind is HolderKind.CURRENT and file.matched.events
+        }
+        if not only:
+            return 0
+        try:
+            sources = open_sources(place.snapshot)
+            asked = Scan(
+                place.snapshot, [], where=predicate, partition=partition, row_type=row_type, sources=sources, only=only
+            )
+            return asked.count()
+        except AcidctlError:
+            return None
+
+    def _changed_since(self, place: Survey) -> NotLookedAt | None:
+        """What shows that a location was changed while it was searched; None where nothing does."""
+        try:
+            now = survey(place.found.afresh(), self._lists)
+        except AcidctlError as error:
+            return NotLookedAt(place.found.shown, error)
+        before = {(file.path, file.entry.size) for file in place.files}
+        if {(file.path, file.entry.size) for file in now.files} <= before:
+            return None
+        why = "files came while it was searched"
+        return NotLookedAt(place.found.shown, UsageProblem(f"{place.found.shown} changed", why, "search it once more"))
+
+    def _each(self, work: Callable[[T], U], items: Sequence[T]) -> list[U]:
+        """The results in order; a store that takes long to answer is asked for several at a time."""
+        if len(items) < 2:
+            return [work(item) for item in items]
+        with ThreadPoolExecutor(_THREADS, "acidctl-erasure") as pool:
+            return list(pool.map(work, items))
+
+
+def _tells_columns(opened: OpenedFile) -> bool:
+    """Whether the columns of a file are the table's; one of deletes may declare any (format section 3.1)."""
+    is_struct = opened.source is not None and opened.source.row_type.kind == "struct"
+    return is_struct and opened.file.is_of_table and "delete_delta_" not in opened.file.path
+
+
+def tables_to_search(
+    places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str], *, hdfs_trash: bool = True
+) -> Iterator[SearchedTable]:
+    """Locations, as tables: those of one table follow each other.
+
+    What lies beside the locations of a table is searched where all of the table was given.
+
+    Args:
+        given: the paths and names that led to the locations.
+    """
+    above = [
+        (fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given if not is_hive_name(p))
+    ]
+    named = any(not HiveName.parse(name).partition for name in given if is_hive_name(name))
+    for _, group in itertools.groupby(places, _table_of):
+        members = tuple(group)
+        root = _root_of(members[0], storage)
+        at = f"{root}/"
+        is_whole = bool(root) and any(members[0].fs.url == url and at.startswith(f"{path}/") for url, path in above)
+        if not is_whole and not (named and members[0].hive):
+            root = ""
+        yield SearchedTable(members[0].location.table, members, root, hdfs_trash)
+
+
+def _table_of(found: Found) -> tuple[str, str]:
+    return found.fs.url, f"hive:{found.hive.full_name}" if found.hive else _root_of(found, {})
+
+
+def _root_of(found: Found, storage: Mapping[str, str]) -> str:
+    """The directory of a location's table, inside its store; of a table of a metastore that which it says."""
+    path = found.location.path
+    if found.hive and found.location.partition:
+        fs, path = open_location(found.hive.location, storage)
+        return path if fs.url == found.fs.url else ""
+    for _ in found.location.partition:
+        path = parent_of(path)
+    return path

@@ -1,0 +1,164 @@
+"""How many events of one file hold a row that meets a condition, whatever became of the row since."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.erasure.bloom_filters import with_bloom_filters
+from acidctl.orc.types import OrcType, arrow_type
+from acidctl.rows.read.delete_set import Bools
+from acidctl.rows.read.events import EventFile, EventReader, Ids
+from acidctl.rows.scan.columns import ROW_ID_TYPE, ColumnSource, FileColumns, Namespace, PartitionColumn, ScanColumn
+from acidctl.rows.scan.predicate import Path, Predicate
+from acidctl.rows.scan.pruning import stripe_bounds
+from acidctl.rows.scan.stripe_columns import known_of_stripe, own_column
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What a file holds.
+
+    Attributes:
+        events: that hold a row which meets the condition.
+        undecided: further ones, of which a column decides that the file does not have.
+        stripes: how many it has.
+        read: of how many the rows were read; of the others statistics or bloom filters tell that there is none.
+        places: numbers of the stripes with such events.
+        lacks: names of the columns of the condition that the file does not have.
+    """
+
+    events: int = 0
+    undecided: int = 0
+    stripes: int = 0
+    read: int = 0
+    places: tuple[int, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+
+class EventSearch:
+    """A condition, and the columns that it looks at.
+
+    Args:
+        row_type: the columns of the table.
+        partition: those of its partitions, with their values in the location of the files.
+        unknown: of these, the names of those whose values nobody knows.
+    """
+
+    def __init__(
+        self,
+        predicate: Predicate,
+        row_type: OrcType,
+        partition: Sequence[PartitionColumn] = (),
+        unknown: Collection[str] = (),
+    ) -> None:
+        names = Namespace(row_type, partition)
+        self._predicate, self._row_type, self._partition = predicate, row_type, tuple(partition)
+        self._unknown = {name.lower() for name in unknown}
+        self._used = {path: names.find_path(path) for path in predicate.paths}
+
+    def search(self, source: EventFile, *, by_name: bool = False) -> Matched:
+        """Look into one file, a stripe at a time.
+
+        Args:
+            by_name: a column counts as missing where the file has another name at its place: the file is not known to
+                be one of the table's.
+
+        Raises:
+            BadDataError, NotFoundError, AccessError, StorageError: it cannot be read.
+            UsageProblem: its columns cannot be compared with the values of the condition.
+        """
+        missing = {path for path, column in self._used.items() if self._is_missing(source, column, by_name=by_name)}
+        sure = self._predicate.without(missing, hopeful=False)
+        maybe = self._predicate.without(missing, hopeful=True)
+        lacks = tuple(".".join(path) for path in sorted(missing))
+        count = len(source.tail.stripes)
+        wanted = [stripe for stripe in range(count) if self._may_hold(source, stripe, maybe)]
+        if not wanted:
+            return Matched(stripes=count, lacks=lacks)
+        events = undecided = 0
+        places = []
+        with source.open() as reader:
+            for stripe in wanted:
+                held, possible = self._counts(reader, stripe, sure, maybe)
+                events, undecided = events + held, undecided + possible - held
+                places += [stripe] * bool(possible)
+        return Matched(events, undecided, count, len(wanted), tuple(places), lacks)
+
+    def _is_missing(self, source: EventFile, column: ScanColumn, *, by_name: bool) -> bool:
+        if column.kind is ColumnSource.PARTITION:
+            return column.name.lower() in self._unknown
+        if column.kind is ColumnSource.ROW_ID:
+            return source.synthetic is not None  # numbered by the files beside it, which may be gone
+        if own_column(source.row_type, column) is None:
+            return True
+        top = column.place[0]
+        return by_name and source.row_type.names[top].lower() != self._row_type.names[top].lower()
+
+    def _may_hold(self, source: EventFile, stripe: int, condition: Predicate | bool) -> bool:
+        if not condition or _holds_no_row(source, stripe):
+            return False
+        if isinstance(condition, bool):
+            return True
+        known = known_of_stripe(source, stripe, self._used, self._row_type, self._partition)
+        if not condition.may_match(known):
+            return False
+        return condition.may_match(with_bloom_filters(known, source, stripe, self._used))
+
+    def _counts(
+        self, reader: EventReader, stripe: int, sure: Predicate | bool, maybe: Predicate | bool
+    ) -> tuple[int, int]:
+        """Events of a stripe that hold such a row, and those that may."""
+        paths = [path for one in (sure, maybe) if isinstance(one, Predicate) for path in one.paths]
+        columns = [self._used[path] for path in dict.fromkeys(paths)]
+        own = reader.source.row_type
+        places = [column.place for column in columns if column.kind is ColumnSource.DATA]
+        if not places and reader.source.synthetic is None and own.names:
+            places = [(0,)] if self._row_type.names else []  # a delete event is told by its row, which is NULL
+        files = FileColumns(own, self._row_type, places)
+        ids = None
+        if any(column.kind is ColumnSource.ROW_ID for column in columns):
+            ids, rows = reader.ids_with_rows(stripe, files.names)
+        else:
+            rows = reader.rows(stripe, files.names)
+        filled = np.asarray(rows.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+
+        def array(path: Path) -> pa.Array:
+            return self._array(self._used[path], reader.source, ids, rows, files)
+
+        def count(condition: Predicate | bool) -> int:
+            if isinstance(condition, bool):
+                return int(np.count_nonzero(filled)) if condition else 0
+            return int(np.count_nonzero(filled & _true(condition.mask(array))))
+
+        held = count(sure)
+        return held, held if maybe is sure else count(maybe)
+
+    def _array(
+        self, column: ScanColumn, source: EventFile, ids: Ids | None, rows: pa.StructArray, files: FileColumns
+    ) -> pa.Array:
+        if column.kind is ColumnSource.DATA:
+            return files.get(rows, column.place, source.fs.display(source.path))
+        if column.kind is ColumnSource.PARTITION:
+            return pa.repeat(pa.scalar(self._partition[column.place[0]].value, arrow_type(column.type)), len(rows))
+        assert ids is not None
+        keys = ids.keys
+        parts = [pa.array(keys.original), pa.array(keys.bucket.astype(np.int32)), pa.array(keys.row_id)]
+        return parts[column.place[0]] if column.place else pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
+
+
+def _true(mask: pa.BooleanArray) -> Bools:
+    return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _holds_no_row(source: EventFile, stripe: int) -> bool:
+    """Whether all events of a stripe are deletes without a row, by statistics that can be trusted."""
+    if source.synthetic is not None:
+        return False
+    own = source.row_type
+    known = stripe_bounds(source.tail, stripe)(own, own)
+    return known is not None and not known.values

@@ -1,0 +1,128 @@
+"""What a location physically holds: every file below it, and what the directory is that it lies in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, METADATA_ACID, ORC_ACID_VERSION, acid_directory, is_hidden
+from acidctl.acid.state import Verdict
+from acidctl.cleaning.trash import TRASH
+from acidctl.location.change.journal import MANIFEST
+from acidctl.location.change.lock import LOCK
+from acidctl.location.change.own_files import TORN
+from acidctl.location.change.owner import OWNER
+from acidctl.location.change.publication import INTENT
+from acidctl.location.walk import is_log
+from acidctl.repair.backup import BACKUP
+from acidctl.storage.port import base_name, join, parent_of
+
+_NOTES = frozenset((MANIFEST, TORN, OWNER, INTENT, "undo.json", "done.json", "restored.json", "purged.json"))
+"""What acidctl writes into its own hidden directories beside what it keeps there."""
+_CHECKSUM = ".crc"
+
+
+class HolderKind(StrEnum):
+    """What a directory is that may hold rows; the first four are the states of a location's entries."""
+
+    CURRENT = "current"
+    OBSOLETE = "obsolete"
+    ABORTED = "aborted"
+    IGNORED = "ignored"
+    TRASH = "trash"
+    BACKUP = "backup"
+    STAGING = "staging"
+    HDFS_TRASH = "hdfs-trash"
+    OTHER = "other"
+    """Beside the locations of a table: nobody's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A directory, or an original file, that may hold rows.
+
+    Attributes:
+        name: its path, relative to the location; of HDFS' trash, and beside locations, absolute.
+        child: the entry of the location that it is, or lies in.
+    """
+
+    kind: HolderKind
+    name: str
+    child: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalFile:
+    """A file that may hold rows.
+
+    Attributes:
+        path: absolute inside its store.
+        side: the absolute path of its flush length (format section 12); empty without one.
+    """
+
+    holder: Holder
+    path: str
+    entry: Entry
+    side: str = ""
+
+    @property
+    def is_of_table(self) -> bool:
+        """Whether it lies where only files with the columns of the table lie."""
+        if self.holder.kind in (HolderKind.CURRENT, HolderKind.OBSOLETE, HolderKind.ABORTED, HolderKind.IGNORED):
+            return True
+        at = parent_of(self.path)
+        while at != parent_of(at):
+            if acid_directory(base_name(at)):
+                return True
+            at = parent_of(at)
+        return False
+
+
+def physical_files(listing: Listing, verdicts: Mapping[str, Verdict]) -> Iterator[PhysicalFile]:
+    """All files of a location that may hold rows, whatever their names are.
+
+    Left out are empty ones, Hive's and acidctl's small files, and checksums beside their files: none of them holds
+    values.
+    """
+    paths = {entry.path for entry in listing.entries if not entry.is_dir}
+    for entry in listing.entries:
+        if entry.is_dir or not entry.size or _holds_no_values(entry.path, paths):
+            continue
+        side = entry.path + FLUSH_LENGTH_SUFFIX
+        absolute = join(listing.location, side) if side in paths else ""
+        yield PhysicalFile(_holder(entry.path, verdicts), join(listing.location, entry.path), entry, absolute)
+
+
+def _holds_no_values(path: str, paths: set[str]) -> bool:
+    folder, slash, name = path.rpartition("/")
+    if name.startswith(".") and name.endswith(_CHECKSUM):
+        return f"{folder}{slash}{name[1 : -len(_CHECKSUM)]}" in paths
+    if name.endswith(FLUSH_LENGTH_SUFFIX):
+        return path.removesuffix(FLUSH_LENGTH_SUFFIX) in paths
+    if not slash:
+        return is_log(path) or path == LOCK
+    if name in (ORC_ACID_VERSION, METADATA_ACID):
+        return acid_directory(base_name(folder)) is not None
+    return name in _NOTES and _is_own(folder)
+
+
+def _is_own(folder: str) -> bool:
+    """Whether a directory is one that acidctl puts its notes into."""
+    parts = folder.split("/")
+    return (parts[0] in (TRASH, BACKUP) and len(parts) <= 2) or (
+        parts[0].startswith((LOCK, "_tmp_")) and len(parts) == 1
+    )
+
+
+def _holder(path: str, verdicts: Mapping[str, Verdict]) -> Holder:
+    child, *inside = path.split("/")
+    if child in (TRASH, BACKUP):
+        kept = 2 if child == TRASH else 1  # a run of the trash holds entries of the location, each with its name
+        name = "/".join([child, *inside[: min(kept, max(1, len(inside) - 1))]])
+        return Holder(HolderKind.TRASH if child == TRASH else HolderKind.BACKUP, name, child)
+    if is_hidden(child):
+        return Holder(HolderKind.STAGING, child, child)
+    verdict = verdicts.get(child)
+    return Holder(HolderKind(verdict.state.value) if verdict else HolderKind.IGNORED, child, child)
