@@ -8,7 +8,7 @@ from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun, trash_runs
 from acidctl.cleaning.undo import USABLE, bring_back, newest
 from acidctl.cli.maintain.work.clean import MOST_NOTES, NAMES_SHOWN
-from acidctl.cli.options.many_locations import Procedure
+from acidctl.cli.options.many_locations import Procedure, to_be_typed
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, note, put_line, warn
 from acidctl.cli.output.progress import progress
@@ -52,7 +52,9 @@ def work(
         return printer.status
     if len(due) > 1 or not due[0][0].is_given:
         count, size = human_count(len(due), "location"), human_bytes(sum(one.bytes for _, one in due))
-        work.confirm(f"{count} ({size}) would be restored", f"Restore: {count}, {size}?", "nothing was restored")
+        severe = to_be_typed(found.shown for found, _ in due)
+        question = f"Restore: {count}, {size}?"
+        work.confirm(f"{count} ({size}) would be restored", question, "nothing was restored", severe=severe)
     _restore(due, work, printer)
     return printer.status
 
