@@ -17,6 +17,7 @@ from typing import NoReturn
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 from json_forms import FORMS
+from json_schemas import schema_files
 from metastore_settings import MEANINGS as METASTORE_SETTINGS
 
 from acidctl import __version__
@@ -599,6 +600,7 @@ def generate(root: Path = ROOT) -> dict[str, str]:
     """Every generated file: path below `root` -> text. README.md and pages of docs/ are among them as they stand."""
     files = {f"man/{page.name}.1": man_page(page) for page in pages()}
     files |= {path: completion(shell) for path, shell in COMPLETIONS.items()}
+    files |= dict(schema_files())
     for page in markdown_pages(root):
         files[page] = with_tables((root / page).read_text("utf-8"))
     return files

@@ -19,6 +19,7 @@ from acidctl.cli.options.param_types import FILE
 from acidctl.cli.output.last_line import listings
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.streams import ending_signals, standard_streams
+from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
 from acidctl.imports import forget_current_directory, leave_out_pandas
@@ -144,6 +145,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         leave_out_pandas()
         # OpenBLAS, which nothing here uses, starts one thread per core, and ends a process that may have no more.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    VERBOSITY.forget()
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     try:

@@ -50,7 +50,7 @@ def test_figures_decide_the_kind_of_compaction(figures: Figures, kind: Compactio
             Code.MANY_DELTAS_AND_NO_MINOR,
             "11 deltas, limit 10, and a minor compaction is not supported here",
         ),
-        (Figures(10**9, 0, 0, aborted_txns=1001), Code.MANY_ABORTED, "1001 aborted transactions > 1000"),
+        (Figures(10**9, 0, 0, aborted_txns=1001), Code.MANY_ABORTED, "1001 aborted transactions, limit 1000"),
     ],
 )
 def test_a_decision_has_a_code_and_a_sentence(figures: Figures, code: Code, text: str) -> None:

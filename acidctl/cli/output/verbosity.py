@@ -18,7 +18,7 @@ class Verbosity:
         self.is_verbose = self.is_quiet = self._is_typed = False
 
     def take(self, context: click.Context, param: click.Parameter, is_given: bool) -> None:
-        """A callback of both options, which count until the command ends; what is typed goes before what is set."""
+        """A callback of both options; what is typed goes before what is set."""
         if not is_given or context.resilient_parsing:
             return
         is_typed = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
@@ -28,9 +28,9 @@ class Verbosity:
             return
         self._is_typed = is_typed
         self.is_verbose, self.is_quiet = param.name == "verbose", param.name == "quiet"
-        context.call_on_close(self._forget)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """A run begins, which says it anew."""
         self.is_verbose = self.is_quiet = self._is_typed = False
 
 

@@ -165,7 +165,7 @@ def timeless(raw: str) -> list[str]:
 def test_a_compaction_on_a_terminal(terminal: Terminals, acidctl: Acidctl, tmp_path: Path) -> None:
     for number in range(8):
         assert acidctl("demo", tmp_path / "w.db" / f"t{number}").status == 0
-    line = ["compact", "--major", "--engine", "local", "--assume-committed=0s", tmp_path / "w.db"]
+    line = ["compact", "-v", "--major", "--engine", "local", "--assume-committed=0s", tmp_path / "w.db"]
     status, raw = terminal.execute(sys.executable, "-c", STRESS, *line, columns=300)
     assert status == 0, raw
     told = screen(raw)
@@ -225,7 +225,7 @@ def test_listings_are_shown_only_after_a_moment(monkeypatch: pytest.MonkeyPatch)
     now[0] = 5.0
     assert listed.text(80) == "", "it is about something else by now"
     listed.add(1, 0)
-    assert listed.text(80) == "listed 2 directories, 2,000 entries"
+    assert listed.text(80) == "listed 2 directories, 2,000 entries, 400/s"
 
 
 def tasks_of(acidctl: Acidctl, tmp_path: Path, kind: CompactionKind = CompactionKind.MAJOR) -> list[Task]:
