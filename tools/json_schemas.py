@@ -1,7 +1,7 @@
-"""The JSON that commands print, as JSON Schema: what stands in docs/reference/schemas/, made by `tools/make_docs.py`.
+"""The JSON that commands print, as JSON Schema: docs/reference/schemas/, which `tools/make_docs.py` makes.
 
-A shape is written in short: the name of a type, with ``?`` where it may be null; a list of one shape is an array of it; a
-dictionary is an object, whose keys end with ``?`` where they may be absent; ``"map"`` is an object with keys of others.
+A shape is written in short: the name of a type, with ``?`` where it may be null; a list of one shape is an array of
+it; a dictionary is an object, whose keys end with ``?`` where they may be absent; ``"map"`` has keys of others.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ SHAPES: dict[str, Shape] = {
     },
     "txns": {
         "id": "int?", "state": "str?", "type": "str?", "user": "str?", "host": "str?", "agent": "str?", "query": "str?",
-        "started": "time?", "lastHeartbeat": "time?", "age": "int?", "silent": "int?", "locks": [_LOCK], "lock?": "int?",
-        "waiting?": "int?", "bytes?": "int?", "holds?": [{"on": "str", "compaction": "int?", "bytes": "int?"}],
+        "started": "time?", "lastHeartbeat": "time?", "age": "int?", "silent": "int?", "locks": [_LOCK],
+        "lock?": "int?", "waiting?": "int?", "bytes?": "int?", "holds?": [{"on": "str", "compaction": "int?", "bytes": "int?"}],
         "advice?": "str?", "result?": "str",
     },
     "locks": {
@@ -241,7 +241,7 @@ SHAPES: dict[str, Shape] = {
         "perSecond?": "num", "secondsLeft?": "int",
     },
 }  # fmt: skip
-"""What one object of a command has besides `schema_version`; `apply` prints those of clean, `purge` those of restore."""
+"""What an object of a command has besides `schema_version`; `apply` prints those of clean, `purge` of restore."""
 
 
 def schema_of(name: str, *, is_closed: bool = False) -> dict[str, Any]:

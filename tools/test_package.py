@@ -1,7 +1,7 @@
-"""``python tools/test_package.py [PYTEST_ARGUMENTS...]``: build sdist and wheel, and run the quick tests with the wheel.
+"""``python tools/test_package.py [PYTEST_ARGUMENTS...]``: the quick tests, with a wheel and outside of the tree.
 
-The wheel is made from the sdist, and the tests are those of the sdist, in a directory without the sources: what is tested
-is what is installed. This Python's environment has the packages of the tests; a venv of its own only builds.
+The wheel is made from the sdist, and the tests are those of the sdist, in a directory without the sources: what is
+tested is what is installed. This Python's environment has the packages of the tests; a venv of its own only builds.
 """
 
 from __future__ import annotations
