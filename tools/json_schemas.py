@@ -159,9 +159,11 @@ SHAPES: dict[str, Shape] = {
         "thresholds": "map", "job": "map",
     },
     "txns": {
-        "id": "int?", "state": "str?", "type": "str?", "user": "str?", "host": "str?", "agent": "str?", "query": "str?",
+        "id": "int?", "state?": "str?", "type?": "str?", "user": "str?", "host": "str?", "agent?": "str?",
+        "query": "str?",
         "started": "time?", "lastHeartbeat": "time?", "age": "int?", "silent": "int?", "locks": [_LOCK],
-        "lock?": "int?", "waiting?": "int?", "bytes?": "int?", "holds?": [{"on": "str", "compaction": "int?", "bytes": "int?"}],
+        "lock?": "int?", "waiting?": "int?", "bytes?": "int?",
+        "holds?": [{"on": "str", "compaction": "int?", "bytes": "int?"}],
         "advice?": "str?", "result?": "str",
     },
     "locks": {

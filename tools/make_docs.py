@@ -77,6 +77,11 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
         for limit in LIMITS
     ),
     ("NO_COLOR", "When set, nothing is coloured."),
+    (
+        "ACIDCTL_PAGER, PAGER",
+        "What shows lists that are longer than the terminal; without them less, with LESS=FRX unless that is set; "
+        "empty or cat for none.",
+    ),
     ("HIVE_CONF_DIR, HIVE_HOME", "Where hive-site.xml says where the metastore is; else HADOOP_CONF_DIR."),
     (
         "ACIDCTL_METASTORE_PASSWORD, ACIDCTL_METASTORE_TOKEN",

@@ -161,12 +161,13 @@ class Visits:
 class Outcomes(Visits):
     """What a command says of each location: a line of text, or one JSON object; errors go to standard error.
 
-    Of more than a handful of locations the lines are folded into those of their tables; see :meth:`tell`.
+    Where it folds, lines are gathered, and of more than a handful of locations those of their tables are printed
+    instead; :meth:`tell` must be called before anything is asked.
 
     Args:
         output: table, json or jsonl.
         text_of: a line for an outcome of the command's own kind; empty for none.
-        counts_of: what is added up where lines are folded.
+        counts_of: what is added up where lines are folded; without it each is printed when it comes.
     """
 
     run: RunReport
@@ -176,14 +177,15 @@ class Outcomes(Visits):
         output: str,
         run: RunReport,
         text_of: Callable[[Outcome], str],
-        counts_of: Callable[[Outcome], Mapping[str, int]] = lambda _: {},
+        counts_of: Callable[[Outcome], Mapping[str, int]] | None = None,
     ) -> None:
         super().__init__(run)
         self.is_table = output == "table"
         self._records = Records(output)
         self._text_of = text_of
-        self._counts_of = counts_of
-        self._gathers = not VERBOSITY.is_verbose
+        self._counts_of = counts_of or (lambda _: {})
+        self._folds = counts_of is not None and not VERBOSITY.is_verbose
+        self._gathers = self._folds
         self._gathered: dict[tuple[Result, str], tuple[list[Told], list[Outcome]]] = {}
         if self.is_table:
             click.get_current_context().call_on_close(self.tell)  # of a run that was interrupted, too
@@ -231,7 +233,7 @@ class Outcomes(Visits):
             else:
                 put_folded(kind, told)
         if coming is not None:
-            self._gathers = coming > HANDFUL and not VERBOSITY.is_verbose
+            self._gathers = self._folds and coming > HANDFUL
 
     def _gather(self, outcome: Outcome, text: str) -> None:
         """For :meth:`tell`: of more than a handful what is added up, and not the plans with their listings."""
