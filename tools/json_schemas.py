@@ -176,7 +176,7 @@ SHAPES: dict[str, Shape] = {
         "pool": "str?", "worker": "str?", "job": "str?", "runAs": "str?", "initiator": "str?", "error": "str?",
         "enqueued": "time?", "started": "time?", "committed": "time?", "ended": "time?", "age": "int?", "txn": "int?",
         "nextTxn": "int?", "highestWriteId": "int?", "cause?": "str?", "why?": "str?", "frees?": "str?",
-        "blockers?": ["map"], "result?": "str",
+        "blockers?": ["int"], "result?": "str",
     },
     "validate": {
         "location": "str", "depth": "str", "snapshotSource?": "source?",

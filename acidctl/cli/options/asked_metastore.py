@@ -69,5 +69,5 @@ def chosen_view_options(example: str, columns: Callable[[], Mapping[str, str]]) 
         example: of a condition.
         columns: imports those of the list.
     """
-    chosen = passed_as("view", _chosen_view, takes=("view", "choice"))
+    chosen: Callable[[Any], Any] = passed_as("view", _chosen_view, takes=("view", "choice"))
     return together(view_options, list_options(example, columns), chosen)

@@ -16,6 +16,9 @@ ENTRY_COLUMNS = {
 }  # fmt: skip
 """What CSV has of an entry, and what `--where`, `--sort` and `--columns` go by."""
 
+PLAIN_CODES = ("committed", "chosen-base")
+"""Reasons that nobody needs where they would take a line."""
+
 MOST_ENTRIES = 20
 """So many have lines of their own."""
 
@@ -31,7 +34,8 @@ def folded_entries(entries: Sequence[Record], *, rows: bool) -> FittedTable:
         groups.setdefault((entry["state"], entry["reason"]), []).append(entry)
 
     def row(group: list[Record], cells: tuple[str, ...]) -> Row:
-        return Row(cells, group[0]["reason"], styles=((2, STATE_STYLES[group[0]["state"]]),))
+        is_plain = group[0]["reasonCode"] in PLAIN_CODES
+        return Row(cells, group[0]["reason"], is_plain, ((2, STATE_STYLES[group[0]["state"]]),))
 
     return fitted(
         [

@@ -14,7 +14,7 @@ from acidctl.cli.output.console import Records, console, human_bytes, note
 from acidctl.cli.output.list_choice import CheckedChoice, ListChoice
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.cli.report.entry_list import ENTRY_COLUMNS, MOST_ENTRIES, folded_entries
+from acidctl.cli.report.entry_list import ENTRY_COLUMNS, MOST_ENTRIES, PLAIN_CODES, folded_entries
 from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList, line_of, verdict_style
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.verdicts import Freeable, freeable_in, verdict_of, why_of
@@ -206,7 +206,7 @@ class _Tables:
             return folded_entries(entries, rows=self._rows)
 
         def row(entry: dict[str, Any], cells: tuple[str, ...]) -> Row:
-            is_plain = entry["reasonCode"] in ("committed", "chosen-base")
+            is_plain = entry["reasonCode"] in PLAIN_CODES
             return Row(cells, entry["reason"], is_plain, ((5, STATE_STYLES[entry["state"]]),))
 
         return fitted(
