@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind
+from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind, acid_directory
 from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.writeids import IdRun, IdStatus, count_of, of_status
 from acidctl.spelling import spelled
 
+_SHORT_RUNS = 3
+"""Ranges of one kind, where names are shortened."""
 _SHOWN_RUNS = 12
 """Runs that a sentence names; a program has them all."""
 
@@ -41,6 +43,36 @@ def some_of(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     """The first of them, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return between.join(names[:most]) + more
+
+
+def names_in_short(names: Iterable[str]) -> str:
+    """``base_0000003, delta 4-40, delete_delta 4-40 (12)``: ACID directories by kind and write ids.
+
+    A range without a number is whole: every write id in it is of one of the directories.
+    """
+    kinds: dict[Kind, list[AcidDirectory]] = {}
+    others: list[str] = []
+    for name in names:
+        if directory := acid_directory(name):
+            kinds.setdefault(directory.kind, []).append(directory)
+        else:
+            others.append(name)
+    texts = [text for kind, directories in kinds.items() for text in _ranges_in_short(kind, directories)]
+    return ", ".join([*texts, *([some_of(others)] if others else [])])
+
+
+def _ranges_in_short(kind: Kind, directories: Sequence[AcidDirectory]) -> list[str]:
+    if len(directories) == 1:
+        return [directories[0].name]
+    runs: list[tuple[int, int]] = []
+    for low, high in sorted(directory.range for directory in directories):
+        if runs and low <= runs[-1][1] + 1:
+            runs[-1] = runs[-1][0], max(high, runs[-1][1])
+        else:
+            runs.append((low, high))
+    if len(runs) > _SHORT_RUNS:
+        return [f"{kind.value} {runs[0][0]}-{runs[-1][1]} ({len(directories):,})"]
+    return [f"{kind.value} {low}" if low == high else f"{kind.value} {low}-{high}" for low, high in runs]
 
 
 # --- ids and times -------------------------------------------------------------------------------------------------
@@ -402,7 +434,7 @@ def _few_deltas(reason: Reason) -> str:
 
 
 def _many_deltas(reason: Reason) -> str:
-    return f"{_deltas(reason)} > {reason.value('limit')}"
+    return f"{_deltas(reason)}, limit {reason.value('limit')}"
 
 
 def _deltas(reason: Reason) -> str:
@@ -631,13 +663,13 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.GIVEN_UP: "its last {count} compactions failed, the newest of them {entry}",
     Code.IN_QUEUE: "compaction {entry} of it is {state}",
     Code.IS_REPLICA: "the database {database} is replicated from another warehouse",
-    Code.MANY_ABORTED: "{count} aborted transactions > {limit}",
+    Code.MANY_ABORTED: "{count} aborted transactions, limit {limit}",
     Code.MANY_DELTAS: _many_deltas,
-    Code.MANY_DELTAS_AND_NO_BASE: lambda reason: f"{_many_deltas(reason)} and no base",
+    Code.MANY_DELTAS_AND_NO_BASE: lambda reason: f"{_many_deltas(reason)}, and no base",
     Code.MANY_DELTAS_AND_NO_MINOR: lambda reason: (
         f"{_many_deltas(reason)}, and a minor compaction is not supported here"
     ),
-    Code.MANY_DELTA_BYTES: "deltas are {ratio:.2f} of the base's bytes > {most:g}",
+    Code.MANY_DELTA_BYTES: "deltas are {ratio:.2f} of the base's bytes, limit {most:g}",
     Code.MORE_ABOVE: _more_above,
     Code.NO_DATA: "it holds no data",
     Code.NOTHING_TO_MERGE: _nothing_to_merge,

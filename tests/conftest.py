@@ -19,6 +19,8 @@ pytest_plugins = (
     "support.stores",  # store, hdfs, s3_options, bucket
 )
 
+os.environ["ACIDCTL_PAGER"] = ""  # on a terminal of the tests nobody leaves a pager
+
 OF_THE_USER = (
     "ACIDCTL_CONFIG", "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN", "ACIDCTL_PROFILE",
     "HADOOP_CONF_DIR", "HADOOP_HOME", "HADOOP_TOKEN_FILE_LOCATION", "HADOOP_USER_NAME", "HIVE_CONF_DIR", "HIVE_HOME",

@@ -17,6 +17,7 @@ from typing import NoReturn
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 from json_forms import FORMS
+from json_schemas import schema_files
 from metastore_settings import MEANINGS as METASTORE_SETTINGS
 
 from acidctl import __version__
@@ -76,6 +77,11 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
         for limit in LIMITS
     ),
     ("NO_COLOR", "When set, nothing is coloured."),
+    (
+        "ACIDCTL_PAGER, PAGER",
+        "What shows lists that are longer than the terminal; without them less, with LESS=FRX unless that is set; "
+        "empty or cat for none.",
+    ),
     ("HIVE_CONF_DIR, HIVE_HOME", "Where hive-site.xml says where the metastore is; else HADOOP_CONF_DIR."),
     (
         "ACIDCTL_METASTORE_PASSWORD, ACIDCTL_METASTORE_TOKEN",
@@ -599,6 +605,7 @@ def generate(root: Path = ROOT) -> dict[str, str]:
     """Every generated file: path below `root` -> text. README.md and pages of docs/ are among them as they stand."""
     files = {f"man/{page.name}.1": man_page(page) for page in pages()}
     files |= {path: completion(shell) for path, shell in COMPLETIONS.items()}
+    files |= dict(schema_files())
     for page in markdown_pages(root):
         files[page] = with_tables((root / page).read_text("utf-8"))
     return files

@@ -14,9 +14,12 @@ from click.core import ParameterSource
 
 from acidctl import __version__
 from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMARIES, command_named
+from acidctl.cli.options.local_completion import complete_profiles
 from acidctl.cli.options.param_types import FILE
 from acidctl.cli.output.last_line import listings
+from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.streams import ending_signals, standard_streams
+from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
 from acidctl.imports import forget_current_directory, leave_out_pandas
@@ -31,6 +34,9 @@ COMPLETION = "_ACIDCTL_COMPLETE"
 
 GLOBAL = ("--log-format", "--profile", "--config")
 """Options of the program that take a value: they may stand anywhere on the line, as --debug may."""
+
+SWITCHES = ("--no-pager",)
+"""The same without a value."""
 
 
 class LazyGroup(click.Group):
@@ -82,7 +88,14 @@ class LazyGroup(click.Group):
     envvar="ACIDCTL_LOG_FORMAT",
     help="json: every line on standard error is one object.",
 )
-@click.option("--profile", metavar="NAME", envvar="ACIDCTL_PROFILE", help="Use this profile of the configuration.")
+@click.option("--no-pager", is_flag=True, help="Show long lists without a pager (ACIDCTL_PAGER, PAGER, or less).")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    envvar="ACIDCTL_PROFILE",
+    shell_complete=complete_profiles,
+    help="Use this profile of the configuration.",
+)
 @click.option(
     "--config",
     "config_file",
@@ -93,7 +106,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="acidctl")
 @click.pass_context
-def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: str | None) -> None:
+def cli(ctx: click.Context, log_format: str, no_pager: bool, profile: str | None, config_file: str | None) -> None:
     """See, dump, compact and clean Apache Hive ACID tables, without Hive.
 
     \b
@@ -103,6 +116,7 @@ def cli(ctx: click.Context, log_format: str, profile: str | None, config_file: s
       acidctl compact --major orders                 merge on Spark, local when no --master is given
       acidctl clean orders                           show what can go, ask, and move it to the trash
     """
+    PAGING.is_off = no_pager
     if log_format == "json":
         _log_json(ctx.invoked_subcommand or "")
     if ctx.invoked_subcommand == "config":
@@ -131,6 +145,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         leave_out_pandas()
         # OpenBLAS, which nothing here uses, starts one thread per core, and ends a process that may have no more.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    VERBOSITY.forget()
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     try:
@@ -166,6 +181,8 @@ def with_program_options_first(args: Sequence[str]) -> list[str]:
     for arg in left:
         if arg == "--":
             rest += [arg, *left]
+        elif arg in SWITCHES:
+            ours.append(arg)
         elif arg in GLOBAL:
             ours += [arg, *(value for value in (next(left, None),) if value is not None)]
         else:

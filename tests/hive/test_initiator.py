@@ -314,7 +314,7 @@ def test_the_command_says_what_it_asks_for(house: House, acidctl: Acidctl) -> No
     house.table("few", 1)
     line = ("initiator", "--metastore", house.fake.address)
     shown = acidctl(*line, "--dry-run")
-    assert "major planned: 20 deltas > 10 and no base" in shown.out
+    assert "major planned: 20 deltas, limit 10, and no base" in shown.out
     assert "2 locations looked at: 1 nothing-to-do, 1 planned" in shown.err
     done = acidctl(*line, "--once", "-o", "jsonl", "s.*").lines()
     assert [(one["result"], one.get("kind")) for one in done] == [("nothing-to-do", None), ("requested", "major")]

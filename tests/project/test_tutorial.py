@@ -31,6 +31,7 @@ _STYLE = re.compile(r"\x1b\[\d*m")
 _VARIES = (
     (r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}", "RUN"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?", "TIME"),
+    (r"\d{1,2} [A-Z][a-z]{2} \d\d:\d\d", "TIME"),
     (r"\d+(\.\d+)? ([KMG]i)?B\b", "SIZE"),
     (r"\d+\.\d+ s of work", "SECONDS"),
 )

@@ -23,7 +23,7 @@ def _known(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
 )
 @click.argument("words", nargs=-1, metavar="[WORD...]", shell_complete=_known)
 @shared.output_option("table", "json", "jsonl", default="table")
-@shared.by_work()
+@shared.by_work(pages=True)
 def command() -> None:
     """Say what a word means that acidctl or its JSON has said, and what to do then.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
+from acidctl.cli.options.local_completion import complete_repairs
 from acidctl.cli.options.param_types import DIRECTORY
 
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would be done and stop.")
@@ -135,7 +136,13 @@ def version_file_command() -> None:
 @shared.report_options
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @shared.typed_option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
-@shared.typed_option("--run", "run_id", metavar="ID", help="Which repair, or how its id begins; the newest by default.")
+@shared.typed_option(
+    "--run",
+    "run_id",
+    metavar="ID",
+    shell_complete=complete_repairs,
+    help="Which repair, or how its id begins; the newest by default.",
+)
 @shared.lock_options
 @shared.changed_storage_options
 @_output

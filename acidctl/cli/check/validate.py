@@ -6,6 +6,7 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import engine_options
+from acidctl.cli.options.local_completion import complete_rules
 from acidctl.cli.options.param_types import NumberType
 
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
@@ -33,8 +34,17 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     type=click.Choice(_READERS),
     help="Also tell what this reader would refuse or misread; implies --footers. Repeatable.",
 )
-@click.option("--rule", "only", multiple=True, metavar="ID", help="Only this rule, V26 for example. Repeatable.")
-@click.option("--ignore", "ignored", multiple=True, metavar="ID", help="Not this rule. Repeatable.")
+@click.option(
+    "--rule",
+    "only",
+    multiple=True,
+    metavar="ID",
+    shell_complete=complete_rules,
+    help="Only this rule, V26 for example. Repeatable.",
+)
+@click.option(
+    "--ignore", "ignored", multiple=True, metavar="ID", shell_complete=complete_rules, help="Not this rule. Repeatable."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning"]),
@@ -62,7 +72,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     help="End a process that reads one stripe for longer: its file is a finding.",
 )
 @shared.reading_options("table", "json", "jsonl", default="table")
-@shared.by_work()
+@shared.by_work(pages=True)
 def command() -> None:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 

@@ -24,7 +24,7 @@ _STATES = (
 @click.option("--pool", metavar="NAME", help="Only those of this pool of workers (Hive 4).")
 @click.option("--stuck", is_flag=True, help="Only those that will not go on by themselves, and what frees each.")
 @view_options
-@shared.by_work()
+@shared.by_work(pages=True)
 def command() -> None:
     """List the queue of compactions and its history, as Hive's SHOW COMPACTIONS does, with ages.
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.asked_metastore import view_options
+from acidctl.cli.options.asked_metastore import chosen_view_options
 from acidctl.cli.options.metastore import exclude_option
+
+
+def _columns() -> dict[str, str]:
+    from acidctl.cli.hive.work.tables import TABLE_COLUMNS  # noqa: PLC0415 - only for shells
+
+    return TABLE_COLUMNS
 
 
 @shared.command(
@@ -14,6 +20,7 @@ from acidctl.cli.options.metastore import exclude_option
     "acidctl tables",
     "acidctl tables --partitions 'sales.*'",
     "acidctl tables -o csv --exclude 'sales.tmp_*' sales",
+    "acidctl tables --where \"owner = 'etl'\" --columns table,location",
     "acidctl tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
 )
 @click.argument("patterns", nargs=-1, metavar="[PATTERN...]")
@@ -24,8 +31,8 @@ from acidctl.cli.options.metastore import exclude_option
     help="Count the partitions of each table, which takes a call each.",
 )
 @exclude_option
-@view_options
-@shared.by_work()
+@chosen_view_options("owner = 'etl'", _columns)
+@shared.by_work(pages=True)
 def command() -> None:
     """List the transactional tables of a metastore: what they are, where they lie, and what is set for them.
 

@@ -30,7 +30,7 @@ from acidctl.cli.options.param_types import DURATION
 )
 @shared.storage_options
 @view_options
-@shared.by_work()
+@shared.by_work(pages=True)
 def command() -> None:
     """List the transactions that are open, or aborted and not forgotten, with their locks.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
+from acidctl.cli.options.local_completion import complete_partitions
 from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 
 
@@ -14,6 +15,7 @@ from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
     "acidctl cat orders --partition day=2024-02-29 --columns id,address.city --where 'id > 100'",
     "acidctl cat orders --deleted --row-id --where 'ROW__ID.writeid = 12'",
     "acidctl cat orders --at 11 --count",
+    "acidctl cat -x --limit 1 orders",
     "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
@@ -21,17 +23,29 @@ from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 @shared.columns_option
 @click.option("--where", metavar="CONDITION", help="Only rows that meet a condition in SQL.")
 @click.option(
-    "--partition", "partitions", multiple=True, metavar="KEY=VALUE", help="Only partitions of this value. Repeatable."
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=complete_partitions,
+    help="Only partitions of this value. Repeatable.",
 )
 @click.option("--at", type=WRITE_ID, help="The rows when this write id was the newest.")
 @click.option("--deleted", is_flag=True, help="The rows that deletes and updates removed, not those that are left.")
 @click.option("--count", is_flag=True, help="Print the number of rows only.")
 @shared.limit_option
+@click.option(
+    "-x/-X",
+    "--record/--no-record",
+    "record",
+    default=None,
+    help="With -o table: a line for every value, done where rows are wider than the terminal.",
+)
 @shared.reading_options(*shared.EXPORT_FORMS, default="jsonl")
 @click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 @click.option("--to", type=NEW_FILE, metavar="PATH", hidden=True, help="What --out was called.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
-@shared.by_work()
+@shared.by_work(pages=True)
 def command() -> None:
     """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
     would return them.

@@ -29,7 +29,7 @@ _SHOWN = 20
 @shared.named_locations
 @shared.storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
-@shared.by_work(shown=_SHOWN)
+@shared.by_work(pages=True, shown=_SHOWN)
 def command() -> None:
     """Show what acidctl did to every location at or below LOCATION, newest first: compactions, cleanings, what was
     restored, purged or repaired; when, by whom, and with which result.

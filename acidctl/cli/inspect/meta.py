@@ -16,6 +16,6 @@ from acidctl.cli.options.param_types import FILE
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @shared.storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
-@shared.by_work()
+@shared.by_work(pages=True)
 def command() -> None:
     """Show the tail of ORC files: types, stripes with the key index, statistics, compression, writer, hive.acid.*."""

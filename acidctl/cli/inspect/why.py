@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
+from acidctl.cli.options.local_completion import complete_entries
 from acidctl.cli.options.param_types import LOCATION
 
 
@@ -16,9 +17,9 @@ from acidctl.cli.options.param_types import LOCATION
     "acidctl why -o json orders | jq '.[].proofs[] | select(.cleaning.may == \"kept-back\") | .cleaning.next'",
 )
 @click.argument("location", metavar="LOCATION", type=LOCATION)
-@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=complete_entries)
 @shared.reading_options("table", "json", "jsonl", default="table")
-@shared.by_work()
+@shared.by_work(pages=True)
 def command() -> None:
     """Explain the state of every directory of LOCATION, or in more detail of those that are named.
 

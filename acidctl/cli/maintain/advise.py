@@ -5,10 +5,17 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
+from acidctl.cli.options.list_options import list_options
 from acidctl.cli.options.param_types import COUNT, SIZE
 
 _SHOWN = 20
 """Locations in the table, unless --limit says more."""
+
+
+def _columns() -> dict[str, str]:
+    from acidctl.cli.maintain.work.advise import ADVICE_COLUMNS  # noqa: PLC0415 - only for shells
+
+    return ADVICE_COLUMNS
 
 
 @shared.command(
@@ -17,17 +24,11 @@ _SHOWN = 20
     "acidctl advise --sort gain --limit 5 hdfs://nn/warehouse/sales.db",
     "acidctl advise --max-bytes 500g 'hive:*.*'",
     "acidctl advise --rows --sort deletes orders",
+    "acidctl advise --where 'score < 50' --columns location,score,command /warehouse",
     "acidctl advise -o jsonl /warehouse | jq -r 'select(.gain > 1) | .command'",
 )
 @shared.locations_argument()
-@click.option(
-    "--sort",
-    "order",
-    type=click.Choice(["cost", "gain", "files", "small-files", "deletes"]),
-    default="cost",
-    show_default=True,
-    help="What the highest is first of: cost to readers, gain of compacting, files, small files, deletes to hold.",
-)
+@list_options("gain > 1", _columns, "cost (the usual one), gain, files, small-files, deletes")
 @click.option(
     "--limit",
     type=COUNT,
@@ -36,7 +37,7 @@ _SHOWN = 20
 @click.option("--max-bytes", type=SIZE, help="What fits if so much may be rewritten: those that gain most for it.")
 @click.option("--rows", is_flag=True, help="Count the delete events too, from the files' footers.")
 @shared.reading_options("table", "json", "jsonl", "csv", default="table")
-@shared.by_work(shown=_SHOWN)
+@shared.by_work(pages=True, shown=_SHOWN)
 def command() -> None:
     """Rank the locations at or below LOCATION by what they cost their readers.
 

@@ -15,6 +15,7 @@ plan_options = shared.together(
     shared.exit_code_option,
     shared.snapshot_options,
     shared.changed_storage_options,
+    shared.verbosity_options,
     shared.output_option("table", "json", "jsonl", default="table"),
     shared.procedure,
 )

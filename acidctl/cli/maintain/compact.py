@@ -6,6 +6,7 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import engine_options
+from acidctl.cli.options.local_completion import complete_columns
 from acidctl.cli.options.param_types import COUNT, DURATION, SIZE, WINDOW, NumberType
 
 compaction_engine_options = shared.together(
@@ -67,7 +68,12 @@ writing_options = shared.together(
     ),
     click.option("--stripe-size", type=SIZE, help="Without it 64m, and 8m for deltas."),
     click.option("--row-index-stride", type=NumberType("ROWS", 0), help="Without it that of the newest input."),
-    click.option("--bloom-filter", metavar="COLUMNS", help="Columns that get bloom filters, by commas."),
+    click.option(
+        "--bloom-filter",
+        metavar="COLUMNS",
+        shell_complete=complete_columns,
+        help="Columns that get bloom filters, by commas.",
+    ),
 )
 
 
@@ -116,7 +122,12 @@ _hive_options = shared.together(
 @click.option(
     "--buckets", type=NumberType("N", 1, 4096), help="With --rebalance: so many; without it as many as there are."
 )
-@shared.typed_option("--order-by", metavar="COLUMNS", help="With --rebalance: sort all rows, 'day desc, id'.")
+@shared.typed_option(
+    "--order-by",
+    metavar="COLUMNS",
+    shell_complete=complete_columns,
+    help="With --rebalance: sort all rows, 'day desc, id'.",
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @shared.typed_option(
     "--offline",
@@ -139,6 +150,7 @@ _hive_options = shared.together(
 @shared.exit_code_option
 @shared.snapshot_options
 @shared.changed_storage_options
+@shared.verbosity_options
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.by_work()
 def command() -> None:

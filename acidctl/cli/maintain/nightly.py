@@ -88,6 +88,7 @@ _when_options = shared.together(
 @shared.exit_code_option
 @shared.snapshot_options
 @shared.changed_storage_options
+@shared.verbosity_options
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.by_work()
 def command() -> None:

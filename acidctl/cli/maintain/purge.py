@@ -24,6 +24,7 @@ from acidctl.cli.options.param_types import DURATION
 @shared.jobs_option
 @shared.named_locations
 @shared.changed_storage_options
+@shared.verbosity_options
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.procedure
 @shared.by_work()

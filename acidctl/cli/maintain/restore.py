@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
+from acidctl.cli.options.local_completion import complete_trash_runs
 
 
 @shared.command(
@@ -17,7 +18,13 @@ from acidctl.cli.options import shared
 @shared.report_options
 @shared.locations_argument()
 @shared.typed_option("--list", "list_only", is_flag=True, help="List the runs in the trash and stop.")
-@shared.typed_option("--run", "run_id", metavar="ID", help="Which run, or how its id begins; the newest by default.")
+@shared.typed_option(
+    "--run",
+    "run_id",
+    metavar="ID",
+    shell_complete=complete_trash_runs,
+    help="Which run, or how its id begins; the newest by default.",
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be restored and stop.")
 @shared.yes_option
 @shared.lock_options
@@ -25,6 +32,7 @@ from acidctl.cli.options import shared
 @shared.jobs_option
 @shared.named_locations
 @shared.changed_storage_options
+@shared.verbosity_options
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.procedure
 @shared.by_work()

@@ -20,7 +20,9 @@ GROUPS = {
     "Locks": ("lock", "lock_wait", "break_lock"),
     "Form of the result": ("compression", "stripe_size", "row_index_stride", "bloom_filter", "verify", "check_inputs"),
     "Storage": ("storage_option", "follow_links"),
-    "Places and output": ("tables_file", "recursive", "output", "report", "metrics_file", "exit_code", HELP),
+    "Places and output": (
+        "tables_file", "recursive", "output", "verbose", "quiet", "report", "metrics_file", "exit_code", HELP,
+    ),
 }  # fmt: skip
 """Options that many commands have, by the names of their parameters; all others are a command's own."""
 

@@ -13,8 +13,12 @@ from typing import TypeVar
 import click
 
 from acidctl.cli.output.console import can_ask
+from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.report.folding import folder_of_table
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
+from acidctl.printable import printable
+from acidctl.storage.port import base_name
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -121,8 +125,12 @@ class Procedure:
             else:
                 yield item, done
 
-    def confirm(self, what: str, question: str, undone: str) -> None:
+    def confirm(self, what: str, question: str, undone: str, *, severe: str = "", instead: str = "") -> None:
         """Ask, where somebody can answer.
+
+        Args:
+            instead: what else can be given, where it is not --yes.
+            severe: where a `y` is not enough: what is typed instead, the number of tables or the name of the one.
 
         Raises:
             RefusedError: the answer was no, or there is no terminal and no --yes.
@@ -130,6 +138,28 @@ class Procedure:
         if self.yes:
             return
         if not can_ask():
-            raise RefusedError(what, "there is no terminal to ask at", "look at the plan, then give --yes")
-        if not click.confirm(question, err=True):
-            raise RefusedError(undone, "it was not confirmed")
+            raise RefusedError(what, "there is no terminal to ask at", instead or "look at the plan, then give --yes")
+        if VERBOSITY.is_quiet:
+            raise RefusedError(what, "-q shows no plan to say yes to", instead or "leave -q out, or give --yes")
+        if severe:
+            agreed = click.prompt(f"{question} Type {severe} to go on", default="", show_default=False, err=True)
+            is_agreed = agreed.strip() == severe
+        else:
+            is_agreed = click.confirm(question, err=True)
+        if not is_agreed:
+            raise RefusedError(undone, "it was not confirmed", instead)
+
+
+MOST_TABLES_BY_YES = 20
+"""Tables that a `y` is enough for."""
+
+
+def to_be_typed(locations: Iterable[str], *, is_for_good: bool = False) -> str:
+    """What a severe question wants to be typed: the number of the tables, or the name of the only one; empty for none.
+
+    Severe is what concerns many tables, and what cannot be undone.
+    """
+    tables = dict.fromkeys(map(folder_of_table, locations))
+    if len(tables) > MOST_TABLES_BY_YES or (is_for_good and len(tables) > 1):
+        return str(len(tables))
+    return printable(base_name(next(iter(tables)))) if tables and is_for_good else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -13,10 +14,13 @@ from click.core import ParameterSource
 
 from acidctl.cli.options.help_pages import PagedCommand
 from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.options.local_completion import complete_columns
 from acidctl.cli.options.metastore import exclude_option, metastore_options, read_lock_option, warehouse_of
 from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE, NEW_FILE, SIZE
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
+from acidctl.cli.output.streams import paged
+from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.errors import AcidctlError
 from acidctl.location.given import at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
@@ -66,12 +70,15 @@ def command(
     return kind(name, cls=PagedCommand, epilog=examples(*lines), short_help=short_help, main=main)
 
 
-def by_work(function: str = "work", **fixed: Any) -> Callable[[Callable[[], None]], Callable[..., Any]]:
+def by_work(
+    function: str = "work", *, pages: bool = False, **fixed: Any
+) -> Callable[[Callable[[], None]], Callable[..., Any]]:
     """The body of a command: a function of the module of the same name in ``work/``, imported when the command runs.
 
     It stands last of the decorators, above what has nothing but the help.
 
     Args:
+        pages: what it prints on a terminal goes through a pager, where it is more than the screen.
         fixed: what the function takes besides the options.
     """
 
@@ -80,7 +87,9 @@ def by_work(function: str = "work", **fixed: Any) -> Callable[[Callable[[], None
 
         @functools.wraps(described)
         def body(**asked: Any) -> Any:
-            return getattr(import_module(f"{folder}.work.{name}"), function)(**asked, **fixed)
+            work = getattr(import_module(f"{folder}.work.{name}"), function)
+            with paged() if pages and not asked.get("watch") else nullcontext():
+                return work(**asked, **fixed)
 
         return body
 
@@ -138,6 +147,11 @@ def refuse_unused(beside: str, *names: str) -> None:
     ]
     if typed:
         raise click.UsageError(f"{beside} leaves nothing to do for {' and '.join(typed)}: leave it out.")
+
+
+def is_default(name: str) -> bool:
+    """Whether nobody said what a parameter of the command is."""
+    return click.get_current_context().get_parameter_source(name) in (None, ParameterSource.DEFAULT)
 
 
 def output_option(*kinds: str, default: str) -> Callable[[F], F]:
@@ -353,7 +367,8 @@ def places_argument(name: str, metavar: str, *, required: bool = True, only_name
     return passed_as(name, places, argument, tables_option, takes=(name, "tables_file"))
 
 
-def _columns(columns: str | None) -> list[str] | None:
+def comma_separated(columns: str | None) -> list[str] | None:
+    """``a, b`` as a list; None without any."""
     names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     if names is not None and not names:
         raise click.BadParameter("no column is named", param_hint="--columns")
@@ -383,8 +398,13 @@ def _table_type(table_type: str | None) -> TableType | None:
 
 columns_option = passed_as(
     "columns",
-    _columns,
-    click.option("--columns", metavar="NAMES", help="Only these columns, separated by commas, in this order."),
+    comma_separated,
+    click.option(
+        "--columns",
+        metavar="NAMES",
+        shell_complete=complete_columns,
+        help="Only these columns, separated by commas, in this order.",
+    ),
 )
 """``--columns a,b``: passed on as the keyword `columns`, a list or None."""
 lock_options = passed_as(
@@ -414,6 +434,27 @@ table_type_option = passed_as(
     ),
 )
 """``--table-type``: passed on as a TableType, or None."""
+verbosity_options = together(
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=VERBOSITY.take,
+        help="Show every location and every entry on lines of their own.",
+    ),
+    click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=VERBOSITY.take,
+        help="Print only what failed; of JSON all the same.",
+    ),
+)
+"""Of commands that look at many locations."""
 exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
 yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
 jobs_option = click.option("--jobs", type=COUNT, default=4, show_default=True, help="Locations at a time.")

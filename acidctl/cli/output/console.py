@@ -15,8 +15,10 @@ import click
 
 from acidctl.cli.output.last_line import own_stream, terminal_columns
 from acidctl.cli.output.logs import json_log
+from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.cli.output.streams import on_terminal, uninterrupted
+from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.printable import printable, printable_json
 
 if TYPE_CHECKING:
@@ -32,13 +34,19 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def note(text: str) -> None:
-    """A remark on standard error."""
-    say("note:", text, dim=True)
+    """A remark on standard error; none with `-q`."""
+    if not VERBOSITY.is_quiet:
+        say("note:", text, dim=True)
 
 
-def warn(text: str) -> None:
-    """A warning on standard error."""
-    say("warning:", text, fg="yellow")
+def warn(text: str, *, is_failure: bool = False) -> None:
+    """A warning on standard error.
+
+    Args:
+        is_failure: it tells of what failed, and comes with `-q`, too.
+    """
+    if is_failure or not VERBOSITY.is_quiet:
+        say("warning:", text, fg="yellow")
 
 
 def warn_of(texts: Sequence[str]) -> None:
@@ -72,6 +80,8 @@ def say(label: str, text: str, **style: Any) -> None:
 
     One that cannot be written is lost, as there is no other place to say so.
     """
+    if PAGING.is_later(lambda: say(label, text, **style)):
+        return
     text = printable(hidden(text))
     if log := json_log():
         log.record(_LEVELS.get(label, "info"), text)
@@ -95,8 +105,9 @@ def can_ask() -> bool:
 
 
 def put_line(text: str = "") -> None:
-    """One line on standard output, whatever names it holds."""
-    click.echo(printable(hidden_in(text)))
+    """One line on standard output, whatever names it holds; none with `-q`."""
+    if not VERBOSITY.is_quiet:
+        click.echo(printable(hidden_in(text)))
 
 
 def out_stream() -> BinaryIO:
@@ -128,10 +139,12 @@ class Records:
         output: the form that was asked for; of others than these three nothing is written.
         columns: of CSV.
         rows: where a result of a location has the rows of CSV; without it a result is one row.
+        has_headings: of CSV: the names of the columns come first.
     """
 
-    def __init__(self, output: str, columns: Sequence[str] = (), rows: str = "") -> None:
+    def __init__(self, output: str, columns: Sequence[str] = (), rows: str = "", *, has_headings: bool = True) -> None:
         self._output = output
+        self._has_headings = has_headings
         self._columns, self._rows = columns, rows
         self._begun = False
         if output == "json":
@@ -151,7 +164,7 @@ class Records:
 
     def put_header(self) -> None:
         """Of CSV, once: where there may be no result."""
-        if self._output == "csv" and not self._begun:
+        if self._output == "csv" and self._has_headings and not self._begun:
             _put_csv([self._columns])
             self._begun = True
 
@@ -210,6 +223,7 @@ def console() -> Console:
         soft_wrap=not terminal,
         no_color=True if not terminal or os.environ.get("NO_COLOR") else None,
         width=None if terminal else 10_000,
+        quiet=VERBOSITY.is_quiet,
     )
 
 

@@ -62,6 +62,12 @@ class LastLine:
                 self._is_free = False
                 self._put("")
 
+    def hide(self) -> None:
+        """Nothing is shown until :meth:`end`: the screen is another program's."""
+        with self._lock:
+            self._is_free = False
+            self._put("")
+
     def end(self, last: str | bytes) -> None:
         """It was written; `last` is the end of it."""
         self._is_free = last in ("\n", b"\n")
@@ -110,6 +116,14 @@ def terminal_columns() -> int:
     return _USUAL
 
 
+def terminal_size() -> tuple[int, int]:
+    """Columns and lines of it."""
+    with suppress(OSError, ValueError):
+        size = os.get_terminal_size(sys.stderr.fileno())
+        return max(20, size.columns or _USUAL), size.lines or 24
+    return _USUAL, 24
+
+
 class Listed:
     """What was listed so far, shown while it still becomes more."""
 
@@ -134,7 +148,8 @@ class Listed:
             or now - self._changed > 5 * _EVERY
         ):
             return ""
-        return f"listed {self._directories:,} directories, {self._entries:,} entries"
+        rate = f", {self._entries / (now - self._begun):,.0f}/s" if now - self._begun >= 1 else ""
+        return f"listed {self._directories:,} directories, {self._entries:,} entries{rate}"
 
 
 @contextmanager

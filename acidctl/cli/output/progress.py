@@ -1,18 +1,23 @@
-"""How far long work is: a bar on the last line of the terminal, nothing anywhere else."""
+"""How far long work is: a bar on the last line of the terminal, and records with ``--log-format json``."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from acidctl.cli.output.console import human_bytes
 from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.cli.output.logs import JsonLog, json_log
+from acidctl.wording import duration
 
 _CELLS = 24
 _AFTER_SECONDS = 0.4
 _RATE_SECONDS = 1.0
+_RECORD_SECONDS, _MOST_SECONDS = 1.0, 10.0
 
 
 class Bar:
@@ -21,7 +26,7 @@ class Bar:
     Args:
         doing: what, ``cleaning``.
         total: None where nobody knows yet.
-        is_bytes: they are shown as sizes, with a rate.
+        is_bytes: they are shown as sizes.
     """
 
     def __init__(self, doing: str, total: int | None, *, is_bytes: bool = False) -> None:
@@ -52,22 +57,33 @@ class Bar:
             return ""
         return bar_text(self._doing, self._done, self._total, seconds, columns, is_bytes=self._is_bytes)
 
+    def record(self) -> dict[str, Any]:
+        """The same for programs: `done` of `total`, in `unit`, `perSecond`, and `secondsLeft`."""
+        done, total, seconds = self._done, self._total, time.monotonic() - self._begun
+        rate = done / seconds if seconds > 0 else 0.0
+        left = (total - done) / rate if total and rate else None
+        return {
+            "doing": self._doing,
+            "done": done,
+            "total": total,
+            "unit": "bytes" if self._is_bytes else "steps",
+            "perSecond": round(rate, 1),
+            "secondsLeft": None if left is None else max(0, round(left)),
+        }
+
 
 def bar_text(doing: str, done: int, total: int | None, seconds: float, columns: int, *, is_bytes: bool) -> str:
-    """``compacting 3 buckets [#####...................]  1.2 GiB of 5.1 GiB, 310.0 MiB/s, 0:13 left``."""
+    """``compacting 3 buckets [#####...................]  1.2 of 5.1 GiB, 310.0 MiB/s, 13 s left``."""
 
-    def amount(count: int) -> str:
-        return human_bytes(count) if is_bytes else f"{count:,}"
-
+    rate = f"{_rate(done / seconds, is_bytes)}/s" if done and seconds >= _RATE_SECONDS else ""
     if not total:
-        return f"{doing}: {amount(done)}"
+        return f"{doing}: {human_bytes(done) if is_bytes else f'{done:,}'}" + (f", {rate}" if rate else "")
     done = min(done, total)
     filled = _CELLS * done // total
     bar = f"[{'#' * filled}{'.' * (_CELLS - filled)}]"
-    parts = [f"{amount(done)} of {amount(total)}"]
-    if done and seconds >= _RATE_SECONDS:
-        parts += [f"{amount(int(done / seconds))}/s"] if is_bytes else []
-        parts += [f"{_clock(seconds * (total - done) / done)} left"]
+    parts = [f"{_bytes_of(done, total)} of {human_bytes(total)}" if is_bytes else f"{done:,} of {total:,}"]
+    if rate:
+        parts += [rate, f"{duration(math.ceil(seconds * (total - done) / done))} left"]
     for kept in range(len(parts), 0, -1):
         line = f"{doing} {bar}  {', '.join(parts[:kept])}"
         if len(line) <= columns:
@@ -75,15 +91,69 @@ def bar_text(doing: str, done: int, total: int | None, seconds: float, columns: 
     return f"{doing}: {parts[0]}"
 
 
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+def _bytes_of(done: int, total: int) -> str:
+    """In the unit of the total, without its name."""
+    number, unit = human_bytes(total).split()
+    size = int(float(number) and total / float(number)) or 1
+    return f"{done / size:.1f}" if unit != "B" else f"{done}"
+
+
+def _rate(each_second: float, is_bytes: bool) -> str:
+    if is_bytes:
+        return human_bytes(int(each_second))
+    return f"{each_second:,.1f}" if each_second < 10 else f"{each_second:,.0f}"
+
+
+class ProgressRecords:
+    """Of a bar, while it is shown: after a second, and then one for every percent, or for ten seconds without one.
+
+    They are never less than a second apart.
+    """
+
+    def __init__(self, bar: Bar, log: JsonLog) -> None:
+        self._bar, self._log = bar, log
+        self._is_over = threading.Event()
+        self._last: tuple[float, int] | None = None
+
+    def follow(self) -> None:
+        """Write them, until :meth:`end`."""
+        while not self._is_over.wait(_RECORD_SECONDS):
+            self._write(is_due=self._is_due())
+
+    def end(self) -> None:
+        """The last one, of work that there were records of."""
+        self._is_over.set()
+        self._write(is_due=self._last is not None)
+
+    def _is_due(self) -> bool:
+        if self._last is None:
+            return True
+        then, done = self._last
+        found = self._bar.record()
+        moved = abs(found["done"] - done) * 100 >= (found["total"] or math.inf)
+        return moved or time.monotonic() - then >= _MOST_SECONDS
+
+    def _write(self, *, is_due: bool) -> None:
+        if is_due:
+            found = self._bar.record()
+            self._last = time.monotonic(), found["done"]
+            self._log.record("progress", found.pop("doing"), **found)
 
 
 @contextmanager
 def progress(doing: str, total: int | None = None, *, is_bytes: bool = False) -> Iterator[Bar]:
-    """A bar within the block."""
+    """A bar within the block, or records."""
     bar = Bar(doing, total, is_bytes=is_bytes)
-    with LAST_LINE.showing(bar.text):
+    log = json_log()
+    if log is None:
+        with LAST_LINE.showing(bar.text):
+            yield bar
+        return
+    records = ProgressRecords(bar, log)
+    thread = threading.Thread(target=records.follow, name="acidctl-progress", daemon=True)
+    thread.start()
+    try:
         yield bar
+    finally:
+        records.end()
+        thread.join()

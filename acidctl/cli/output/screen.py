@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from acidctl.cli.output.console import Records, broken, console, note
+from acidctl.cli.output.console import broken
 from acidctl.cli.output.redact import hidden_in
-from acidctl.errors import ExitStatus
 from acidctl.printable import printable
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _GAP = 2
-_SHOWN = 100
-"""Lines of a table for people, unless a limit says more."""
 
 STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ignored": "dim"}
 """The states of a location's entries, each with its colour."""
@@ -71,6 +68,7 @@ class FittedTable:
     columns: tuple[ScreenColumn, ...]
     remark: str
     rows: tuple[Row, ...]
+    has_headings: bool = True
 
     def print(self, console: Console) -> None:
         """Print it at the width of the console."""
@@ -83,7 +81,8 @@ class FittedTable:
             replace(row, cells=tuple(map(printable, hidden_in(row.cells))), remark=printable(hidden_in(row.remark)))
             for row in self.rows
         ]
-        heading = Row(tuple(column.heading for column in self.columns), self.remark)
+        remark = self.remark if any(row.remark for row in rows) else ""
+        heading = Row(tuple(column.heading for column in self.columns), remark)
         widths = [_widest([row.cells[i] for row in (heading, *rows)]) for i in range(len(self.columns))]
         remark_width = _widest([row.remark for row in (heading, *rows)]) + _GAP
         by_worth = [i for _, i in sorted((c.worth, i) for i, c in enumerate(self.columns) if c.worth is not None)]
@@ -103,8 +102,10 @@ class FittedTable:
             for row in (heading, *rows):
                 line = self._line(kept, widths, row)
                 line.append(" " * _GAP + row.remark)
+                line.rstrip()
                 line.stylize("dim" if row is heading else "")
-                yield line
+                if row is not heading or self.has_headings:
+                    yield line
             return
         kept = [i for i in range(len(self.columns)) if i in filled or i not in by_worth]
         kept, is_fitting = fitting(kept, [i for i in by_worth if i in kept], 0)
@@ -116,7 +117,8 @@ class FittedTable:
             line = self._line(kept, widths, row)
             line.stylize("dim" if row is heading else "")
             line.rstrip()
-            yield line
+            if row is not heading or self.has_headings:
+                yield line
             yield from () if row is heading else _remark_lines(row, width)
 
     def _stacked(self, kept: Sequence[int], rows: Sequence[Row], width: int) -> Iterator[Text]:
@@ -170,6 +172,8 @@ def fitted(
     remark: str,
     items: Iterable[T],
     row: Callable[[T, tuple[str, ...]], Row],
+    *,
+    has_headings: bool = True,
 ) -> FittedTable:
     """A table with one row per item.
 
@@ -179,49 +183,7 @@ def fitted(
     """
     columns = tuple(columns)
     rows = (row(item, tuple(cell(item) for _, cell in columns)) for item in items)
-    return FittedTable(tuple(column for column, _ in columns), remark, tuple(rows))
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """How records are shown: so many at most, with an exit status of its own where there is none, in this form."""
-
-    limit: int | None
-    exit_code: bool
-    output: str
-
-    @property
-    def is_table(self) -> bool:
-        """Whether it is for people."""
-        return self.output == "table"
-
-    def show(
-        self,
-        found: Sequence[dict[str, Any]],
-        columns: Sequence[str],
-        table: Callable[[Sequence[dict[str, Any]]], FittedTable],
-        nothing: str,
-    ) -> int:
-        """Print records; the exit status.
-
-        Args:
-            columns: of CSV.
-            table: of people's.
-            nothing: what is said to people where there is none.
-        """
-        limit = self.limit or (_SHOWN if self.is_table else None)
-        if not self.is_table:
-            records = Records(self.output, columns)
-            records.put_header()
-            for record in found[:limit]:
-                records.put(record)
-        elif found:
-            table(found[:limit]).print(console())
-        else:
-            note(nothing)
-        if limit and len(found) > limit:
-            note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
-        return ExitStatus.NOTHING_TO_DO if self.exit_code and not found else ExitStatus.DONE
+    return FittedTable(tuple(column for column, _ in columns), remark, tuple(rows), has_headings)
 
 
 def on_screen(time: str | None) -> str:

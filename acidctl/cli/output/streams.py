@@ -14,7 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
-from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.cli.output.last_line import LAST_LINE, terminal_size
+from acidctl.cli.output.pager import PAGING
 from acidctl.errors import StorageError
 from acidctl.printable import printable
 
@@ -105,13 +106,16 @@ class _Output(io.BufferedWriter):
         with self._told():
             if self._closed_before:
                 raise OutputError("cannot write to standard output: it is closed")
+            if self._is_terminal and PAGING.pager:
+                PAGING.pager.write(bytes(memoryview(data).cast("B")))
+                return memoryview(data).nbytes
             if self._is_terminal:
                 LAST_LINE.begin()
                 self._unsaid = bytes(memoryview(data).cast("B")[-1:]) or self._unsaid
             return super().write(data)
 
     def flush(self) -> None:
-        if not self._failed:
+        if not self._failed and not PAGING.pager:
             with self._told():
                 super().flush()
             if self._unsaid:
@@ -130,6 +134,27 @@ class _Output(io.BufferedWriter):
             self._failed = True
             why = (error.strerror or str(error)).lower()
             raise OutputError(f"cannot write to standard output: {why}") from error
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Show what the block writes to standard output in a pager, on a terminal, where it is more than the screen.
+
+    What is said meanwhile on standard error comes when the pager has ended.
+    """
+    screened = sys.stdout
+    if not (isinstance(screened, Screened) and screened.isatty() and sys.stderr.isatty()):
+        yield
+        return
+    screened.flush()
+
+    def put(data: bytes) -> None:
+        screened.buffer.write(data)
+        screened.buffer.flush()
+
+    with PAGING.begun(*terminal_size(), put):
+        yield
+        screened.flush()
 
 
 @contextmanager

@@ -16,6 +16,22 @@ def compaction_text(outcome: Outcome) -> str:
     return _compacted(outcome) if isinstance(outcome, Compacted) and outcome.is_changed else ""
 
 
+def compaction_kind(outcome: Outcome) -> str:
+    """What is true of many such outcomes; empty for what is neither."""
+    if isinstance(outcome, Planned):
+        return f"to compact, {outcome.plan.asked}"
+    return "compacted" if isinstance(outcome, Compacted) and outcome.is_changed else ""
+
+
+def compaction_counts(outcome: Outcome) -> dict[str, int]:
+    """Inputs and bytes of what would be compacted, or was."""
+    if not isinstance(outcome, Planned | Compacted):
+        return {}
+    plan = outcome.plan
+    written = {"written": outcome.bytes} if isinstance(outcome, Compacted) else {}
+    return {"inputs": len(plan.inputs), **written, "read": plan.input_bytes}
+
+
 def _planned(outcome: Planned) -> str:
     plan = outcome.plan
     because = f" ({outcome.reason})" if outcome.is_decided else ""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import click
+
 from acidctl.acid.reasons import Reason
 from acidctl.cli.output.console import Records, note, put_line, show_error, warn, warn_of
+from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.report.folding import HANDFUL, Told, put_folded, put_idle
 from acidctl.errors import AccessError, AcidctlError, ExitStatus, RefusedError
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.snapshot import look_at
@@ -21,6 +25,12 @@ if TYPE_CHECKING:
     from acidctl.location.find import Found
 
 _FEW, _NAMED = 3, 20
+_IDLE = frozenset({Result.NOTHING_TO_DO, Result.POSTPONED, Result.SKIPPED})
+_KINDS = {
+    Result.NOTHING_TO_DO: "nothing to do",
+    Result.POSTPONED: "left for later",
+    Result.STOPPED: "done in part",
+}
 
 
 class Visits:
@@ -54,7 +64,7 @@ class Visits:
 
     def gap(self, error: AcidctlError) -> None:
         """What leaves a gap in the result only: a warning of one line."""
-        warn(str(error))
+        warn(str(error), is_failure=True)
         self.status = max(self.status, error.exit_status)
 
     def skipped(self, found: Found, evidence: Evidence) -> None:
@@ -151,18 +161,34 @@ class Visits:
 class Outcomes(Visits):
     """What a command says of each location: a line of text, or one JSON object; errors go to standard error.
 
+    Where it folds, lines are gathered, and of more than a handful of locations those of their tables are printed
+    instead; :meth:`tell` must be called before anything is asked.
+
     Args:
         output: table, json or jsonl.
         text_of: a line for an outcome of the command's own kind; empty for none.
+        counts_of: what is added up where lines are folded; without it each is printed when it comes.
     """
 
     run: RunReport
 
-    def __init__(self, output: str, run: RunReport, text_of: Callable[[Outcome], str]) -> None:
+    def __init__(
+        self,
+        output: str,
+        run: RunReport,
+        text_of: Callable[[Outcome], str],
+        counts_of: Callable[[Outcome], Mapping[str, int]] | None = None,
+    ) -> None:
         super().__init__(run)
         self.is_table = output == "table"
         self._records = Records(output)
         self._text_of = text_of
+        self._counts_of = counts_of or (lambda _: {})
+        self._folds = counts_of is not None and not VERBOSITY.is_verbose
+        self._gathers = self._folds
+        self._gathered: dict[tuple[Result, str], tuple[list[Told], list[Outcome]]] = {}
+        if self.is_table:
+            click.get_current_context().call_on_close(self.tell)  # of a run that was interrupted, too
         self._seen: set[Result] = set()
         self._failed: list[str] = []
         self._left: list[str] = []
@@ -182,11 +208,53 @@ class Outcomes(Visits):
         if not self.is_table:
             self._records.put(outcome.record())
         elif text := self._text_of(outcome) or _text(outcome):
-            put_line(text)
+            if self._gathers:
+                self._gather(outcome, text)
+            else:
+                self._tell_one(text, outcome)
         if outcome.error:
             self.status = max(self.status, outcome.error.exit_status)
             self._failed += [outcome.location] * bool(outcome.location)
             show_failure(outcome.location, outcome.error)
+
+    def tell(self, coming: int | None = None) -> None:
+        """Print what was gathered: lines of their own, or, of more locations than a handful, those of their tables.
+
+        Args:
+            coming: so many outcomes follow; those of a handful are printed as they come.
+        """
+        gathered, self._gathered = self._gathered, {}
+        for (result, kind), (told, first) in gathered.items():
+            if len(told) <= HANDFUL:
+                for one, outcome in zip(told, first, strict=True):
+                    self._tell_one(one.text, outcome)
+            elif result in _IDLE:
+                put_idle(kind, [one.code for one in told])
+            else:
+                put_folded(kind, told)
+        if coming is not None:
+            self._gathers = self._folds and coming > HANDFUL
+
+    def _gather(self, outcome: Outcome, text: str) -> None:
+        """For :meth:`tell`: of more than a handful what is added up, and not the plans with their listings."""
+        told, first = self._gathered.setdefault((outcome.result, self.kind_of(outcome)), ([], []))
+        code = outcome.reasons[0].code if outcome.reasons else ""
+        told.append(Told(outcome.location, text, self._counts_of(outcome), code))
+        if len(told) <= HANDFUL:
+            first.append(outcome)
+        else:
+            first.clear()
+
+    def _tell_one(self, text: str, outcome: Outcome) -> None:
+        put_line(text)
+        self.put_details(outcome)
+
+    def kind_of(self, outcome: Outcome) -> str:
+        """What is true of all the outcomes that are folded together."""
+        return _KINDS.get(outcome.result, outcome.result.value)
+
+    def put_details(self, outcome: Outcome) -> None:
+        """What stands below the line of an outcome that has one of its own."""
 
     @property
     def is_whole(self) -> bool:
@@ -198,7 +266,7 @@ class Outcomes(Visits):
         rests = [(what, names) for what, names in (("failed", self._failed), ("left for later", self._left)) if names]
         note(f"{human_count(locations, 'location')}: {', '.join([done, *(f'{len(n)} {what}' for what, n in rests)])}")
         for what, names in rests:
-            warn(f"{what}: {some_of(names, _NAMED)}")
+            warn(f"{what}: {some_of(names, _NAMED)}", is_failure=what == "failed")
 
     def failed(self, location: str, error: AcidctlError) -> None:
         self.put(Outcome(location=location, result=Result.FAILED, error=error))

@@ -500,5 +500,10 @@ class TableScan(ArrowRows):
         Raises:
             BadDataError, NotFoundError: as :meth:`to_batches`.
         """
+        return sum(self.counts())
+
+    def counts(self) -> Iterator[int]:
+        """The same in parts, as they are counted."""
         with _may_be_skipped(self._skip_hint):
-            return sum(self._scan(part, self._where).count() for part in self.parts)
+            for part in self.parts:
+                yield from self._scan(part, self._where).counts()

@@ -232,9 +232,9 @@ ONLY_TYPED = {
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
-    "exit-code", "faster-start", "footers", "leftovers", "lock", "once", "open", "origin", "partitions", "prove",
-    "read-lock", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "standby", "stuck", "timeline",
-    "verbose", "wait", "waiting",
+    "exit-code", "faster-start", "footers", "leftovers", "lock", "no-headers", "once", "open", "origin", "partitions",
+    "prove", "quiet", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "standby",
+    "stuck", "timeline", "verbose", "wait", "waiting",
 }  # fmt: skip
 """Switches that files and the environment may set: none of them waives a safeguard."""
 

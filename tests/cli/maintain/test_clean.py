@@ -274,16 +274,77 @@ def test_trees_are_walked_with_recursive_and_without(acidctl, tree: Path, comman
     assert found.err.replace("--recursive ", "") == plain.err
 
 
-def test_what_many_locations_keep_is_told_of_some(acidctl, tree: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_many_locations_keep_is_told_by_reason(acidctl, tree: Path) -> None:  # type: ignore[no-untyped-def]
     for day in range(20, 25):
         make(tree / f"day={day:02}", "base_5", "delta_4_4_0")
     age(tree.parent, 2)
     for partition in tree.iterdir():
         age(partition, 2)
     found = acidctl("clean", "--dry-run", "-o", "jsonl", tree)
-    assert found.err.count("kept back: delta_4_4_0") == 20
-    assert "5 more locations keep something back" in found.err
+    assert found.err.count("kept back: ") == 1
+    assert "kept back: 25 entries in 25 locations: too-young, as in " in found.err
     assert [len(line["waiting"]) for line in found.lines()] == [1] * 25
+    assert acidctl("clean", "--dry-run", "-v", tree).err.count("kept back: delta_4_4_0") == 25
+
+
+def test_a_plan_over_two_hundred_tables_is_one_screen(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for number in range(200):
+        make(tmp_path / f"t{number:03}", "base_2", "delta_1_1", "delta_2_2")
+        age(tmp_path / f"t{number:03}", 48)
+    make(tmp_path / "t007", "delta_1_2")
+    age(tmp_path / "t007", 48)
+    found = acidctl("clean", "--dry-run", tmp_path)
+    lines = found.out.splitlines()
+    assert len(lines) + len(found.err.splitlines()) < 50
+    assert lines[0].startswith("to remove: 200 tables, 401 entries, 802 files, ")
+    assert lines[2].startswith(str(tmp_path / "t007")), "the largest first"
+    assert "and 160 tables more, 320 entries" in lines[-1]
+    every = acidctl("clean", "--dry-run", "-v", tmp_path).out
+    assert every.count("delta_1_1") == every.count("delta_2_2") == 200
+    done = acidctl("clean", "--yes", tmp_path)
+    assert "200 locations: 200 cleaned" in done.err
+    assert len(done.out.splitlines()) < 90
+    assert acidctl("clean", "--yes", tmp_path).out == "nothing to clean in 200 locations\n"
+
+
+def test_many_entries_of_a_plan_are_told_by_reason(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", "base_30", *(f"delta_{i}_{i}" for i in range(1, 31)))
+    age(table, 48)
+    shown = acidctl("clean", "--dry-run", table).out.splitlines()
+    assert shown[2].split("  ")[0] == "delta 1-30"
+    assert "delta_17_17" in acidctl("clean", "--dry-run", "-v", table).out
+    plan = tmp_path / "plan.json"
+    assert acidctl("clean", "--plan", plan, table).status == 0
+    assert "delta_17_17" in plan.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "typed", "is_done"),
+    [
+        (("--no-trash",), "y\n", False),
+        (("--no-trash",), "t\n", True),
+        ((), "y\n", True),
+        (("-q",), "y\n", False),
+    ],
+)
+def test_for_good_the_name_is_typed(  # type: ignore[no-untyped-def]
+    terminal, tmp_path: Path, options: tuple[str, ...], typed: str, is_done: bool
+) -> None:
+    table = make(tmp_path / "t", "base_2", "delta_1_1")
+    age(table, 48)
+    status, shown = terminal.run("clean", *options, table, typed=typed)
+    assert (status == 0, not (table / "delta_1_1").exists()) == (is_done, is_done), shown
+
+
+def test_of_many_tables_the_number_is_typed(terminal, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for number in range(21):
+        age(make(tmp_path / f"t{number}", "base_2", "delta_1_1"), 48)
+    assert terminal.run("clean", tmp_path, typed="y\n")[0] != 0
+    assert (tmp_path / "t0" / "delta_1_1").exists()
+    status, shown = terminal.run("clean", tmp_path, typed="21\n")
+    assert (status, (tmp_path / "t0" / "delta_1_1").exists()) == (0, False), shown
+    assert terminal.run("purge", tmp_path, typed="y\n")[0] != 0
+    assert terminal.run("purge", tmp_path, typed="21\n")[0] == 0
 
 
 def test_restore_proves_the_state(acidctl, table: Path) -> None:  # type: ignore[no-untyped-def]

@@ -156,3 +156,17 @@ def test_hostile_names_are_restored_and_escaped(acidctl, tmp_path: Path) -> None
     assert done.status == 0
     assert "\x1b" not in done.out + done.err
     assert (table / "delta_4_4_0").exists()
+
+
+def test_what_comes_back_is_shown_before_it_is_asked_for(acidctl, terminal, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    for day in range(7):
+        age(make(tmp_path / "t" / f"day={day}", "base_2", "delta_1_1"), 48)
+    assert acidctl("clean", "--yes", tmp_path).status == 0
+    status, shown = terminal.run("restore", tmp_path, typed="n\n")
+    assert status != 0
+    assert shown.index("to restore: 1 table, 7 locations, 7 runs, 7 entries") < shown.index("Restore: 7 locations")
+    status, shown = terminal.run("purge", "--older-than", "0", tmp_path, typed="n\n")
+    assert shown.index("to delete for good: 1 table, 7 locations") < shown.index("Delete 7 cleaning runs for good?")
+    done = acidctl("restore", "--yes", tmp_path)
+    assert "restored: 1 table, 7 locations" in done.out
+    assert acidctl("clean", "--yes", "-v", tmp_path).out.count("moved to the trash as") == 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import sys
 import threading
@@ -17,7 +18,8 @@ from support.terminals import Terminals
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.cli.maintain.work.compact import Working
 from acidctl.cli.output.last_line import LastLine, Listed, listings
-from acidctl.cli.output.progress import Bar, bar_text
+from acidctl.cli.output.logs import JsonLog
+from acidctl.cli.output.progress import Bar, bar_text, progress
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -34,13 +36,13 @@ GIB = 1 << 30
     ("done", "total", "seconds", "columns", "is_bytes", "line"),
     [
         (0, 4, 0.5, 80, False, "at it [........................]  0 of 4"),
-        (1, 4, 3, 80, False, "at it [######..................]  1 of 4, 0:09 left"),
+        (1, 4, 3, 80, False, "at it [######..................]  1 of 4, 0.3/s, 9 s left"),
         (GIB, 4 * GIB, 4000, 80, True,
-         "at it [######..................]  1.0 GiB of 4.0 GiB, 262.1 KiB/s, 3:20:00 left"),
-        (GIB, 4 * GIB, 10, 60, True, "at it [######..................]  1.0 GiB of 4.0 GiB"),
-        (GIB, 4 * GIB, 10, 30, True, "at it: 1.0 GiB of 4.0 GiB"),
-        (9, 4, 9, 80, False, "at it [########################]  4 of 4, 0:00 left"),
-        (7, 0, 9, 80, False, "at it: 7"), (7, None, 9, 80, True, "at it: 7 B"),
+         "at it [######..................]  1.0 of 4.0 GiB, 262.1 KiB/s, 3 h left"),
+        (GIB, 4 * GIB, 10, 60, True, "at it [######..................]  1.0 of 4.0 GiB"),
+        (GIB, 4 * GIB, 10, 30, True, "at it: 1.0 of 4.0 GiB"),
+        (9, 4, 9, 80, False, "at it [########################]  4 of 4, 1.0/s, 0 s left"),
+        (7, 0, 9, 80, False, "at it: 7, 0.8/s"), (7, None, 0.5, 80, True, "at it: 7 B"),
     ],
 )  # fmt: skip
 def test_line_shows_share_and_time_within_the_width(
@@ -163,7 +165,7 @@ def timeless(raw: str) -> list[str]:
 def test_a_compaction_on_a_terminal(terminal: Terminals, acidctl: Acidctl, tmp_path: Path) -> None:
     for number in range(8):
         assert acidctl("demo", tmp_path / "w.db" / f"t{number}").status == 0
-    line = ["compact", "--major", "--engine", "local", "--assume-committed=0s", tmp_path / "w.db"]
+    line = ["compact", "-v", "--major", "--engine", "local", "--assume-committed=0s", tmp_path / "w.db"]
     status, raw = terminal.execute(sys.executable, "-c", STRESS, *line, columns=300)
     assert status == 0, raw
     told = screen(raw)
@@ -223,7 +225,7 @@ def test_listings_are_shown_only_after_a_moment(monkeypatch: pytest.MonkeyPatch)
     now[0] = 5.0
     assert listed.text(80) == "", "it is about something else by now"
     listed.add(1, 0)
-    assert listed.text(80) == "listed 2 directories, 2,000 entries"
+    assert listed.text(80) == "listed 2 directories, 2,000 entries, 400/s"
 
 
 def tasks_of(acidctl: Acidctl, tmp_path: Path, kind: CompactionKind = CompactionKind.MAJOR) -> list[Task]:
@@ -286,3 +288,32 @@ def test_a_task_is_never_more_than_done() -> None:
     working.ended(first)  # type: ignore[arg-type]
     working.ended(second)  # type: ignore[arg-type]
     assert bar._done == 200
+
+
+def test_records_of_progress_are_few_and_end_with_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acidctl.cli.output.progress._RECORD_SECONDS", 0.01)
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", JsonLog(err, "compact"))
+    with progress("compacting", 1000, is_bytes=True) as bar:
+        deadline = threading.Event()
+        for _ in range(200):
+            bar.advance(1)  # ten of them are a percent
+            deadline.wait(0.002)
+        bar.reach(1000, 1000)
+    found = [json.loads(line) for line in err.getvalue().splitlines()]
+    assert {one["level"] for one in found} == {"progress"}
+    assert {(one["message"], one["total"], one["unit"], one["command"]) for one in found} == {
+        ("compacting", 1000, "bytes", "compact")
+    }
+    done = [one["done"] for one in found]
+    assert done == sorted(done)
+    assert len(done) <= 1 + 20 + 1
+    assert (done[-1], found[-1]["secondsLeft"]) == (1000, 0)
+
+
+def test_work_that_is_done_at_once_has_no_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    err = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", JsonLog(err, "clean"))
+    with progress("cleaning", 3) as bar:
+        bar.advance(3)
+    assert err.getvalue() == ""

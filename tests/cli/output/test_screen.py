@@ -81,7 +81,7 @@ def test_names_are_made_safe_and_wide_characters_count_twice() -> None:
         "reason",
         (Row(("表\x1b[2J", "ok"), "a\tb"), Row(("x", "ok"), "")),
     )
-    assert lines(80, table) == ["name       state  reason", "表\\x1b[2J  ok     a\\tb", "x          ok     "]
+    assert lines(80, table) == ["name       state  reason", "表\\x1b[2J  ok     a\\tb", "x          ok"]
 
 
 def test_table_without_rows_is_its_head() -> None:

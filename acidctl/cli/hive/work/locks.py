@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 
 from acidctl.cli.hive.work.listed import Record, table_named, whole
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.output.view import View
 from acidctl.cli.report.waits import age_text, time_of
 from acidctl.metastore.activity import Lock, find_locks, now_by
 from acidctl.metastore.client import Metastore

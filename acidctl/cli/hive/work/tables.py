@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from acidctl.cli.hive.work.listed import Record
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
+from acidctl.cli.output.view import View
 from acidctl.errors import NotFoundError
 from acidctl.location.given import HIVE
 from acidctl.location.wishes import wishes_of
@@ -14,10 +15,13 @@ from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.tables import HiveTable, find_tables, partition_names
 
-_COLUMNS = (
-    "database", "table", "type", "format", "partitionKeys", "partitions", "location", "owner", "buckets",
-    "bucketColumns", "sortColumns", "noAutoCompaction", "noCleanup", "pool", "thresholds", "job",
-)  # fmt: skip
+TABLE_COLUMNS = {
+    "database": "string", "table": "string", "type": "string", "format": "string", "partitionKeys": "string",
+    "partitions": "bigint", "location": "string", "owner": "string", "buckets": "bigint", "bucketColumns": "string",
+    "sortColumns": "string", "noAutoCompaction": "boolean", "noCleanup": "boolean", "pool": "string",
+    "thresholds": "string", "job": "string",
+}  # fmt: skip
+"""Of a record, in the order of CSV."""
 _THRESHOLD = "compactorthreshold."
 
 
@@ -31,7 +35,7 @@ def work(
 ) -> int:
     """List them; the exit status."""
     found = [_record(metastore, table, of, counts_partitions) for table, of in _tables(metastore, patterns, exclude)]
-    return view.show(found, _COLUMNS, _table, "the metastore has no such transactional table")
+    return view.show(found, TABLE_COLUMNS, _table, "the metastore has no such transactional table")
 
 
 def _tables(

@@ -8,7 +8,8 @@ from operator import itemgetter
 from acidctl.cli.hive.work.listed import Record, lock_record, some, whole
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, note
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, View, fitted, on_screen
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.output.view import View
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.cli.report.waits import age_text, time_of, what_to_do, who_blocks
 from acidctl.errors import AcidctlError, UsageProblem

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import click
 
 from acidctl.cli.inspect.work.rows_out import begin_document, form_of, write_rows
-from acidctl.cli.options.shared import EXPORT_FORMS, refuse_unused
+from acidctl.cli.options.shared import EXPORT_FORMS, is_default, refuse_unused
 from acidctl.cli.output.console import note, out_stream, put_line, warn, warn_of
+from acidctl.cli.output.progress import progress
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
@@ -28,6 +29,7 @@ def work(
     deleted: bool,
     count: bool,
     limit: int | None,
+    record: bool | None,
     lists: SnapshotLists,
     storage: dict[str, str],
     output: str,
@@ -43,7 +45,11 @@ def work(
         raise UsageProblem("--count prints one number", "", "leave --out, --columns and --row-id out")
     if count:
         refuse_unused("--count", "output")
+    if record and not count and out is None and is_default("output"):
+        output = "table"
     output = form_of(output, out, EXPORT_FORMS)
+    if count or output != "table":
+        refuse_unused("--count" if count else f"-o {output}", "record")
     begin_document("" if count else output, out)
     wanted = _partition(partitions)
     losses: list[Loss] = []
@@ -65,10 +71,14 @@ def work(
         note(f"write id {at} is beyond the newest one here, {newest}: these are the rows of now")
     warn_of(scan.warnings)
     if count:
-        found = scan.count()
+        found = 0
+        with progress("counting rows") as bar:
+            for rows in scan.counts():
+                found += rows
+                bar.advance(rows)
         put_line(str(found if limit is None else min(found, limit)))
     else:
-        write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out)
+        write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out, record=record)
     if losses:
         _fail(losses)
 

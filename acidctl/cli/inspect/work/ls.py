@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.inspect.work.report import compaction_line, location_report, summary_line
+from acidctl.cli.inspect.work.report import location_report, states_line
 from acidctl.cli.inspect.work.timeline import bars, marks_for
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, note, put_line
+from acidctl.cli.output.console import Records, console, human_bytes, note
+from acidctl.cli.output.list_choice import CheckedChoice, ListChoice
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.report.entry_list import ENTRY_COLUMNS, MOST_ENTRIES, PLAIN_CODES, folded_entries
+from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList, line_of, verdict_style
 from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AcidctlError
+from acidctl.cli.report.verdicts import Freeable, freeable_in, verdict_of, why_of
+from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.printable import printable
 from acidctl.wording import human_count
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 _NARROWEST_BAR = 20
 """Where fewer columns are left beside the names, the bars of the timeline go below them."""
-
-_FIRST_PAGE, _PAGE = 25, 1000
-"""Locations of a large tree are printed by so many: the first soon, and never all of them in memory."""
 
 SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "name": lambda entry: entry["name"],
@@ -33,21 +39,16 @@ SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "state": lambda entry: list(STATE_STYLES).index(entry["state"]),
 }
 
-_COLUMNS = (
-    "location", "name", "kind", "minWriteId", "maxWriteId", "statementId", "visibilityTxnId", "state", "reason",
-    "files", "bytes", "rows", "modified",
-)  # fmt: skip
-
 
 def work(
     *,
     paths: tuple[str, ...],
     states: tuple[str, ...],
-    sort_key: str | None,
     recursive: bool,
     rows: bool,
     timeline: bool,
     show_all: bool,
+    choice: ListChoice,
     lists: SnapshotLists,
     storage: dict[str, str],
     output: str,
@@ -56,25 +57,29 @@ def work(
     if output != "table":
         refuse_unused(f"-o {output}", "timeline")
     visits = Visits()
-    tables = _Tables(show_all=show_all, timeline=timeline, rows=rows)
-    records = Records(output, _COLUMNS, "entries")
+    chosen = _Chosen(choice, output)
+    tables = _Tables(chosen, show_all=show_all, timeline=timeline, rows=rows)
+    columns = chosen.entries.columns if output == "csv" else None
+    records = Records(output, columns or tuple(ENTRY_COLUMNS), "entries", has_headings=choice.has_headings)
     for found in find(paths or (".",), storage, lists, visits.observer):
         try:
             seen = visits.readable(found)
             snapshot = seen.snapshot(lists)
             wishes = lists.wishes_of(found.hive)
             report = location_report(snapshot, seen.evidence(), rows=rows, wishes=wishes, on_error=visits.gap)
+            free = freeable_in(seen, lists, snapshot) if chosen.needs_free else Freeable()
         except AcidctlError as error:
             visits.failed(found.shown, error)
             continue
+        detail = recursive or found.is_given or output == "csv"
         if states:
             report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
-        if sort_key:
-            report["entries"].sort(key=SORT_KEYS[sort_key])
+        if not chosen.apply(report, free, detail=detail):
+            continue
         if output in ("table", "csv"):
             visits.remember(report["summary"]["notes"] if output == "table" else (), report["summary"]["warnings"])
         if output == "table":
-            tables.location(snapshot, report, detail=recursive or found.is_given)
+            tables.location(snapshot, report, free, detail=detail)
         records.put(report)
     records.put_header()
     if output == "table":
@@ -84,27 +89,96 @@ def work(
     return visits.status
 
 
+class _Chosen:
+    """What the user chose of both lists: that of a tree has locations, that of a location entries.
+
+    Attributes:
+        needs_free: what a cleaning would free is shown, or asked about.
+    """
+
+    def __init__(self, choice: ListChoice, output: str) -> None:
+        self.is_table = output == "table"
+        if output in ("json", "jsonl"):
+            refuse_unused(f"-o {output}", "columns", "no_headers")
+        choice.checked(LOCATION_COLUMNS | ENTRY_COLUMNS, SORT_KEYS)  # refuses what is in neither
+        which, how = replace(choice, columns=None, sort=None), replace(choice, where=None)
+        self._which = _of(which, ENTRY_COLUMNS), _of(which, LOCATION_COLUMNS)
+        self._how = _of(how, ENTRY_COLUMNS), _of(how, LOCATION_COLUMNS)
+        self.needs_free = self.is_table or (choice.where is not None and self._which[1] is not None)
+
+    @property
+    def entries(self) -> CheckedChoice:
+        """Order and columns of entries."""
+        return _one(self._how[0], "this lists the entries of a location", "leave out what locations have")
+
+    @property
+    def locations(self) -> CheckedChoice:
+        """Order and columns of locations."""
+        return _one(self._how[1], _IS_A_TREE, _NOT_A_TREE)
+
+    def apply(self, report: dict[str, Any], free: Freeable, *, detail: bool) -> bool:
+        """Choose and sort the entries; whether the location is to be shown.
+
+        Args:
+            detail: its entries are listed, and not the location alone.
+        """
+        entries, locations = self._which
+        if locations and (entries is None or not detail):
+            is_shown = bool(locations.meeting([line_of(report, free)]))
+        else:
+            if self.is_table and not detail:
+                _one(locations, _IS_A_TREE, _NOT_A_TREE)
+            is_shown, location = True, {"location": report["location"]}
+            met = entries.meeting([{**entry, **location} for entry in report["entries"]]) if entries else []
+            names = {entry["name"] for entry in met}
+            report["entries"] = [entry for entry in report["entries"] if entry["name"] in names]
+        if detail or not self.is_table:
+            self._sort(report)
+        return is_shown
+
+    def _sort(self, report: dict[str, Any]) -> None:
+        how = self._how[0]
+        if how and how.key in SORT_KEYS:
+            report["entries"].sort(key=SORT_KEYS[how.key], reverse=how.way == "desc")
+        elif how and how.key != "location":
+            report["entries"] = how.in_order(report["entries"])
+
+
+_IS_A_TREE = "this lists locations, one line each"
+_NOT_A_TREE = "give --recursive, or one location, to list entries"
+
+
+def _of(choice: ListChoice, columns: Mapping[str, str]) -> CheckedChoice | None:
+    """It, if all of its names are those of a list."""
+    try:
+        return choice.checked(columns, SORT_KEYS)
+    except UsageProblem:
+        return None
+
+
+def _one(choice: CheckedChoice | None, why: str, hint: str) -> CheckedChoice:
+    if choice is None:
+        raise UsageProblem("a column of --where, --sort or --columns is not in this list", why, hint)
+    return choice
+
+
 class _Tables:
     """Tables for people; the lines of a tree's locations are gathered into one."""
 
-    def __init__(self, *, show_all: bool, timeline: bool, rows: bool) -> None:
+    def __init__(self, chosen: _Chosen, *, show_all: bool, timeline: bool, rows: bool) -> None:
         self._show_all, self._timeline, self._rows = show_all, timeline, rows
-        self._overview: list[dict[str, Any]] = []
-        self._page = _FIRST_PAGE
-        self._due = 0
+        self._chosen = chosen
+        self._tree: LocationList | None = None
         self._unknown = 0
         self._seen = 0
 
-    def location(self, snapshot: Snapshot, report: dict[str, Any], *, detail: bool) -> None:
+    def location(self, snapshot: Snapshot, report: dict[str, Any], free: Freeable, *, detail: bool) -> None:
         """Print it, or with others, later, as one line."""
         self._seen += 1
         if not detail:
-            self._due += report["summary"]["compaction"] is not None
             self._unknown += _is_unknown(report)
-            self._overview.append(report)
-            if len(self._overview) == self._page:
-                self._print_overview()
-                self._page = _PAGE
+            self._tree = self._tree or LocationList(self._chosen.locations)
+            self._tree.add(line_of(report, free))
             return
         screen = console()
         if self._seen > 1:
@@ -122,11 +196,17 @@ class _Tables:
         if problem := report["summary"]["historyProblem"]:
             screen.print(f"not enough history: {printable(problem)}", style="red")
         more = f" ({hidden} hidden, -a shows them)" if hidden else ""
-        screen.print(printable(summary_line(report)) + more)
+        _print_summary(screen, report, free, more)
 
     def _table(self, entries: list[dict[str, Any]]) -> FittedTable:
+        chosen = self._chosen.entries
+        if chosen.columns is not None:
+            return chosen.table(entries)
+        if len(entries) > MOST_ENTRIES and not (VERBOSITY.is_verbose or chosen.key):
+            return folded_entries(entries, rows=self._rows)
+
         def row(entry: dict[str, Any], cells: tuple[str, ...]) -> Row:
-            is_plain = entry["reasonCode"] in ("committed", "chosen-base")
+            is_plain = entry["reasonCode"] in PLAIN_CODES
             return Row(cells, entry["reason"], is_plain, ((5, STATE_STYLES[entry["state"]]),))
 
         return fitted(
@@ -148,13 +228,12 @@ class _Tables:
             "reason",
             entries,
             row,
+            has_headings=chosen.has_headings,
         )
 
     def close(self, status: int) -> None:
-        if self._overview:
-            self._print_overview()
-        if self._seen > _FIRST_PAGE:
-            put_line(f"{self._seen} locations; a compaction is due in {self._due}")
+        if self._tree:
+            self._tree.close()
         if self._unknown:
             note(
                 f"{human_count(self._unknown, 'location')} not known to be transactional: acidctl changes nothing there"
@@ -162,28 +241,17 @@ class _Tables:
         if not self._seen and not status:
             note("no table was found there")
 
-    def _print_overview(self) -> None:
-        def count(what: str) -> Callable[[dict[str, Any]], str]:
-            return lambda report: str(report["summary"][what]["entries"])
 
-        def row(report: dict[str, Any], cells: tuple[str, ...]) -> Row:
-            return Row(cells, compaction_line(report), is_plain=report["summary"]["compaction"] is None)
+def _print_summary(screen: Console, report: dict[str, Any], free: Freeable, more: str) -> None:
+    """``77 current; major due: 77 deltas, limit 10; 2.9 KiB free after 23 Nov 16:27 UTC``."""
+    from rich.text import Text  # noqa: PLC0415 - only for people
 
-        fitted(
-            [
-                (ScreenColumn("location"), itemgetter("location")),
-                (ScreenColumn("base", worth=4, is_clear=False), lambda report: report["base"] or "-"),
-                (ScreenColumn("deltas", True, is_clear=False), lambda report: str(report["summary"]["deltas"])),
-                (ScreenColumn("current", True, 1, beside=True, is_clear=False), count("current")),
-                (ScreenColumn("obsolete", True, is_clear=False), count("obsolete")),
-                (ScreenColumn("aborted", True, 2, is_clear=False), count("aborted")),
-                (ScreenColumn("size", True, 3), lambda report: human_bytes(report["summary"]["bytes"])),
-            ],
-            "compaction",
-            self._overview,
-            row,
-        ).print(console())
-        self._overview = []
+    verdict = verdict_of(report)
+    why = report["summary"]["compactionReason"] if VERBOSITY.is_verbose else why_of(report, verdict)
+    line = Text(f"{states_line(report)}; ").append(verdict, verdict_style(verdict))
+    line.append(printable(f": {why}" if why else ""))
+    line.append(f"; {free.text}" if free.text else "").append(more)
+    screen.print(line, soft_wrap=True)
 
 
 def _is_unknown(report: dict[str, Any]) -> bool:

@@ -112,15 +112,8 @@ def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, 
     }
 
 
-def summary_line(report: dict[str, Any]) -> str:
-    """One line for people: counts by state and the trigger's verdict."""
+def states_line(report: dict[str, Any]) -> str:
+    """``1 current, 4 obsolete``."""
     summary = report["summary"]
-    parts = [f"{summary[which.value]['entries']} {which.value}" for which in State if summary[which.value]["entries"]]
-    return f"{', '.join(parts) or 'empty'}; {compaction_line(report)}"
-
-
-def compaction_line(report: dict[str, Any]) -> str:
-    """The trigger's verdict, for people."""
-    summary = report["summary"]
-    kind = summary["compaction"]
-    return f"{summary['compactionReason']}: {kind or 'no'} compaction" + (" is due" if kind else " due")
+    parts = [f"{summary[which.value]['entries']:,} {which.value}" for which in State if summary[which.value]["entries"]]
+    return ", ".join(parts) or "empty"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -14,6 +14,8 @@ import pyarrow as pa
 from click.core import ParameterSource
 
 from acidctl.cli.output.console import console, note, out_stream, table_of
+from acidctl.cli.output.progress import Bar, progress
+from acidctl.cli.output.wide_rows import is_wider, print_records
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.export.cells import cell_rows
@@ -59,7 +61,13 @@ def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
 
 
 def write_rows(
-    batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, to: str | None = None
+    batches: Iterable[pa.RecordBatch],
+    form: str,
+    types: OrcType | None,
+    schema: pa.Schema,
+    to: str | None = None,
+    *,
+    record: bool | None = False,
 ) -> None:
     """Write all batches to standard output, or to a new file; binary forms refuse a terminal.
 
@@ -67,6 +75,7 @@ def write_rows(
 
     Args:
         to: path of the file; it must not exist.
+        record: of a table: a line for every value; None where the rows are wider than the terminal.
 
     Raises:
         UsageProblem: a binary form to a terminal, or a table for people to a file.
@@ -74,6 +83,24 @@ def write_rows(
         ConflictError: the file exists.
         BadDataError: a value that the form cannot hold.
     """
+    with progress("reading rows") as bar:
+        _write_all(_counted(batches, bar), form, types, schema, to, record)
+
+
+def _counted(batches: Iterable[pa.RecordBatch], bar: Bar) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        bar.advance(batch.num_rows)
+        yield batch
+
+
+def _write_all(
+    batches: Iterable[pa.RecordBatch],
+    form: str,
+    types: OrcType | None,
+    schema: pa.Schema,
+    to: str | None,
+    record: bool | None,
+) -> None:
     if to is not None:
         if form == "table":
             raise UsageProblem("a table is for people, not for files", "", "use --out with another form: -o csv")
@@ -82,7 +109,7 @@ def write_rows(
         with new_file(os.fspath(to)) as file:
             _write(batches, form, types, schema, file)
     elif form == "table":
-        _table(batches, types, schema)
+        _table(batches, types, schema, record)
     else:
         if form in _BINARY and sys.stdout.isatty():
             name = f"{form} is not for a terminal"
@@ -131,12 +158,16 @@ def _write(
     sink.close()
 
 
-def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema) -> None:
+def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema, record: bool | None) -> None:
     iterator = iter(limited(batches, TABLE_ROWS + 1))
     first = next(iterator, None)
     every = iterator if first is None else chain([first], iterator)
     rows = [cells for batch in every for cells in cell_rows(batch, TABLE_ROWS, types)]
     names = (schema if first is None else first.schema).names
-    console().print(table_of(names, rows[:TABLE_ROWS], style="bold"))
+    screen, table = console(), table_of(names, rows[:TABLE_ROWS], style="bold")
+    if record or (record is None and screen.is_terminal and is_wider(table, screen)):
+        print_records(names, rows[:TABLE_ROWS], screen)
+    else:
+        screen.print(table)
     if len(rows) >= TABLE_ROWS:
         note(f"only the first {TABLE_ROWS} rows are shown; -o jsonl writes all of them")

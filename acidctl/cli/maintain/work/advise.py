@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import current_files
 from acidctl.acid.triggers import Advice, advise
-from acidctl.cli.options.shared import global_words, snapshot_words, storage_words
+from acidctl.cli.options.shared import global_words, refuse_unused, snapshot_words, storage_words
 from acidctl.cli.output.console import Records, console, human_bytes, note, put_line
-from acidctl.cli.output.screen import Row, ScreenColumn, fitted
+from acidctl.cli.output.list_choice import BYTES, CheckedChoice, ListChoice
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.location.find import find
@@ -29,11 +31,19 @@ ORDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "deletes": lambda found: (found["deleteRows"] or 0, found["deleteBytes"]),
 }
 
+ADVICE_COLUMNS = {
+    "location": "string", "cost": BYTES, "directories": "bigint", "files": "bigint", "smallFiles": "bigint",
+    "bytes": BYTES, "deleteFiles": "bigint", "deleteBytes": BYTES, "deleteRows": "bigint", "compaction": "string",
+    "rewritten": BYTES, "saved": BYTES, "gain": "double", "score": "bigint", "filesAfter": "bigint",
+    "seconds": "double", "secondsAfter": "double", "fits": "boolean", "command": "string",
+}  # fmt: skip
+"""Of a record, in the order of CSV."""
+
 
 def work(
     *,
     locations: tuple[str, ...],
-    order: str,
+    choice: ListChoice,
     limit: int | None,
     max_bytes: int | None,
     rows: bool,
@@ -48,7 +58,11 @@ def work(
         shown: locations in the table, where `limit` says nothing.
     """
     visits = Visits()
-    records = Records(output, list(_record("", Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0), None)))
+    if output in ("json", "jsonl"):
+        refuse_unused(f"-o {output}", "columns", "no_headers")
+    chosen = choice.checked(ADVICE_COLUMNS, ORDERS)
+    names = tuple(ADVICE_COLUMNS) if chosen.columns is None else chosen.columns
+    records = Records(output, names, has_headings=chosen.has_headings)
     ranked: list[dict[str, Any]] = []
     told, program = [*snapshot_words(), *storage_words()], ["acidctl", *global_words()]
     for found in visits.known(find(locations, storage, lists, visits.observer)):
@@ -67,8 +81,12 @@ def work(
     ranked.sort(key=lambda one: one["location"])
     if max_bytes is not None:
         _fit(ranked, max_bytes)
-    ranked.sort(key=ORDERS[order], reverse=True)
-    _show(ranked, limit or (shown if output == "table" else None), output, records, failed=visits.status > 0)
+    ranked = chosen.meeting(ranked)
+    if chosen.key in ADVICE_COLUMNS.keys() - ORDERS.keys():
+        ranked = chosen.in_order(ranked)
+    else:
+        ranked.sort(key=ORDERS[chosen.key or "cost"], reverse=chosen.way != "asc")
+    _show(ranked, limit or (shown if output == "table" else None), output, records, chosen, failed=visits.status > 0)
     visits.tell_notes()
     visits.tell_strangers()
     return visits.status
@@ -127,22 +145,32 @@ def _record(
     }
 
 
-def _show(ranked: Sequence[dict[str, Any]], limit: int | None, output: str, records: Records, *, failed: bool) -> None:
+def _show(
+    ranked: Sequence[dict[str, Any]],
+    limit: int | None,
+    output: str,
+    records: Records,
+    chosen: CheckedChoice,
+    *,
+    failed: bool,
+) -> None:
     if output != "table":
         records.put_header()
         for record in ranked[:limit]:
             records.put(record)
     elif ranked:
-        _table(ranked[:limit])
-        _sum_up(ranked)
+        table = _table(ranked[:limit]) if chosen.columns is None else chosen.table(ranked[:limit])
+        replace(table, has_headings=chosen.has_headings).print(console())
+        if chosen.has_headings:
+            _sum_up(ranked)
         if left := len(ranked[limit:]):
             note(f"{left} more, which come after these; --limit shows them")
     elif not failed:
         note("no table was found there")
 
 
-def _table(ranked: Sequence[dict[str, Any]]) -> None:
-    fitted(
+def _table(ranked: Sequence[dict[str, Any]]) -> FittedTable:
+    return fitted(
         [
             (ScreenColumn("location"), itemgetter("location")),
             (ScreenColumn("score", True), lambda one: str(one["score"])),
@@ -154,7 +182,7 @@ def _table(ranked: Sequence[dict[str, Any]]) -> None:
         "compaction",
         ranked,
         lambda one, cells: Row(cells, _remark(one), is_plain=one["compaction"] is None),
-    ).print(console())
+    )
 
 
 def _deletes(one: dict[str, Any]) -> str:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from acidctl.acid.layout import TableType
-from acidctl.acid.reasons import Code
+from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.state import EntryKind
 from acidctl.cleaning import request
 from acidctl.cleaning.apply import How
 from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
-from acidctl.cleaning.plan import CleaningPlan
+from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.request import RefusedCleaning, plan_location
 from acidctl.cleaning.retention import Policy
-from acidctl.cli.options.many_locations import Procedure, Stop
+from acidctl.cli.options.many_locations import Procedure, Stop, to_be_typed
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import console, human_bytes, note
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
+from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.report.folding import HANDFUL
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_files import refuse_replacing
 from acidctl.cli.report.run_report import RunReport
@@ -31,9 +34,11 @@ from acidctl.location.find import Found, find, once, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.outcome import Outcome
-from acidctl.wording import human_count, some_of, text_of
+from acidctl.wording import human_count, names_in_short, some_of, text_of
 
 NAMES_SHOWN = 8
+ENTRIES_SHOWN = 20
+"""Entries of one location that have lines of their own."""
 MOST_NOTES = 20
 """Locations of which it is told one by one what there is to say."""
 _MOST_GIVEN = 3
@@ -154,7 +159,12 @@ def clean_all(plans: Sequence[CleaningPlan], how: str, work: Procedure, printer:
     if plans:
         count = human_count(removals, "entry", "entries")
         verbs = {"trash": "Move to the trash", "hdfs": "Move to the trash of HDFS", "delete": "Delete for good"}
-        work.confirm(f"{count} ({size}) would be removed", f"{verbs[how]}: {count}, {size}?", "nothing was removed")
+        work.confirm(
+            f"{count} ({size}) would be removed",
+            f"{verbs[how]}: {count}, {size}?",
+            "nothing was removed",
+            severe=to_be_typed((plan.shown for plan in plans), is_for_good=how == "delete"),
+        )
     with progress("cleaning", removals) as bar:
         clean = partial(
             request.carry_out,
@@ -180,7 +190,7 @@ class CleaningPrinter(Outcomes):
     """
 
     def __init__(self, output: str, run: RunReport, given: Sequence[str] = ()) -> None:
-        super().__init__(output, run, cleaning_text)
+        super().__init__(output, run, cleaning_text, cleaning_counts)
         self._given = given
         self._planned_count = 0
         self._cleaned: list[Cleaned] = []
@@ -188,26 +198,18 @@ class CleaningPrinter(Outcomes):
     def plans(self, planned: Iterable[CleaningPlan], *, dry_run: bool) -> list[CleaningPlan]:
         """The plans that remove something, before anything is done; each of all is shown when it is made."""
         plans: list[CleaningPlan] = []
-        kept: list[CleaningPlan] = []
+        kept = _KeptBack()
         notes: dict[str, None] = {}
-        more = 0
         for plan in planned:
             self._planned_count += 1
             notes |= dict.fromkeys(map(text_of, plan.snapshot.state.notes))
             if plan.removals:
                 plans.append(plan)
-            if plan.kept_back or plan.waiting or plan.postponed:
-                more += len(kept) == MOST_NOTES
-                kept += [plan] * (len(kept) < MOST_NOTES)
+            kept.add(plan)
             self.run.saw(plan.snapshot)
             self.put(PlannedCleaning.of(plan), is_last=dry_run or not plan.removals)
-            if self.is_table and plan.removals:
-                _table(plan)
-        for plan in kept:
-            _kept_back(plan)
-        if more:
-            others = human_count(more, "more location keeps", "more locations keep")
-            note(f"{others} something back: -o jsonl says of each what and why")
+        self.tell(len(plans))
+        kept.tell()
         for text in notes:
             note(text)
         return plans
@@ -228,6 +230,7 @@ class CleaningPrinter(Outcomes):
 
     def summary(self) -> None:
         """What became of all locations together."""
+        self.tell()
         undo = {one.location: one.run.id for one in self._cleaned if one.run} if self.is_table else {}
         if len(undo) == 1:
             (location,) = map(shlex.quote, undo)
@@ -240,6 +243,32 @@ class CleaningPrinter(Outcomes):
         if self._planned_count > 1:
             size = human_bytes(sum(one.bytes for one in self._cleaned))
             self.sum_up(self._planned_count, f"{len(self._cleaned)} cleaned, {size}")
+
+    def kind_of(self, outcome: Outcome) -> str:
+        return cleaning_kind(outcome) or super().kind_of(outcome)
+
+    def put_details(self, outcome: Outcome) -> None:
+        if isinstance(outcome, PlannedCleaning) and not isinstance(outcome, Cleaned) and outcome.plan.removals:
+            _table(outcome.plan)
+
+
+def cleaning_kind(outcome: Outcome) -> str:
+    """What is true of many such outcomes; empty for others."""
+    if isinstance(outcome, Cleaned) and outcome.removed:
+        how = f"moved to the trash as {outcome.run.id}" if outcome.run else "deleted"
+        return "moved to the trash of HDFS" if outcome.places else how
+    if isinstance(outcome, PlannedCleaning) and not outcome.plan.removals:
+        return f"nothing to clean{' yet' if outcome.plan.waiting or outcome.plan.postponed else ''}"
+    return "to remove" if isinstance(outcome, PlannedCleaning) else ""
+
+
+def cleaning_counts(outcome: Outcome) -> dict[str, int]:
+    """Entries, files and bytes of what is to go, or went."""
+    if not isinstance(outcome, PlannedCleaning):
+        return {}
+    removals = outcome.removed if isinstance(outcome, Cleaned) else outcome.plan.removals
+    files, size = sum(one.files for one in removals), sum(one.bytes for one in removals)
+    return {"entries": len(removals), "files": files, "bytes": size}
 
 
 def cleaning_text(outcome: Outcome) -> str:
@@ -266,20 +295,66 @@ def _cleaned(outcome: Cleaned) -> str:
 
 
 def _table(plan: CleaningPlan) -> None:
-    """What is to go, and why."""
+    """What is to go, and why; of many entries those of one reason in one line."""
+    groups: dict[tuple[str, str], list[Removal]] = {}
+    is_long = len(plan.removals) > ENTRIES_SHOWN and not VERBOSITY.is_verbose
+    for removal in plan.removals:
+        state = "leftover" if removal.kind is EntryKind.STAGING else removal.state.value
+        key = (state, text_of(removal.reason)) if is_long else (state, removal.name)
+        groups.setdefault(key, []).append(removal)
     rows = tuple(
         Row(
             (
-                removal.name,
-                "leftover" if removal.kind is EntryKind.STAGING else removal.state.value,
-                human_bytes(removal.bytes),
+                names_in_short(one.name for one in group),
+                *([f"{len(group):,}"] * is_long),
+                state,
+                human_bytes(sum(one.bytes for one in group)),
             ),
-            text_of(removal.reason),
+            text_of(group[0].reason),
         )
-        for removal in plan.removals
+        for (state, _), group in groups.items()
     )
-    columns = (ScreenColumn("name"), ScreenColumn("state"), ScreenColumn("size", right=True))
+    count = [ScreenColumn("entries", right=True)] * is_long
+    columns = (ScreenColumn("name"), *count, ScreenColumn("state"), ScreenColumn("size", right=True))
     FittedTable(columns, "reason", rows).print(console())
+    if is_long:
+        note("-v names every entry")
+
+
+class _KeptBack:
+    """What stays: a handful of locations are told of one by one, and of more every reason once."""
+
+    def __init__(self) -> None:
+        self._first: list[CleaningPlan] = []
+        self._count = self._later = 0
+        self._by_code: dict[Code, tuple[CleaningPlan, Reason, Counter[str]]] = {}
+
+    def add(self, plan: CleaningPlan) -> None:
+        """A location, which may keep nothing back."""
+        if not (plan.kept_back or plan.waiting or plan.postponed):
+            return
+        if VERBOSITY.is_verbose:
+            _kept_back(plan)
+            return
+        self._count += 1
+        self._first += [plan] * (self._count <= HANDFUL)
+        self._later += len(plan.postponed)
+        for _, why in (*plan.kept_back, *((one.name, one.reason) for one in plan.waiting)):
+            self._by_code.setdefault(why.code, (plan, why, Counter()))[2][plan.shown] += 1
+
+    def tell(self) -> None:
+        """Say it."""
+        if self._count <= HANDFUL:
+            for plan in self._first:
+                _kept_back(plan)
+            return
+        for code, (plan, why, entries) in self._by_code.items():
+            count = human_count(entries.total(), "entry", "entries")
+            where = human_count(len(entries), "location")
+            note(f"kept back: {count} in {where}: {code}, as in {plan.shown}: {text_of(why)}")
+        if self._later:
+            note(f"left for later: {human_count(self._later, 'entry', 'entries')}: more than --max-bytes")
+        _ask_for_lists(self._by_code)
 
 
 def _kept_back(plan: CleaningPlan) -> None:
@@ -290,8 +365,13 @@ def _kept_back(plan: CleaningPlan) -> None:
         by_reason.setdefault(text_of(reason), []).append(name)
         codes |= reason.codes
     for text, names in by_reason.items():
-        note(f"{plan.shown}: kept back: {some_of(names, NAMES_SHOWN)}: {text}")
+        named = ", ".join(names) if VERBOSITY.is_verbose or len(names) <= NAMES_SHOWN else names_in_short(names)
+        note(f"{plan.shown}: kept back: {named}: {text}")
     if plan.postponed:
         note(f"{plan.shown}: left for later: {some_of(plan.postponed, NAMES_SHOWN)}: more than --max-bytes")
-    if codes & {Code.TRANSACTION_UNKNOWN, Code.INSERT_OVERWRITE_UNKNOWN}:
+    _ask_for_lists(codes)
+
+
+def _ask_for_lists(codes: Iterable[Code]) -> None:
+    if {Code.TRANSACTION_UNKNOWN, Code.INSERT_OVERWRITE_UNKNOWN}.intersection(codes):
         note("give Hive's lists, or --assume-committed[=AGE] if all older than AGE (1h) is committed")

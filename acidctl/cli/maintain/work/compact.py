@@ -17,11 +17,12 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
 from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.options.many_locations import Procedure, to_be_typed
 from acidctl.cli.options.param_types import DailyWindow
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import can_ask, note, say, warn
 from acidctl.cli.output.progress import Bar, progress
-from acidctl.cli.report.compaction_text import compaction_text
+from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.compaction.local_engine import LocalEngine
@@ -49,7 +50,7 @@ from acidctl.location.find import Found, find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.orc.write.writer_settings import WriterSettings
-from acidctl.outcome import TIME_IS_UP
+from acidctl.outcome import TIME_IS_UP, Outcome
 from acidctl.wording import duration, human_count, text_of
 
 _DECIDING = ("compactorthreshold.", "hive.compactor.")
@@ -150,6 +151,7 @@ def work(
     if dry_run or asks:
         for one in planned:
             printer.put(one, is_last=dry_run)
+    printer.tell(0 if dry_run else len(planned))
     if planned and not dry_run:
         if asks:
             _agree(planned)
@@ -202,10 +204,14 @@ def _agree(planned: Sequence[Planned]) -> None:
     say(
         "", "Rows of a transaction that was aborted would be there for good, and what an open one writes would be lost."
     )
-    if not click.confirm(f"Compact {human_count(len(planned), 'location')}?", err=True):
-        raise RefusedError(
-            "nothing was compacted", "it was not confirmed", "give --write-ids, or --assume-committed=AGE"
-        )
+    count = human_count(len(planned), "location")
+    Procedure().confirm(
+        f"{count} would be compacted",
+        f"Compact {count}?",
+        "nothing was compacted",
+        severe=to_be_typed(one.location for one in planned),
+        instead="give --write-ids, or --assume-committed=AGE",
+    )
 
 
 def end_of_work(window: DailyWindow | None, deadline: float | None) -> tuple[Deadline, Reason | None]:
@@ -330,7 +336,7 @@ class CompactionPrinter(Outcomes):
     """Outcomes of compactions."""
 
     def __init__(self, output: str, run: RunReport) -> None:
-        super().__init__(output, run, compaction_text)
+        super().__init__(output, run, compaction_text, compaction_counts)
         self._to_clean: list[str] = []
         self._noted: set[str] = set()
 
@@ -370,8 +376,12 @@ class CompactionPrinter(Outcomes):
         if outcome.is_changed and self.is_table:
             self._to_clean.append(outcome.location)
 
+    def kind_of(self, outcome: Outcome) -> str:
+        return compaction_kind(outcome) or super().kind_of(outcome)
+
     def exit_status(self, speaks: bool) -> int:
         """Of the whole run, after a word on what to do next."""
+        self.tell()
         if self._to_clean:
             more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
             note(f"the inputs are obsolete now and stay until: acidctl clean {self._to_clean[0]}{more}")

@@ -15,13 +15,15 @@ import click
 from acidctl.cleaning.apply import How
 from acidctl.cleaning.outcomes import InTrash
 from acidctl.cli.config.policy_tables import policies_of
-from acidctl.cli.maintain.work.clean import MOST_NOTES, cleaning_text
+from acidctl.cli.maintain.work.clean import MOST_NOTES, cleaning_counts, cleaning_kind, cleaning_text
 from acidctl.cli.maintain.work.compact import end_of_work, open_engine, writing_of
+from acidctl.cli.maintain.work.purge import trash_counts
 from acidctl.cli.options.engine_choice import EngineChoice
-from acidctl.cli.options.many_locations import Procedure, Stop
+from acidctl.cli.options.many_locations import Procedure, Stop, to_be_typed
 from acidctl.cli.options.param_types import DailyWindow
 from acidctl.cli.output.console import human_bytes, note, warn
-from acidctl.cli.report.compaction_text import compaction_text
+from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
+from acidctl.cli.report.folding import MANY
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.compaction.request import Answer, CompactionRequest
@@ -116,10 +118,12 @@ def work(
             night.only(list(sound(night.due, jobs, printer)))
         if dry_run or not yes:
             printer.preview(night, is_last=dry_run)
+        printer.tell(len(night.due))
         if dry_run:
             printer.summary(locations, is_planned=True)
             return printer.status
-        procedure.confirm("a night's work is planned", "Do all of this?", "nothing was done")
+        severe = to_be_typed(printer.to_do, is_for_good=how == "delete")
+        procedure.confirm("a night's work is planned", "Do all of this?", "nothing was done", severe=severe)
         parts: tuple[Callable[[], object], ...] = (
             lambda: _compact(night, engine, jobs, printer),
             lambda: printer.take(night.clean()),
@@ -130,6 +134,7 @@ def work(
                 part()
             except AcidctlError as error:  # of the engine, or of the metastore: the other parts may do without
                 printer.failed("", error)
+            printer.tell(MANY)  # a part that ended is told of as a whole
     printer.summary(locations)
     return printer.exit_status(exit_code)
 
@@ -171,10 +176,14 @@ _VERBS = {
 
 
 class NightPrinter(Outcomes):
-    """Steps of a night: what is done, planned, left or failed, a line each; of what is idle the count."""
+    """Steps of a night: what is done, planned, left or failed, a line each; of what is idle the count.
+
+    Attributes:
+        to_do: the locations of a plan that was shown.
+    """
 
     def __init__(self, output: str, run: RunReport) -> None:
-        super().__init__(output, run, _text_of)
+        super().__init__(output, run, _text_of, _counts_of)
         self._run_id = ""
         self._count: Counter[tuple[NightPart, bool]] = Counter()
         self._bytes: Counter[str] = Counter()
@@ -182,6 +191,7 @@ class NightPrinter(Outcomes):
         self._result: dict[str, Result] = {}
         self._seconds: dict[str, float] = {}
         self._results_of: Counter[Result] = Counter()
+        self.to_do: list[str] = []
 
     def begins(self, run_id: str) -> None:
         """A night has this id."""
@@ -213,6 +223,8 @@ class NightPrinter(Outcomes):
 
     def step(self, step: NightStep, *, is_last: bool = True) -> None:
         """One step."""
+        if step.result is Result.PLANNED:
+            self.to_do.append(step.location)
         if isinstance(step.of, Answer):
             self.answered(step.of)
         if not (self.is_table and step.result in (Result.NOTHING_TO_DO, Result.SKIPPED)):
@@ -231,6 +243,12 @@ class NightPrinter(Outcomes):
             if is_last or step.result is Result.PLANNED:
                 self.step(step, is_last=is_last)
 
+    def kind_of(self, outcome: Outcome) -> str:
+        if not isinstance(outcome, NightStep):
+            return super().kind_of(outcome)
+        kind = compaction_kind(outcome.of) or cleaning_kind(outcome.of) or super().kind_of(outcome)
+        return f"{outcome.part.value}: {kind}"
+
     def summary(self, given: tuple[str, ...], *, is_planned: bool = False) -> None:
         """What became of the night; how it is undone."""
         done = [f"{self._count[part, not is_planned]} {_VERBS[part, not is_planned]}" for part in NightPart]
@@ -243,6 +261,7 @@ class NightPrinter(Outcomes):
             )
             if count
         ]
+        self.tell()
         self.tell_notes()
         freed = f", {human_bytes(self._bytes['purged'])} freed" if self._bytes["purged"] else ""
         note(f"night {self._run_id}: {', '.join([*done, *others])}{freed}")
@@ -271,6 +290,12 @@ class NightPrinter(Outcomes):
         self._steps.setdefault(place, {})[step.part.value] = said
         self._seconds[place] = self._seconds.get(place, 0.0) + (step.seconds or 0.0)
         self.run.add(place, worst.value, seconds=self._seconds[place], parts=self._steps[place])
+
+
+def _counts_of(outcome: Outcome) -> dict[str, int]:
+    if not isinstance(outcome, NightStep):
+        return {}
+    return compaction_counts(outcome.of) or cleaning_counts(outcome.of) or trash_counts(outcome.of)
 
 
 def _text_of(outcome: Outcome) -> str:

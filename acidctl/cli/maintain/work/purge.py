@@ -7,7 +7,7 @@ import time
 from acidctl.cleaning.outcomes import InTrash, in_trash
 from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.cleaning.undo import delete
-from acidctl.cli.options.many_locations import Procedure
+from acidctl.cli.options.many_locations import Procedure, to_be_typed
 from acidctl.cli.output.console import human_bytes, note, put_line
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes
@@ -30,17 +30,20 @@ def work(
     run: RunReport,
 ) -> int:
     """Purge as asked; the exit status."""
-    printer = Outcomes(output, run, _text_of)
+    printer = PurgePrinter(output, run, _text_of, trash_counts)
     latest = None if older_than is None else time.time() - older_than
     every = _due(locations, storage, latest, work, printer)
     for found, runs in every:
         for one in runs:
             printer.put(in_trash(found.fs, one), is_last=dry_run)
+    printer.tell(sum(len(runs) for _, runs in every))
     if not every and printer.is_table:
         put_line("the trash is empty" if older_than is None else "the trash holds nothing that old")
     if every and not dry_run:
         count = human_count(sum(len(runs) for _, runs in every), "cleaning run")
-        work.confirm(f"{count} would be deleted for good", f"Delete {count} for good?", "nothing was deleted")
+        severe = to_be_typed((found.shown for found, _ in every), is_for_good=older_than is None)
+        question = f"Delete {count} for good?"
+        work.confirm(f"{count} would be deleted for good", question, "nothing was deleted", severe=severe)
         _delete(every, work, printer)
     return printer.status
 
@@ -83,6 +86,20 @@ def _delete(every: list[_Due], work: Procedure, printer: Outcomes) -> None:
     if printer.is_table:
         size = human_bytes(sum(one.run.bytes for one in gone))
         put_line(f"{human_count(len(gone), 'cleaning run')} deleted, {size}")
+
+
+class PurgePrinter(Outcomes):
+    """Outcomes of purges."""
+
+    def kind_of(self, outcome: Outcome) -> str:
+        return "to delete for good" if outcome.result is Result.IN_TRASH else super().kind_of(outcome)
+
+
+def trash_counts(outcome: Outcome) -> dict[str, int]:
+    """Cleaning runs in the trash, entries of them, and bytes."""
+    if not isinstance(outcome, InTrash):
+        return {}
+    return {"runs": 1, "entries": len(outcome.run.names), "bytes": outcome.run.bytes}
 
 
 def _text_of(outcome: Outcome) -> str:

@@ -8,7 +8,8 @@ from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun, trash_runs
 from acidctl.cleaning.undo import USABLE, bring_back, newest
 from acidctl.cli.maintain.work.clean import MOST_NOTES, NAMES_SHOWN
-from acidctl.cli.options.many_locations import Procedure
+from acidctl.cli.maintain.work.purge import trash_counts
+from acidctl.cli.options.many_locations import Procedure, to_be_typed
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, note, put_line, warn
 from acidctl.cli.output.progress import progress
@@ -48,11 +49,14 @@ def work(
     if dry_run or not is_one:
         for found, one in due:
             printer.put(in_trash(found.fs, one, Result.PLANNED), is_last=dry_run)
+    printer.tell(len(due))
     if dry_run or not due:
         return printer.status
     if len(due) > 1 or not due[0][0].is_given:
         count, size = human_count(len(due), "location"), human_bytes(sum(one.bytes for _, one in due))
-        work.confirm(f"{count} ({size}) would be restored", f"Restore: {count}, {size}?", "nothing was restored")
+        severe = to_be_typed(found.shown for found, _ in due)
+        question = f"Restore: {count}, {size}?"
+        work.confirm(f"{count} ({size}) would be restored", question, "nothing was restored", severe=severe)
     _restore(due, work, printer)
     return printer.status
 
@@ -184,7 +188,7 @@ class RestorePrinter(Outcomes):
     """
 
     def __init__(self, output: str, run: RunReport) -> None:
-        super().__init__(output, run, self._text)
+        super().__init__(output, run, self._text, trash_counts)
         self.is_alone = False
         self._restored: list[Restored] = []
         self._changed = 0
@@ -208,11 +212,15 @@ class RestorePrinter(Outcomes):
 
     def summary(self, locations: int) -> None:
         """What became of all locations together."""
+        self.tell()
         if self._changed:
             count = human_count(self._changed, "location differs", "locations differ")
             note(f"{count} from the state before that cleaning: others wrote there meanwhile")
         size = human_bytes(sum(one.run.bytes for one in self._restored))
         self.sum_up(locations, f"{len(self._restored)} restored, {size}")
+
+    def kind_of(self, outcome: Outcome) -> str:
+        return {Result.PLANNED: "to restore", Result.RESTORED: "restored"}.get(outcome.result, super().kind_of(outcome))
 
     def _text(self, outcome: Outcome) -> str:
         if isinstance(outcome, Restored):

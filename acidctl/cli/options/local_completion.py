@@ -1,0 +1,129 @@
+"""What a shell offers from the table that stands on the line, where that lies on the local disk; nothing else waits.
+
+A shell asks at every key: what cannot be read at once is not offered, and nothing is ever said of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from acidctl.errors import AcidctlError
+from acidctl.printable import printable
+
+if TYPE_CHECKING:
+    from acidctl.cleaning.trash import TrashRun
+    from acidctl.repair.backup import RepairRun
+
+_MOST = 500
+_PLACES = ("location", "locations", "paths", "files")
+Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
+
+
+def _offered(names: Callable[[click.Context], Iterable[str]], *, is_list: bool = False) -> Completion:
+    """Those that begin as what was typed.
+
+    Args:
+        is_list: of several behind commas the last is completed.
+    """
+
+    @wraps(names)
+    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        before, comma, last = incomplete.rpartition(",") if is_list else ("", "", incomplete)
+        used = set(before.split(","))
+        try:
+            found = sorted({name for name in names(ctx) if name.lower().startswith(last.lower())} - used)
+        except (AcidctlError, OSError, ValueError, click.ClickException):
+            return []
+        return [CompletionItem(before + comma + name) for name in found[:_MOST] if name == printable(name)]
+
+    return complete
+
+
+def _places(ctx: click.Context) -> list[str]:
+    """The paths on the line so far that are on the local disk; of an option before them there is none yet."""
+    # Behind an option that still lacks its value click leaves the arguments where they were.
+    given = [*(ctx.params.get(name) or () for name in _PLACES), ctx.args]
+    every = [path for one in given for path in ((one,) if isinstance(one, str) else one)]
+    return [path for path in every if "://" not in path and not path.lower().startswith("hive:")]
+
+
+def _entry_names(ctx: click.Context) -> Iterable[str]:
+    for place in _places(ctx):
+        yield from (child.name for child in Path(place).iterdir() if not child.name.startswith((".", "_")))
+
+
+def _partitions(ctx: click.Context) -> Iterable[str]:
+    """``day=1``, of every level."""
+    for place in _places(ctx):
+        folders = [Path(place)]
+        for _ in range(_MOST):
+            if not folders:
+                break
+            below = [child for child in folders.pop().iterdir() if "=" in child.name and child.is_dir()]
+            yield from (child.name for child in below)
+            folders += below
+
+
+def _columns(ctx: click.Context) -> Iterable[str]:
+    from acidctl.location.lists import SnapshotLists  # noqa: PLC0415 - only where a shell asks
+    from acidctl.rows.scan.table import table_at  # noqa: PLC0415 - only where a shell asks
+
+    for place in _places(ctx):
+        yield from table_at(place, {}, SnapshotLists()).scan(None).output_type.names
+
+
+def _trash_runs(ctx: click.Context) -> Iterable[str]:
+    from acidctl.cleaning.trash import trash_runs  # noqa: PLC0415 - only where a shell asks
+
+    yield from _runs(ctx, trash_runs)
+
+
+def _repairs(ctx: click.Context) -> Iterable[str]:
+    from acidctl.repair.backup import backup_runs  # noqa: PLC0415 - only where a shell asks
+
+    yield from _runs(ctx, backup_runs)
+
+
+def _runs(ctx: click.Context, runs: Callable[[Any, str], Iterable[TrashRun | RepairRun]]) -> Iterable[str]:
+    from acidctl.storage.registry import open_location  # noqa: PLC0415 - only where a shell asks
+
+    for place in _places(ctx):
+        fs, path = open_location(place)
+        yield from (run.id for run in runs(fs, path) if run.id)
+
+
+def _profiles(ctx: click.Context) -> Iterable[str]:
+    from acidctl.cli.config.setting_files import read_files  # noqa: PLC0415 - only where a shell asks
+
+    for layer in read_files(ctx.params.get("config_file")).layers:
+        yield from layer.table.get("profile", {})
+
+
+def _rules(_: click.Context) -> Iterable[str]:
+    from acidctl.validation.registry import RULES  # noqa: PLC0415 - only where a shell asks
+
+    return RULES
+
+
+def complete_columns_of(columns: Callable[[], Mapping[str, str]]) -> Completion:
+    """Names of a list's own columns.
+
+    Args:
+        columns: imports them.
+    """
+    return _offered(lambda _: columns(), is_list=True)
+
+
+complete_entries = _offered(_entry_names)
+complete_partitions = _offered(_partitions)
+complete_columns = _offered(_columns, is_list=True)
+complete_trash_runs = _offered(_trash_runs)
+complete_repairs = _offered(_repairs)
+complete_profiles = _offered(_profiles)
+complete_rules = _offered(_rules)

@@ -1,0 +1,132 @@
+"""What a list shows: which of its lines, in which order, and which of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from acidctl.cli.output.console import human_bytes
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
+from acidctl.errors import UsageProblem
+from acidctl.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from acidctl.rows.scan.predicate import Predicate
+
+Record = dict[str, Any]
+BYTES = "bytes"
+"""The kind of a column of sizes; all others are kinds of ORC's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListChoice:
+    """What `--columns`, `--sort`, `--where` and `--no-headers` said.
+
+    Attributes:
+        columns: by the names that JSON has; None for the usual ones.
+        sort: the name of a column, with ``:asc`` or ``:desc`` if wanted; None for the usual order.
+        where: a condition in SQL; None for all.
+    """
+
+    columns: tuple[str, ...] | None = None
+    sort: str | None = None
+    where: str | None = None
+    has_headings: bool = True
+
+    def checked(self, known: Mapping[str, str], orders: Iterable[str] = ()) -> CheckedChoice:
+        """It, for a list that has these columns.
+
+        Args:
+            known: kinds by name: ``bigint``, ``double``, ``boolean``, ``string`` or :data:`BYTES`.
+            orders: other words that `sort` may be, which the list itself knows.
+
+        Raises:
+            UsageProblem: a name that is not among them, or no condition.
+        """
+        columns = None if self.columns is None else [_named(one, known, "column") for one in self.columns]
+        key, _, way = (self.sort or "").partition(":")
+        if way not in ("", "asc", "desc"):
+            raise UsageProblem(f"cannot sort by {self.sort}", f"{way!r} is no direction", "write asc or desc")
+        if key and key not in orders:
+            key = _named(key, known, "column to sort by", orders)
+        return CheckedChoice(dict(known), columns, key, way, self._condition(known), self.has_headings)
+
+    def _condition(self, known: Mapping[str, str]) -> Predicate | None:
+        if self.where is None:
+            return None
+        from acidctl.orc.types import OrcType  # noqa: PLC0415 - with Arrow and sqlglot: only for a condition
+        from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415
+
+        kinds = [OrcType("bigint" if kind == BYTES else kind) for kind in known.values()]
+        return parse_condition(self.where, OrcType("struct", children=tuple(kinds), names=tuple(known)))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedChoice:
+    """A choice whose names are those of a list; see :class:`ListChoice`."""
+
+    known: Mapping[str, str]
+    columns: Sequence[str] | None
+    key: str
+    way: str
+    condition: Predicate | None
+    has_headings: bool
+
+    def meeting(self, records: Sequence[Record]) -> list[Record]:
+        """Those for which the condition is true."""
+        if self.condition is None or not records:
+            return list(records)
+        import pyarrow as pa  # noqa: PLC0415 - only for a condition
+
+        arrow = {"bigint": pa.int64(), BYTES: pa.int64(), "double": pa.float64(), "boolean": pa.bool_()}
+
+        def column(path: tuple[str, ...]) -> pa.Array:
+            kind = self.known[path[0]]
+            values = [record[path[0]] for record in records]
+            return pa.array(values if kind in arrow else map(_text, values), arrow.get(kind, pa.string()))
+
+        mask = self.condition.mask(column).to_pylist()
+        return [record for record, is_met in zip(records, mask, strict=True) if is_met]
+
+    def in_order(self, records: Sequence[Record]) -> list[Record]:
+        """Sorted, if that was asked for: numbers the greatest first, text from its beginning; what is absent last."""
+        if self.key not in self.known:
+            return list(records)
+        present = [record for record in records if record[self.key] is not None]
+        is_number = self.known[self.key] != "string"
+        descending = self.way == "desc" or (is_number and not self.way)
+        present.sort(key=lambda one: one[self.key] if is_number else _text(one[self.key]) or "", reverse=descending)
+        return [*present, *(record for record in records if record[self.key] is None)]
+
+    def table(self, records: Sequence[Record]) -> FittedTable:
+        """The columns that were asked for, in that order; none of them goes where the screen is narrow."""
+        names = list(self.columns or ())
+        columns = tuple(ScreenColumn(name, self.known[name] not in ("string", "boolean")) for name in names)
+        rows = tuple(Row(tuple(self._shown(name, record[name]) for name in names), "") for record in records)
+        return FittedTable(columns, "", rows, self.has_headings)
+
+    def _shown(self, name: str, value: Any) -> str:
+        if value is None:
+            return "-"
+        if self.known[name] == BYTES:
+            return human_bytes(value)
+        return f"{value:,}" if self.known[name] == "bigint" else _text(value) or ""
+
+
+def _named(name: str, known: Mapping[str, str], what: str, orders: Iterable[str] = ()) -> str:
+    """The name as the list spells it, whatever the case."""
+    spelled = {one.lower(): one for one in known}
+    if name.lower() not in spelled:
+        every = (*orders, *known)
+        raise UsageProblem(f"no {what} is called {name}", f"known are {', '.join(every)}", did_you_mean(name, every))
+    return spelled[name.lower()]
+
+
+def _text(value: Any) -> str | None:
+    """Lists and objects in short, as CSV has them."""
+    if isinstance(value, dict):
+        return " ".join(f"{key}={one}" for key, one in value.items())
+    if isinstance(value, list | tuple):
+        return " ".join(str(one.get("on", one)) if isinstance(one, dict) else str(one) for one in value)
+    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)

@@ -1,0 +1,162 @@
+"""Locations of a tree, one line each; those of a table with many partitions are one line together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from acidctl.cli.output.console import console, human_bytes, put_line
+from acidctl.cli.output.list_choice import BYTES, CheckedChoice, Record
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
+from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.report.folding import HANDFUL, folder_of_table
+from acidctl.cli.report.verdicts import OK, VERDICT_STYLES, Freeable, freeable_together, verdict_of, why_of
+from acidctl.wording import human_count
+
+LOCATION_COLUMNS = {
+    "location": "string", "partitions": "bigint", "verdict": "string", "why": "string", "base": "string",
+    "deltas": "bigint", "current": "bigint", "obsolete": "bigint", "aborted": "bigint", "ignored": "bigint",
+    "files": "bigint", "bytes": BYTES, "free": BYTES, "freeLater": BYTES,
+}  # fmt: skip
+"""What a line has; of a tree `--where`, `--sort` and `--columns` go by these."""
+
+_SUMMED = [name for name, kind in LOCATION_COLUMNS.items() if kind in ("bigint", BYTES) and name != "partitions"]
+_STATES = ("current", "obsolete", "aborted", "ignored")
+_FREE = "freeable"
+_FIRST_PAGE, _PAGE = 25, 1000
+"""Lines of a large tree are printed by so many: the first soon, and never all of them in memory."""
+
+
+def line_of(report: Mapping[str, Any], free: Freeable) -> Record:
+    """The line of a location, from its report."""
+    summary, verdict = report["summary"], verdict_of(report)
+    return {
+        "location": report["location"],
+        "partitions": None,
+        "verdict": verdict,
+        "why": why_of(report, verdict),
+        "base": report["base"],
+        "deltas": summary["deltas"],
+        **{state: summary[state]["entries"] for state in _STATES},
+        "files": summary["files"],
+        "bytes": summary["bytes"],
+        "free": free.now,
+        "freeLater": free.later,
+        _FREE: free,
+    }
+
+
+class LocationList:
+    """Lines for people, which are printed as they come, or when all are there and are to be sorted."""
+
+    def __init__(self, choice: CheckedChoice) -> None:
+        self._choice = choice
+        self._rows: list[Record] = []
+        self._partitions: list[Record] = []
+        self._is_sorted = bool(choice.key)
+        self._page = _FIRST_PAGE
+        self._headings = choice.has_headings
+        self._seen = self._due = 0
+        self._bytes = 0
+        self._free: Freeable = Freeable()
+
+    def add(self, line: Record) -> None:
+        """One more location; those of a table come one after the other."""
+        if not self._choice.meeting([line]):
+            return
+        self._seen += 1
+        self._due += line["verdict"].endswith(" due")
+        self._bytes += line["bytes"]
+        self._free = freeable_together((self._free, line[_FREE]))
+        folder = folder_of_table(line["location"])
+        if self._partitions and folder_of_table(self._partitions[-1]["location"]) != folder:
+            self._end_table()
+        self._partitions.append(line)
+        if len(self._rows) >= self._page and not self._is_sorted:
+            self._print()
+            self._page = _PAGE
+
+    def close(self) -> None:
+        """Print what is left, and the totals."""
+        self._end_table()
+        self._print()
+        if self._seen > HANDFUL and self._choice.has_headings:
+            parts = [human_count(self._seen, "location"), human_bytes(self._bytes)]
+            parts += [f"a compaction is due in {self._due:,}" if self._due else "no compaction is due"]
+            parts += [self._free.text] * bool(self._free.text)
+            put_line(", ".join(parts))
+
+    def _end_table(self) -> None:
+        if len(self._partitions) > HANDFUL and not VERBOSITY.is_verbose:
+            self._rows.append(_together(self._partitions))
+        else:
+            self._rows += self._partitions
+        self._partitions = []
+
+    def _print(self) -> None:
+        if not self._rows:
+            return
+        rows, self._rows = self._choice.in_order(self._rows), []
+        table = _table(rows, self._headings) if self._choice.columns is None else self._choice.table(rows)
+        table.print(console())
+
+
+def _together(lines: Sequence[Record]) -> Record:
+    """The partitions of a table as one line."""
+    verdicts = Counter(line["verdict"] for line in lines)
+    verdict, _ = verdicts.most_common(1)[0]
+    why = ""
+    if len(verdicts) > 1:
+        due = sum(count for one, count in verdicts.items() if one.endswith(" due"))
+        others = [f"{count:,} {one}" for one, count in verdicts.most_common() if one != OK]
+        verdict, why = f"{due:,} due" if due else "see why", ", ".join(others)
+    free = freeable_together(line[_FREE] for line in lines)
+    return {
+        "location": folder_of_table(lines[0]["location"]),
+        "partitions": len(lines),
+        "verdict": verdict,
+        "why": why,
+        "base": None,
+        **{name: sum(line[name] for line in lines) for name in _SUMMED},
+        _FREE: free,
+    }
+
+
+def _table(rows: Sequence[Record], has_headings: bool) -> FittedTable:
+    def count(name: str) -> Callable[[Record], str]:
+        return lambda line: f"{line[name]:,}"
+
+    def row(line: Record, cells: tuple[str, ...]) -> Row:
+        return Row(cells, line["why"], styles=((1, verdict_style(line["verdict"])),))
+
+    is_partitioned = any(line["partitions"] for line in rows)
+    partitions = (ScreenColumn("partitions", True, 5, is_clear=False), lambda line: _number(line["partitions"]))
+    free = (ScreenColumn("free (UTC)", worth=6), lambda line: line[_FREE].cell)
+    return fitted(
+        [
+            (ScreenColumn("location"), lambda line: line["location"]),
+            (ScreenColumn("verdict"), lambda line: line["verdict"]),
+            *([partitions] * is_partitioned),
+            (ScreenColumn("base", worth=0, is_clear=False), lambda line: line["base"] or ""),
+            (ScreenColumn("deltas", True, is_clear=False), count("deltas")),
+            (ScreenColumn("current", True, 1, beside=True, is_clear=False), count("current")),
+            (ScreenColumn("obsolete", True, 4, is_clear=False), count("obsolete")),
+            (ScreenColumn("aborted", True, 2, is_clear=False), count("aborted")),
+            (ScreenColumn("size", True, 3), lambda line: human_bytes(line["bytes"])),
+            *([free] * any(line[_FREE].cell for line in rows)),
+        ],
+        "why",
+        rows,
+        row,
+        has_headings=has_headings,
+    )
+
+
+def verdict_style(verdict: str) -> str:
+    """The colour of a verdict."""
+    return VERDICT_STYLES.get(verdict, "yellow")
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"

@@ -1,0 +1,111 @@
+"""A location's verdict in a word, and what a cleaning can free there and when."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from acidctl.acid.reasons import Code
+from acidctl.acid.state import State
+from acidctl.cleaning.plan import plan_cleaning
+from acidctl.cleaning.retention import Policy
+from acidctl.cli.output.console import human_bytes
+from acidctl.errors import AcidctlError
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Snapshot
+
+OK = "ok"
+VERDICT_STYLES = {OK: "green", "unreadable": "red", "unknown": "yellow", "left alone": "dim"}
+"""Colours of verdicts; those in which something is due are yellow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freeable:
+    """Bytes that a cleaning frees now, and those that are too young for it yet.
+
+    Attributes:
+        until: when all of the young ones may go, seconds since the epoch; None where nobody knows.
+    """
+
+    now: int = 0
+    later: int = 0
+    until: float | None = None
+
+    @property
+    def text(self) -> str:
+        """``2.9 KiB free now``, ``2.9 KiB free after 23 Nov 16:27 UTC``; empty for nothing."""
+        parts = [f"{human_bytes(self.now)} free now"] * (self.now > 0)
+        if self.later:
+            when = f"after {self._after} UTC" if self._after else "later"
+            parts.append(f"{human_bytes(self.later)} free {when}")
+        return ", ".join(parts)
+
+    @property
+    def cell(self) -> str:
+        """The same below a heading that says that it is free: ``2.9 KiB after 23 Nov 16:27``."""
+        if self.now:
+            return f"{human_bytes(self.now)} now" + (", more later" if self.later else "")
+        when = f"after {self._after}" if self._after else "later"
+        return f"{human_bytes(self.later)} {when}" if self.later else ""
+
+    @property
+    def _after(self) -> str:
+        if self.until is None:
+            return ""
+        # Never before: the minute that has begun is not over.
+        after = datetime.fromtimestamp(self.until + 59.999, UTC)
+        return f"{after.day} {after:%b %H:%M}"
+
+
+def freeable_in(found: Found, lists: SnapshotLists, snapshot: Snapshot) -> Freeable:
+    """What `acidctl clean` would take there, as it is without options; nothing where it would refuse."""
+    is_any = any(verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts)
+    if not (is_any and found.evidence().may_change):
+        return Freeable()
+    try:
+        if lists.warehouse and found.hive:
+            snapshot = found.snapshot(lists, readers=True, settled=False)
+        plan = plan_cleaning(snapshot, Policy(), time.time())
+    except AcidctlError:
+        return Freeable()
+    children = snapshot.listing.files_by_child
+    waiting = {one.name: one.until for one in plan.waiting}
+    later = sum(entry.size for name in waiting for entry in children.get(name, ()))
+    return Freeable(plan.bytes, later, _latest(waiting.values()))
+
+
+def freeable_together(parts: Iterable[Freeable]) -> Freeable:
+    """Of several locations."""
+    every = list(parts)
+    until = _latest(one.until for one in every if one.later)
+    return Freeable(sum(one.now for one in every), sum(one.later for one in every), until)
+
+
+def _latest(times: Iterable[float | None]) -> float | None:
+    every = list(times)
+    known = [one for one in every if one is not None]
+    return max(known) if known and len(known) == len(every) else None
+
+
+def verdict_of(report: Mapping[str, Any]) -> str:
+    """``ok``, ``major due``, ``unreadable`` (not enough history), ``unknown`` (whose table), or ``left alone``."""
+    summary = report["summary"]
+    if summary["historyProblem"]:
+        return "unreadable"
+    if summary["compaction"]:
+        return f"{summary['compaction']} due"
+    if summary["compactionReasonCode"] == Code.NOT_TRANSACTIONAL:
+        return OK if report["transactional"]["code"] == Code.EMPTY else "unknown"
+    return "left alone" if summary["compactionReasonCode"] == Code.AUTO_IS_OFF else OK
+
+
+def why_of(report: Mapping[str, Any], verdict: str) -> str:
+    """What there is to say of a verdict; nothing of what is fine."""
+    if verdict == OK:
+        return ""
+    problem: str = report["summary"]["historyProblem"] or report["summary"]["compactionReason"]
+    return problem

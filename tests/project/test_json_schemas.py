@@ -1,0 +1,142 @@
+"""The JSON Schema files of docs/reference/schemas/ hold for what the commands print, to the last key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from json_schemas import SHAPES, schema_files, schema_of
+from jsonschema import Draft202012Validator
+from support.metastore.fake_hive import FakeHive
+from support.paths import REPO
+from support.tables import CLEAN_NOW
+
+Acidctl = Callable[..., Any]
+COMPACT = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
+NIGHTLY = ("nightly", "--assume-committed=0s", "--engine", "local", "--min-deltas", "2")
+CLOSED = {name: Draft202012Validator(schema_of(name, is_closed=True)) for name in SHAPES}
+
+
+def problems(name: str, text: str) -> list[str]:
+    """What a schema says of a document, an object or an array of them."""
+    document = json.loads(text)
+    objects = document if isinstance(document, list) else [document]
+    assert objects, text
+    return [f"{'/'.join(map(str, one.path))}: {one.message}" for o in objects for one in CLOSED[name].iter_errors(o)]
+
+
+def test_the_files_are_the_shapes_and_valid_themselves() -> None:
+    files = dict(schema_files())
+    folder = REPO / "docs" / "reference" / "schemas"
+    assert {f"docs/reference/schemas/{path.name}" for path in folder.iterdir()} == set(files)
+    for path, text in files.items():
+        assert (REPO / path).read_text() == text, "run python tools/make_docs.py"
+        Draft202012Validator.check_schema(json.loads(text))
+
+
+def lines(table: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The schemas, and the lines whose output they are of, in an order in which each has something to say."""
+    yield "status", ("status", table)
+    yield "ls", ("ls", "--rows", table)
+    yield "why", ("why", table)
+    yield "blame", ("blame", table, "1:bucket=0:2")
+    yield "advise", ("advise", "--rows", "--max-bytes", "1g", table)
+    yield "validate", ("validate", "--deep", table)
+    yield "validate-rules", ("validate", "--list-rules")
+    yield "meta", ("meta", table / "delta_0000001_0000001_0000" / "bucket_00000")
+    yield "config-show", ("config", "show")
+    yield "config-path", ("config", "path")
+    yield "explain", ("explain", "few-deltas", "14", "V26", "conflict")
+    yield "explain", ("explain",)
+    yield "doctor", ("doctor",)
+    yield "repair", ("repair", "key-index", "--dry-run", table)
+    yield "nightly", (*NIGHTLY, "--dry-run", table)
+    yield "compact", ("compact", "--assume-committed=0s", "--auto", "--dry-run", table)
+    yield "compact", (*COMPACT, "--dry-run", table)
+    yield "compact", (*COMPACT, table)
+    yield "compact", (*COMPACT, table)
+    yield "status", ("status", table)
+    yield "ls", ("ls", table)
+    yield "why", ("why", table)
+    yield "clean", ("clean", "--dry-run", table)
+    yield "clean", (*CLEAN_NOW, "--dry-run", table)
+    yield "clean", (*CLEAN_NOW, table)
+    yield "clean", (*CLEAN_NOW, table)
+    yield "restore", ("restore", "--list", table)
+    yield "restore", ("restore", table)
+    yield "clean", (*CLEAN_NOW, table)
+    yield "nightly", (*NIGHTLY, "--yes", "--state", table.parent / "state", table)
+    yield "restore", ("purge", "--yes", table)
+    yield "history", ("history", table)
+    yield "log", ("log", table)
+
+
+def test_every_output_is_as_its_schema_says(acidctl: Acidctl, crud: Path) -> None:
+    assert problems("diff-count", acidctl("diff", "--from", "1", "--count", crud).out) == []
+    for name, line in lines(crud):
+        found = acidctl(*line, "-o", "json")
+        assert found.out, (line, found.err)
+        assert problems(name, found.out) == [], line
+
+
+def test_findings_repairs_failures_and_log_lines(acidctl: Acidctl, crud: Path) -> None:
+    (crud / "delta_0000001_0000001_0000" / "_orc_acid_version").unlink()
+    (crud / "delta_0000002_0000002_0000" / "bucket_00000").write_bytes(b"bad")
+    mend = ("repair", "version-file")
+    for name, line in (
+        ("validate", ("validate", "--footers", crud)),
+        ("repair", (*mend, "--dry-run", crud)),
+        ("repair", (*mend, "--force", "--yes", crud)),
+        ("repair", ("repair", "undo", "--list", crud)),
+        ("repair", ("repair", "undo", crud)),
+        ("compact", (*COMPACT, crud)),
+        ("clean", ("clean", crud / "missing")),
+    ):
+        found = acidctl(*line, "-o", "json")
+        if found.out.strip() not in ("", "[]"):
+            assert problems(name, found.out) == [], line
+    failed = acidctl("--log-format", "json", "clean", crud / "missing")
+    logged = [problems("log-line", line) for line in failed.err.splitlines()]
+    assert logged
+    assert not any(logged), failed.err
+
+
+def test_reports_of_runs(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
+    for line in (COMPACT, CLEAN_NOW, ("restore", "--yes"), ("validate",), ("compact", "--major", "--engine", "local")):
+        acidctl(*line, "--report", tmp_path / "report.json", crud)
+        assert problems("run-report", (tmp_path / "report.json").read_text()) == [], line
+
+
+def test_what_a_metastore_knows(acidctl: Acidctl, tmp_path: Path) -> None:
+    with FakeHive(4) as fake:
+        fake.table("db", "t", f"file:{tmp_path}", ["day"], {"compactor.a": "b"})
+        fake.partition("db", "t", "day=1")
+        txn = fake.begin(ago=9000, query="q")
+        held = fake.lock("db", "t", txn=txn)
+        fake.lock("db", "t", blocked_by=held, ago=9000)
+        fake.entry("db", "t", "ready for cleaning", "day=1", committed=9000, next_txn=txn + 1)
+        fake.entry("db", "t", "initiated", "day=2", enqueued=90_000)
+        for line in (
+            ("tables", "--partitions"), ("txns",), ("txns", "--blocking"), ("locks",), ("compactions",),
+            ("compactions", "--stuck"), ("doctor",),
+        ):  # fmt: skip
+            found = acidctl(*line, "-o", "json", "--metastore", fake.address)
+            assert problems(line[0], found.out) == [], line
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"schema_version": 1, "disappeared": "1", "appeared": 0, "snapshotSource": {"from": "x", "server": null, '
+         '"at": null}}', "disappeared: '1' is not of type 'integer'"),
+        ('{"schema_version": 2, "disappeared": 1, "appeared": 0, "snapshotSource": {"from": "x", "server": null, '
+         '"at": null}}', "schema_version: 1 was expected"),
+        ('{"schema_version": 1, "disappeared": 1, "appeared": 0, "snapshotSource": {"from": "x", "server": null, '
+         '"at": null}, "more": 1}', ": Additional properties are not allowed ('more' was unexpected)"),
+    ],
+)  # fmt: skip
+def test_what_is_otherwise_is_found(text: str, problem: str) -> None:
+    assert problems("diff-count", text) == [problem]

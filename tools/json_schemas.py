@@ -1,0 +1,278 @@
+"""The JSON that commands print, as JSON Schema: docs/reference/schemas/, which `tools/make_docs.py` makes.
+
+A shape is written in short: the name of a type, with ``?`` where it may be null; a list of one shape is an array of
+it; a dictionary is an object, whose keys end with ``?`` where they may be absent; ``"map"`` has keys of others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+Shape = Any
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_TYPES: dict[str, Any] = {
+    "str": {"type": "string"},
+    "int": {"type": "integer"},
+    "num": {"type": "number"},
+    "bool": {"type": "boolean"},
+    "time": {"type": "string", "format": "date-time"},
+    "map": {"type": "object"},
+    "value": {"type": ["string", "number", "boolean"]},
+    "any": {},
+}
+
+_COUNTED = {"entries": "int", "bytes": "int"}
+_SOURCE = {"from": "str", "server": "str?", "at": "time?"}
+_WHY = {"code": "str", "what": "str", "why": "str", "hint": "str"}
+_ROW_ID = {"writeid": "int", "bucketid": "int", "rowid": "int"}
+_EVENT = {
+    "operation": "str", "writeId": "int", "directory": "str", "file": "str", "state": "str", "rewritten": "bool",
+}  # fmt: skip
+_FIGURES = {"baseBytes": "int", "deltaBytes": "int", "deltaRatio": "num?", "deltas": "int", "abortedTxns": "int"}
+_OUTCOME = {
+    "location": "str", "result": "str", "error?": "str", "reason?": "str", "reasonCodes?": ["str"], "code?": "str",
+    "snapshotSource?": "source",
+}  # fmt: skip
+_TO_COMPACT = {
+    "kind?": "str", "figures?": _FIGURES, "inputs?": ["str"], "outputs?": ["str"], "buckets?": "int",
+    "segments?": "int", "inputBytes?": "int", "inputRows?": "int", "deleteEvents?": "int", "bytes?": "int",
+    "rows?": "int", "rowsDropped?": "int", "stripesCopied?": "int", "stripesEncoded?": "int", "verified?": "str",
+    "taskSeconds?": "num", "finished?": ["str"],
+}  # fmt: skip
+_TO_CLEAN = {
+    "bytes?": "int",
+    "files?": "int",
+    "removals?": [
+        {
+            "name": "str", "kind": "str", "state": "str", "reason": "str", "reasonCode": "str", "files": "int",
+            "bytes": "int",
+        }
+    ],
+    "keptBack?": [{"name": "str", "reason": "str", "code": "str"}],
+    "waiting?": [{"name": "str", "since": "time?", "until": "time?", "reason": "str", "code": "str"}],
+    "postponed?": ["str"],
+    "trashRun?": "str?",
+    "hdfsTrash?": ["str"],
+}  # fmt: skip
+_IN_TRASH = {
+    "trashRun?": "str", "isComplete?": "bool", "names?": ["str"], "bytes?": "int", "changes?": ["str"],
+}  # fmt: skip
+_DONE_THERE = {
+    "at": "time", "verb": "str", "result": "str", "run": "str?", "user": "str?", "owner": "str?", "host": "str?",
+    "acidctl": "str?", "snapshotFrom": "str?", "recorded": "bool", "facts": "map",
+}  # fmt: skip
+_LOCK = {"lock": "int", "on": "str", "type": "str", "state": "str"}
+
+SHAPES: dict[str, Shape] = {
+    "ls": {
+        "location": "str",
+        "transactional": {"known": "bool", "type": "str?", "code": "str", "reason": "str"},
+        "snapshotSource": "source",
+        "base": "str?",
+        "entries": [
+            {
+                "name": "str", "kind": "str", "minWriteId": "int?", "maxWriteId": "int?", "statementId": "int?",
+                "visibilityTxnId": "int?", "state": "str", "reason": "str", "reasonCode": "str",
+                "supersededBy": ["str"], "files": "int", "bytes": "int", "rows": "int?", "modified": "time?",
+            }
+        ],
+        "summary": {
+            "deltas": "int", "originals": "int", "files": "int", "bytes": "int", "current": _COUNTED,
+            "obsolete": _COUNTED, "aborted": _COUNTED, "ignored": _COUNTED, "compaction": "str?",
+            "compactionReason": "str", "compactionReasonCode": "str", "historyProblem": "str?", "notes": ["str"],
+            "warnings": ["str"],
+        },
+    },
+    "status": {
+        "where": ["str"], "verdict": "str", "tables": "int", "locations": "int", "bytes": "int",
+        "compaction": {
+            "due": "int", "major": "int", "minor": "int",
+            "worst": [{"location": "str", "kind": "str", "gain": "num", "reason": "str", "reasonCode": "str"}],
+        },
+        "cleaning": {
+            "locations": "int", "freeBytes": "int", "soonBytes": "int", "laterBytes": "int", "abortedBytes": "int",
+            "keptBack": [{"code": "str", "reason": "str", "locations": "int", "entries": "int", "bytes": "int"}],
+        },
+        "trash": {"locations": "int", "runs": "int", "bytes": "int", "oldest": "time?"},
+        "unfinished": {"count": "int", "first": [{"location": "str", "staging": "str"}]},
+        "refused": {"locations": "int", "first": [{"location": "str", **_WHY}]},
+        "blocked": "map?", "stuck": "map?", "lastDone": "time?",
+        "night": "map?",
+    },
+    "why": {
+        "location": "str",
+        "snapshot": {"writeIds": "str?", "highWatermark": "int?", "validTxns": "str?"},
+        "snapshotSource": "source",
+        "base": "str?", "historyProblem": "str?", "history": ["map"],
+        "proofs": [
+            {
+                "name": "str", "kind": "str", "state": "str", "reason": "str", "reasonCode": "str",
+                "supersededBy": ["str"], "writeIds": [{"first": "int", "last": "int", "status": "str"}],
+                "visibilityTxn": "map?",
+                "steps": [{"topic": "str", "code": "str", "text": "str", "names": ["str"], "ids": ["int"]}],
+                "cleaning": {"may": "str", "code": "str", "text": "str", "next": "str?", "nextCodes": ["str"]},
+            }
+        ],
+        "notes": ["str"],
+    },
+    "history": {
+        "location": "str", "unknownBelow": "int?", "snapshotSource": "source",
+        "writeIds": [
+            {
+                "writeId": "int", "state": "str?", "inserted": "int?", "updated": "int?", "deleted": "int?",
+                "complete": "bool", "modified": "time?", "directories": ["str"], "compactedInto": ["str"],
+                "heldIn": ["str"],
+            }
+        ],
+        "problems": ["any"], "operations": [_DONE_THERE],
+    },
+    "log": {"location": "str", **_DONE_THERE},
+    "blame": {
+        "location": "str", "snapshotSource": "source", "stripes": "int", "stripesRead": "int",
+        "rows": [
+            {
+                "rowId": _ROW_ID, "status": "str", "inserts": [_EVENT], "changes": [{**_EVENT, "maybeUpdate": "bool"}],
+            }
+        ],
+    },
+    "diff-count": {"disappeared": "int", "appeared": "int", "snapshotSource": "source"},
+    "advise": {
+        "location": "str", "cost": "int", "directories": "int", "files": "int", "smallFiles": "int", "bytes": "int",
+        "deleteFiles": "int", "deleteBytes": "int", "deleteRows": "int?", "compaction": "str?", "rewritten": "int",
+        "saved": "int", "gain": "num", "score": "int", "filesAfter": "int", "seconds": "num", "secondsAfter": "num",
+        "fits": "bool?", "command": "str?", "snapshotSource": "source",
+    },
+    "compact": {**_OUTCOME, **_TO_COMPACT},
+    "clean": {**_OUTCOME, **_TO_CLEAN},
+    "restore": {**_OUTCOME, **_IN_TRASH},
+    "nightly": {
+        **_OUTCOME, **_TO_COMPACT, **_TO_CLEAN, **_IN_TRASH, "trashRun?": "str?", "part": "str", "run": "str",
+        "policy": ["str"], "gain?": "num?",
+    },
+    "tables": {
+        "database": "str", "table": "str", "type": "str?", "format": "str", "partitionKeys": ["str"],
+        "partitions": "int?", "location": "str?", "owner": "str?", "buckets": "int", "bucketColumns": ["str"],
+        "sortColumns": ["str"], "noAutoCompaction": "bool", "noCleanup": "bool", "pool": "str?",
+        "thresholds": "map", "job": "map",
+    },
+    "txns": {
+        "id": "int?", "state?": "str?", "type?": "str?", "user": "str?", "host": "str?", "agent?": "str?",
+        "query": "str?",
+        "started": "time?", "lastHeartbeat": "time?", "age": "int?", "silent": "int?", "locks": [_LOCK],
+        "lock?": "int?", "waiting?": "int?", "bytes?": "int?",
+        "holds?": [{"on": "str", "compaction": "int?", "bytes": "int?"}],
+        "advice?": "str?", "result?": "str",
+    },
+    "locks": {
+        "lock": "int", "part": "int", "on": "str", "database": "str", "table": "str?", "partition": "str?",
+        "state": "str", "type": "str", "txn": "int?", "user": "str?", "host": "str?", "agent": "str?",
+        "acquired": "time?", "lastHeartbeat": "time?", "age": "int?", "blockedBy": "map?",
+    },
+    "compactions": {
+        "id": "int", "on": "str", "database": "str", "table": "str", "partition": "str?", "kind": "str", "state": "str",
+        "pool": "str?", "worker": "str?", "job": "str?", "runAs": "str?", "initiator": "str?", "error": "str?",
+        "enqueued": "time?", "started": "time?", "committed": "time?", "ended": "time?", "age": "int?", "txn": "int?",
+        "nextTxn": "int?", "highestWriteId": "int?", "cause?": "str?", "why?": "str?", "frees?": "str?",
+        "blockers?": ["int"], "result?": "str",
+    },
+    "validate": {
+        "location": "str", "depth": "str", "snapshotSource?": "source?",
+        "findings": [
+            {"rule": "str", "severity": "str", "path": "str", "message": "str", "evidence": "map", "hint": "str"}
+        ],
+        "unchecked": [{"path": "str", "message": "str", "code": "str?", "hint": "str"}],
+        "summary": {
+            "errors": "int", "warnings": "int", "remarks": "int", "unchecked": "int", "files": "int", "bytes": "int",
+            "rows": "int",
+        },
+    },
+    "validate-rules": {
+        "rules": [
+            {
+                "id": "str", "severity": "str", "depth": "str", "what": "str", "why": "str", "hint": "str",
+                "section": "str?", "readers": ["str"],
+            }
+        ]
+    },
+    "repair": {
+        **_OUTCOME, "repair?": "str?", "bytes?": "int",
+        "fixes?": [{"path": "str", "problem": "str", "remedy": "str", "bytes": "int"}],
+        "refused?": [{"path": "str", "reason": "str", "hint": "str"}],
+        "interrupted?": ["str"], "run?": "str?", "paths?": ["str"],
+    },
+    "meta": {
+        "path": "str", "fileLength": "int", "rows": "int", "type": "str", "isAcid": "bool", "encrypted": "bool",
+        "compression": "str", "compressionBlockSize": "int", "rowIndexStride": "int", "formatVersion": "str",
+        "writer": "str", "writerVersion": "int", "softwareVersion": "str?", "calendar": "str?",
+        "acid": "map?",
+        "stripes": [
+            {
+                "stripe": "int", "offset": "int", "indexLength": "int", "dataLength": "int", "footerLength": "int",
+                "rows": "int", "lastKey?": "map?", "writerTimezone?": "str?", "encodings?": ["str"],
+                "streams?": [{"column": "int", "kind": "str", "length": "int"}],
+            }
+        ],
+        "columns": [{"id": "int", "name": "str", "type": "str", "statistics": "map"}],
+        "userMetadata": "map", "notes": ["str"], "problems": ["str"],
+    },
+    "config-show": {
+        "files": ["str"], "profile": "str?", "settings": [{"name": "str", "value": "any", "origin": "str"}],
+    },
+    "config-path": {"user": {"path": "str", "state": "str"}, "project?": {"path": "str", "state": "str"}},
+    "explain": {
+        "word": "str", "kind": "str", "family": "str?", "what": "str", "example": "str?", "todo": "str?",
+        "words?": ["str"],
+    },
+    "doctor": {
+        "python": "str", "java": [{"candidate": "str", "verdict": "str"}],
+        "packages": [{"name": "str", "version": "str"}], "environment": [{"name": "str", "value": "str"}],
+        "archive": "str", "spark?": "str?", "nodes?": ["map"], "pruning?": "str", "metastore?": "map?",
+    },
+    "run-report": {
+        "acidctl": "str", "command": "str", "arguments": ["str"], "host": "str", "pid": "int", "user": "str",
+        "started": "time", "ended": "time", "seconds": "num", "exitStatus": "int", "outcome": "str", "run?": "str",
+        "errors": ["map"], "totals": {"locations": "map", "bytes": "map", "failures": "int"},
+        "locations": ["map"],
+    },
+    "log-line": {
+        "time": "time", "level": "str", "command": "str", "message": "str", "why?": "str", "hint?": "str",
+        "error?": "str", "location?": "str", "exitStatus?": "int", "done?": "int", "total?": "int", "unit?": "str",
+        "perSecond?": "num", "secondsLeft?": "int",
+    },
+}  # fmt: skip
+"""What an object of a command has besides `schema_version`; `apply` prints those of clean, `purge` of restore."""
+
+
+def schema_of(name: str, *, is_closed: bool = False) -> dict[str, Any]:
+    """JSON Schema of one object that a command prints.
+
+    Args:
+        is_closed: no other keys may be there: for tests. Who reads JSON of a newer version may meet some.
+    """
+    shape = {"schema_version": "version", **SHAPES[name]}
+    return {"$schema": DIALECT, "title": f"acidctl {name}", **_schema(shape, is_closed)}
+
+
+def schema_files() -> Iterator[tuple[str, str]]:
+    """Each file's path from the root of the repository, and its text."""
+    for name in SHAPES:
+        yield f"docs/reference/schemas/{name}.json", json.dumps(schema_of(name), indent=2) + "\n"
+
+
+def _schema(shape: Shape, is_closed: bool) -> dict[str, Any]:
+    if isinstance(shape, list):
+        return {"type": "array", "items": _schema(shape[0], is_closed)}
+    if isinstance(shape, dict):
+        keys = {key.removesuffix("?"): one for key, one in shape.items()}
+        needed = [key for key in shape if not key.endswith("?")]
+        properties = {key: _schema(one, is_closed) for key, one in keys.items()}
+        closed = {"additionalProperties": False} if is_closed else {}
+        return {"type": "object", "properties": properties, "required": needed, **closed}
+    if shape.endswith("?"):
+        return {"anyOf": [_schema(shape.removesuffix("?"), is_closed), {"type": "null"}]}
+    if shape == "source":
+        return _schema(_SOURCE, is_closed)
+    return {"const": 1} if shape == "version" else dict(_TYPES[shape])
