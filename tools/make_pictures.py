@@ -100,7 +100,11 @@ def _read() -> str:
 def _snapshot() -> str:
     """Which write ids a list lets a reader see."""
     states = ("committed", "committed", "aborted", "committed", "open", "committed", "newer")
-    parts = [text(24, 34, "write id", "soft"), text(24, 66, "its transaction", "soft"), text(24, 102, "a reader", "soft")]
+    parts = [
+        text(24, 34, "write id", "soft"),
+        text(24, 66, "its transaction", "soft"),
+        text(24, 102, "a reader", "soft"),
+    ]
     for at, state in enumerate(states):
         x = 176 + 76 * at
         is_read = state == "committed"
@@ -116,8 +120,12 @@ def _snapshot() -> str:
 def _compactions() -> str:
     """What a minor and what a major compaction make of the same four directories."""
     parts = [text(24, 34, "before", "soft"), text(24, 116, "minor", "soft"), text(24, 178, "major", "soft")]
-    before = ((110, "delta_1_1", "a b c", "row"), (262, "delta_2_2", "b2", "row"))
-    before += ((414, "delete_delta_2_2", "b", "dead"), (566, "delete_delta_3_3", "c", "dead"))
+    before = (
+        (110, "delta_1_1", "a b c", "row"),
+        (262, "delta_2_2", "b2", "row"),
+        (414, "delete_delta_2_2", "b", "dead"),
+        (566, "delete_delta_3_3", "c", "dead"),
+    )
     for x, name, rows, kind in before:
         parts += [text(x, 34, name, "name"), boxes(x, 44, rows, kind)]
     parts += [text(110, 116, "delta_1_3", "name"), boxes(262, 98, "a b c b2", "row")]
@@ -130,10 +138,10 @@ def _obsolete() -> str:
     """Which directories a base makes superfluous."""
     lanes = (
         ("base_3", 1, 3, "current", "seen"),
-        ("delta_1_1", 1, 1, "obsolete: in base_3", "gone"),
-        ("delta_2_2", 2, 2, "obsolete: in base_3", "gone"),
-        ("delete_delta_2_2", 2, 2, "obsolete: in base_3", "gone"),
-        ("delete_delta_3_3", 3, 3, "obsolete: in base_3", "gone"),
+        ("delta_1_1", 1, 1, "obsolete", "gone"),
+        ("delta_2_2", 2, 2, "obsolete", "gone"),
+        ("delete_delta_2_2", 2, 2, "obsolete", "gone"),
+        ("delete_delta_3_3", 3, 3, "obsolete", "gone"),
         ("delta_4_4", 4, 4, "current", "seen"),
     )
     parts = [text(24, 34, "write id", "soft")]

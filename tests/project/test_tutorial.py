@@ -105,10 +105,12 @@ def above_an_open_write(folder: Path) -> None:
 
 def dangling_delete(folder: Path) -> None:
     """A table `orders` in which one of two delete events names a row that is nowhere."""
-    write_acid(folder / "orders/delta_0000001_0000001_0000/bucket_00000", insert(1, 0, (1, "a")), insert(1, 1, (2, "b")))
+    write_acid(
+        folder / "orders/delta_0000001_0000001_0000/bucket_00000", insert(1, 0, (1, "a")), insert(1, 1, (2, "b"))
+    )
     write_acid(folder / "orders/delete_delta_0000002_0000002_0000/bucket_00000", delete(1, 0, 2), delete(1, 77, 2))
-    for name in os.listdir(folder / "orders"):
-        (folder / "orders" / name / "_orc_acid_version").write_text("2")
+    for directory in (folder / "orders").iterdir():
+        (directory / "_orc_acid_version").write_text("2")
 
 
 @contextmanager

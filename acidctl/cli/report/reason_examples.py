@@ -99,7 +99,9 @@ def example(code: Code) -> Reason:
         values["who"] = "table"
     if code in (Code.FEW_DELTAS, Code.FEWER_THAN_ASKED):
         values |= {"deltas": 4, "ratio": 0.05}
-    return reason(code, *([part] if code in _OF_PARTS else []), by=_BY_OF.get(code, _BY), ids=_IDS.get(code, (3, 5)), **values)
+    return reason(
+        code, *([part] if code in _OF_PARTS else []), by=_BY_OF.get(code, _BY), ids=_IDS.get(code, (3, 5)), **values
+    )
 
 
 def _directory(name: str) -> AcidDirectory:
