@@ -238,7 +238,7 @@ snapshot_options = passed_as(
         "--write-ids-from",
         metavar="FILE",
         type=FILE,
-        help="The same from a file, one list per line; - is standard input.",
+        help="Hive's valid write-id lists from a file, one per line; - is standard input.",
     ),
     typed_option(
         "--table", "table_name", metavar="NAME", help="The table's name in the list, where the path does not show it."

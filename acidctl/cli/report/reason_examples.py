@@ -95,9 +95,13 @@ def example(code: Code) -> Reason:
     if code is Code.NOT_TRANSACTIONAL:
         part = example(Code.FEW_DELTAS)
     values = {**_VALUES, "kind": "delta"}
+    if code in (Code.NO_CLEANUP, Code.AUTO_IS_OFF):
+        values["who"] = "table"
     if code in (Code.FEW_DELTAS, Code.FEWER_THAN_ASKED):
         values |= {"deltas": 4, "ratio": 0.05}
-    return reason(code, *([part] if code in _OF_PARTS else []), by=_BY, ids=_IDS.get(code, (3, 5)), **values)
+    return reason(
+        code, *([part] if code in _OF_PARTS else []), by=_BY_OF.get(code, _BY), ids=_IDS.get(code, (3, 5)), **values
+    )
 
 
 def _directory(name: str) -> AcidDirectory:
@@ -107,6 +111,12 @@ def _directory(name: str) -> AcidDirectory:
 
 
 _BY = ("base_0000005", "delta_0000003_0000003")
+_BY_OF = {
+    Code.HALF_A_MINOR: ("delta_0000001_0000005",),
+    Code.HOLDS_TWIN: ("delta_0000001_0000005", "delete_delta_0000001_0000005"),
+    Code.INSERT_UNKNOWN: ("delta_0000003_0000003",),
+    Code.SUPERSEDED_BY_DELTA: ("delta_0000001_0000005",),
+}
 _IDS = {
     Code.TRANSACTION: (26,), Code.TRANSACTION_UNKNOWN: (26,), Code.VISIBILITY_OPEN: (26,), Code.OLD_QUERIES: (26,),
     Code.VISIBILITY_ABORTED: (26,), Code.DECIDE_TRANSACTION: (26,), Code.UNPARSEABLE: (),
