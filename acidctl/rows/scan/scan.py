@@ -90,7 +90,7 @@ class Scan:
         columns: Sequence[str | ScanColumn] | None = None,
         *,
         row_id: bool = False,
-        only: Mapping[str, range] | None = None,
+        only: Mapping[str, Sequence[int]] | None = None,
         where: str | Predicate | None = None,
         skipping: Predicate | None = None,
         deleted: bool = False,
@@ -217,6 +217,10 @@ class Scan:
             with source.open() as events:
                 return list(self._stripe(events, stripe, files))
         return []  # lost, and told
+
+    def wanted_stripes(self) -> dict[str, Sequence[int]]:
+        """Numbers of the stripes that may hold rows of the result, by the file's path; none is read for it."""
+        return {source.file.path: stripes for source, stripes, _ in self._wanted([])}
 
     def _wanted(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventFile, Sequence[int], FileColumns]]:
         """Files, the numbers of their stripes that may hold rows of the result, and what to read of them."""

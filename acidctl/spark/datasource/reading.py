@@ -47,6 +47,7 @@ class Reading:
         row_type: the table's columns.
         counts: whether the number of rows is all that is wanted, as the one column.
         condition: on rows, out of the notes: stripes that cannot meet it are left out.
+        at_once: so many tasks may run at once, out of the notes.
     """
 
     columns: tuple[ScanColumn | None, ...]
@@ -54,6 +55,7 @@ class Reading:
     row_type: OrcType
     counts: bool = False
     condition: Predicate | None = None
+    at_once: int = 1
 
     @property
     def named(self) -> dict[str, ScanColumn]:
@@ -61,11 +63,11 @@ class Reading:
         named = zip(self.schema.names, self.columns, strict=False)
         return {name: column for name, column in named if column is not None}
 
-    @property
-    def parts(self) -> int:
-        """One of so many parts of a stripe is read, if all columns are alike."""
+    def cost(self, size: int, rows: int) -> int:
+        """What reading a stripe of so many bytes costs: the share of its columns, were all alike, and a byte a value."""
         read = {column.place[:1] for column in self.columns if column and column.kind is not ColumnSource.PARTITION}
-        return min(MOST_PARTS, max(1, len(self.row_type.names) // len(read))) if read else MOST_PARTS
+        parts = max(1, len(self.row_type.names) // len(read)) if read else MOST_PARTS
+        return size // min(MOST_PARTS, parts) + rows * len(read)
 
 
 def _namespace(table: TablePlan) -> Namespace:
@@ -120,9 +122,10 @@ def plan_reading(
         columns.append(None if "is" in note else _column(known, field, note, table.path))
     # To the letter what Spark expects.
     targets = pa.schema([(field.name, to_arrow_type(field.dataType, **_IN_UTC)) for field, _ in own])
-    reading = Reading(
-        tuple(columns), targets, table.row_type, counts=any(note.get("is") == "count" for note in all_notes)
-    )
+    counts = any(note.get("is") == "count" for note in all_notes)
+    # Counts are in the footers, more often than not.
+    at_once = 1 if counts else max([1, *(note["tasks"] for note in all_notes if "tasks" in note)])
+    reading = Reading(tuple(columns), targets, table.row_type, counts=counts, at_once=at_once)
     where = [part for note in all_notes for part in note.get("where", ())]
     return replace(reading, condition=noted_condition(where, reading.named)) if where else reading
 

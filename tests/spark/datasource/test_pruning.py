@@ -110,6 +110,28 @@ def test_tasks_that_read_less_of_a_stripe_get_more_stripes(tmp_path: Path) -> No
     assert tasks[0] > 2 * tasks[1] >= 2 * tasks[2] >= 2 * tasks[3], tasks
 
 
+def test_tasks_are_at_least_as_many_as_run_at_once_and_alike(tmp_path: Path) -> None:
+    luck, kind = random.Random("balance"), struct(a=OrcType("string"))
+    for number, stripes in enumerate((11, 3), 1):
+        rows = [[(luck.randbytes(500).hex(),) for _ in range(1000)] for _ in range(stripes)]
+        write_delta(tmp_path, number, *(batch_of(kind, *some) for some in rows), row=kind)
+
+    def stripes_of(tasks: int, where: list[dict[str, Any]]) -> list[int]:
+        note = {"acidctl": {"tasks": tasks, "where": where}}
+        source = HiveAcidDataSource({"path": str(tmp_path)})
+        reader: Any = source.reader(st.StructType([st.StructField("a", st.StringType(), True, note)]))
+        return [sum(map(len, only.values())) for p in reader.partitions() for only in [split.only for split in p.value]]
+
+    assert stripes_of(1, []) == [14]
+    few, many = stripes_of(4, []), stripes_of(1000, [])
+    assert len(few) >= 4
+    assert max(few) <= 5
+    assert sum(few) == sum(many) == 14
+    assert len(many) < 14, "a task is worth its start"
+    nothing = {"op": "=", "column": "a", "type": "string", "values": ["x"]}
+    assert stripes_of(4, [nothing]) == []
+
+
 def test_a_count_leaves_out_deleted_rows(tmp_path: Path) -> None:
     write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00000", *(insert(1, n) for n in range(9)))
     write_deletes(tmp_path, 2, 1, [3, 4])
