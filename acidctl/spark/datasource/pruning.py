@@ -2,9 +2,9 @@
 
 An optimizer rule in Java, ``Pruning.java`` beside this file, is compiled in the driver by Janino, which is among
 Spark's own jars, and put behind Spark's rules (``spark.experimental.extraOptimizations``).  It changes the scans of
-this source and nothing else.  ``Columns.java``, which executors get in a jar, then hands Spark's generated code the Arrow
-batches as they come.  Where it cannot be compiled (Spark Connect, a Spark whose classes are others) or fails at
-a plan, plans stay as they are: every column is read, and results are the same.
+this source and nothing else.  ``Columns.java``, which executors get in a jar, then hands Spark's generated code the
+Arrow batches as they come.  Where it cannot be compiled (Spark Connect, a Spark whose classes are others) or fails at a
+plan, plans stay as they are: every column is read, and results are the same.
 """
 
 from __future__ import annotations

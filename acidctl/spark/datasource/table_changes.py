@@ -236,7 +236,7 @@ def _with_way_out(error: HistoryError, path: str, after: int, newest: int) -> Hi
     return HistoryError(
         f"changes of {path} above write id {after} cannot be told any more",
         f"{error.what}: {error.why}",
-        f"read its rows anew with at={newest}, and go on with changesFrom={newest}; a stream needs a new checkpoint for that",
+        f"read its rows anew with at={newest}, and go on with changesFrom={newest}; a stream needs a new checkpoint",
     )
 
 

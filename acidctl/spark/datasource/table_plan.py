@@ -52,7 +52,6 @@ def bytes_alone(size: int, _: int) -> int:
     return size
 
 
-
 @dataclass(frozen=True, slots=True)
 class FileFacts:
     """A data file as the plan knows it once its tail was read.
@@ -188,7 +187,9 @@ def plan_splits(
     ]
     with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
         wanted = list(pool.map(lambda one: _wanted(one, condition, table.row_type), locations))
-    files = [[_file_cost(file, cost, of) for file in _row_files(one)] for one, of in zip(locations, wanted, strict=True)]
+    files = [
+        [_file_cost(file, cost, of) for file in _row_files(one)] for one, of in zip(locations, wanted, strict=True)
+    ]
     share = -(-sum(map(sum, files)) // max(1, at_once))
     target_bytes = min(table.options.target_bytes, max(share, SMALLEST_TASK))
     tasks: list[dict[int, dict[str, Sequence[int]]]] = []  # stripes by file by the location's place
