@@ -219,6 +219,10 @@ class Scan:
                 return list(self._stripe(events, stripe, files))
         return []  # lost, and told
 
+    def wanted_stripes(self) -> dict[str, Sequence[int]]:
+        """Numbers of the stripes that may hold rows of the result, by the file's path; none is read for it."""
+        return {source.file.path: stripes for source, stripes, _ in self._wanted([])}
+
     def _wanted(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventFile, Sequence[int], FileColumns]]:
         """Files, the numbers of their stripes that may hold rows of the result, and what to read of them."""
         places = [column.place for column in columns if column.kind is ColumnSource.DATA] + self._where_data

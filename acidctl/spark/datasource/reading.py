@@ -27,6 +27,7 @@ NOTE = "acidctl"
 
 BATCH_BYTES = 8 << 20
 BATCH_ROWS = 1 << 16
+ENOUGH_ROWS, ENOUGH_BYTES = 1 << 12, 1 << 18
 MIN_ROWS = 64
 """Java takes memory of its own for a batch, beside the executor's heap: none is larger than this."""
 
@@ -47,6 +48,7 @@ class Reading:
         row_type: the table's columns.
         counts: whether the number of rows is all that is wanted, as the one column.
         condition: on rows, out of the notes: stripes that cannot meet it are left out.
+        at_once: so many tasks may run at once, out of the notes.
     """
 
     columns: tuple[ScanColumn | None, ...]
@@ -54,6 +56,7 @@ class Reading:
     row_type: OrcType
     counts: bool = False
     condition: Predicate | None = None
+    at_once: int = 1
 
     @property
     def named(self) -> dict[str, ScanColumn]:
@@ -61,11 +64,11 @@ class Reading:
         named = zip(self.schema.names, self.columns, strict=False)
         return {name: column for name, column in named if column is not None}
 
-    @property
-    def parts(self) -> int:
-        """One of so many parts of a stripe is read, if all columns are alike."""
+    def cost(self, size: int, rows: int) -> int:
+        """What a stripe of so many bytes costs: the share of its columns, were all alike, and a byte for each value."""
         read = {column.place[:1] for column in self.columns if column and column.kind is not ColumnSource.PARTITION}
-        return min(MOST_PARTS, max(1, len(self.row_type.names) // len(read))) if read else MOST_PARTS
+        parts = max(1, len(self.row_type.names) // len(read)) if read else MOST_PARTS
+        return size // min(MOST_PARTS, parts) + rows * len(read)
 
 
 def _namespace(table: TablePlan) -> Namespace:
@@ -120,9 +123,10 @@ def plan_reading(
         columns.append(None if "is" in note else _column(known, field, note, table.path))
     # To the letter what Spark expects.
     targets = pa.schema([(field.name, to_arrow_type(field.dataType, **_IN_UTC)) for field, _ in own])
-    reading = Reading(
-        tuple(columns), targets, table.row_type, counts=any(note.get("is") == "count" for note in all_notes)
-    )
+    counts = any(note.get("is") == "count" for note in all_notes)
+    # Counts are in the footers, more often than not.
+    at_once = 1 if counts else max([1, *(note["tasks"] for note in all_notes if "tasks" in note)])
+    reading = Reading(tuple(columns), targets, table.row_type, counts=counts, at_once=at_once)
     where = [part for note in all_notes for part in note.get("where", ())]
     return replace(reading, condition=noted_condition(where, reading.named)) if where else reading
 
@@ -161,9 +165,29 @@ def read_split(split: LocationSplit, reading: Reading, condition: Predicate | No
 
 def _rows(scan: Scan, reading: Reading) -> Iterator[pa.RecordBatch]:
     form = SparkForm()
-    for batch in scan.batches():
-        for rows in bounded(batch):
-            yield pa.RecordBatch.from_arrays(delivered(form, rows, reading), schema=reading.schema)
+    yield from joined(
+        pa.RecordBatch.from_arrays(delivered(form, rows, reading), schema=reading.schema)
+        for batch in scan.batches()
+        for rows in bounded(batch)
+    )
+
+
+def joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches, where these are small: each takes Spark the time of a thousand rows.
+
+    Who wants few rows gets the first soon: batches grow from the first one on.
+    """
+    waiting: list[pa.RecordBatch] = []
+    rows, size, enough = 0, 0, 1
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= enough or size >= ENOUGH_BYTES:
+            yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+            waiting, rows, size, enough = [], 0, 0, min(2 * max(rows, enough), ENOUGH_ROWS)
+    if waiting:
+        yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
 
 
 def delivered(form: SparkForm, rows: pa.RecordBatch, reading: Reading) -> list[pa.Array]:

@@ -5,7 +5,7 @@ Every row has the columns of the table and two more: what happened to it, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from pyspark.sql import types as st
 from acidctl.acid.layout import Role
 from acidctl.acid.names import MAXL, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import RefusedError, UsageProblem
+from acidctl.errors import HistoryError, RefusedError, UsageProblem
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
@@ -217,7 +217,10 @@ class ChangesPlanner:
 
         def plan(found: Found) -> list[ChangeSplit]:
             here, own = found.settled(lists)
-            told = plan_changes(lambda at: seen_at(here, own, at, since=after), after, last)
+            try:
+                told = plan_changes(lambda at: seen_at(here, own, at, since=after), after, last)
+            except HistoryError as error:
+                raise _with_way_out(error, table.path, after, min(_ends(table, lists))) from error
             partition = tuple(
                 PartitionColumn(name, kind, typed(text, kind, name))
                 for (_, text), (name, kind) in zip(found.location.partition, reading.partition, strict=True)
@@ -226,6 +229,15 @@ class ChangesPlanner:
 
         with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
             return [split for some in pool.map(plan, table.found) for split in some]
+
+
+def _with_way_out(error: HistoryError, path: str, after: int, newest: int) -> HistoryError:
+    """The same for who wants changes, and goes on from the rows that are there now."""
+    return HistoryError(
+        f"changes of {path} above write id {after} cannot be told any more",
+        f"{error.what}: {error.why}",
+        f"read its rows anew with at={newest}, and go on with changesFrom={newest}; a stream needs a new checkpoint",
+    )
 
 
 def _ends(table: Table, lists: SnapshotLists) -> tuple[int, int]:
@@ -272,7 +284,7 @@ def _splits(
         return known is None or known.current[1] > told.after or may_hit(killers, [known])
 
     location = LocationPlan(snapshot, partition, files)
-    only: dict[str, range] = {}
+    only: dict[str, Sequence[int]] = {}
     filled = 0
     for path, stripes, cost in pieces_of(location, target_bytes, wanted=wanted):
         if only and (filled + cost > target_bytes or path in only):

@@ -23,6 +23,7 @@ from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.partition_values import typed
 from acidctl.rows.scan.predicate import Predicate
+from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import table_at
 from acidctl.spark.datasource.filters import partition_bounds
 from acidctl.spark.datasource.load_options import SourceOptions
@@ -33,6 +34,22 @@ from acidctl.storage.registry import open_file_system
 PARALLEL_LOCATIONS = 16
 # Opening a file costs about as much as reading this many bytes.
 FILE_COST = 1 << 20
+SMALLEST_TASK = 2 << 20
+"""What costs less is not cut, however many tasks may run at once."""
+
+LOOKED_AT = 512
+"""Of locations with more files the tasks find out which stripes a condition leaves, each of its own files."""
+
+StripeCost = Callable[[int, int], int]
+"""What a stripe of so many bytes and rows costs, in bytes."""
+
+CRUMB = 4
+"""One of so many parts of a task is too little for a task of its own."""
+
+
+def bytes_alone(size: int, _: int) -> int:
+    """A stripe costs its bytes."""
+    return size
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +111,7 @@ class LocationSplit:
     """
 
     snapshot: Snapshot
-    only: dict[str, range]
+    only: dict[str, Sequence[int]]
     partition: tuple[PartitionColumn, ...]
 
 
@@ -150,61 +167,93 @@ def facts_of(source: EventFile) -> FileFacts:
     )
 
 
-def plan_splits(table: TablePlan, condition: Predicate | None, parts: int = 1) -> list[tuple[LocationSplit, ...]]:
-    """The tasks: about so many bytes of stripes as the options say, bucket by bucket; small locations share one.
+def plan_splits(
+    table: TablePlan, condition: Predicate | None, cost: StripeCost = bytes_alone, at_once: int = 1
+) -> list[tuple[LocationSplit, ...]]:
+    """The tasks, bucket by bucket, of about the same cost; small locations share one.
+
+    Each has about so many bytes of stripes as the options say, or fewer, where there would be too few tasks to keep all
+    cores busy.
 
     Args:
-        condition: on partition columns, leaves locations out.
-        parts: one of so many parts of a stripe is read.
+        condition: leaves out locations by their partition columns, and stripes by their statistics.
+        at_once: so many tasks may run at once.
     """
-    target_bytes = table.options.target_bytes
     names = table.row_type.names if table.row_type else ()
     locations = [
         one
         for one in table.locations
         if condition is None or condition.may_match(partition_bounds(one.partition, names).get)
     ]
-    tasks: list[dict[int, dict[str, range]]] = []  # stripes by file by the location's place
+    with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
+        wanted = list(pool.map(lambda one: _wanted(one, condition, table.row_type), locations))
+    files = [
+        [_file_cost(file, cost, of) for file in _row_files(one)] for one, of in zip(locations, wanted, strict=True)
+    ]
+    share = -(-sum(map(sum, files)) // max(1, at_once))
+    target_bytes = min(table.options.target_bytes, max(share, SMALLEST_TASK))
+    tasks: list[dict[int, dict[str, Sequence[int]]]] = []  # stripes by file by the location's place
     filled = target_bytes
     for place, location in enumerate(locations):
-        for path, stripes, cost in pieces_of(location, target_bytes, parts):
-            if filled + cost > target_bytes:
+        for path, stripes, size in pieces_of(location, target_bytes, cost, wanted[place]):
+            if filled + size > target_bytes:
                 tasks.append({})
                 filled = 0
             # Pieces of one file never share a task: the first of two has filled it.
             tasks[-1].setdefault(place, {})[path] = stripes
-            filled += cost
+            filled += size
     return [tuple(split_of(locations[place], only) for place, only in task.items()) for task in tasks]
+
+
+_Wanted = Callable[[FileFacts, int], bool]
+"""Whether a stripe of a file, by its number, is to be read."""
+
+
+def _wanted(location: LocationPlan, condition: Predicate | None, row_type: OrcType | None) -> _Wanted:
+    """Which stripes may hold rows that meet a condition."""
+    constant = {(column.name,) for column in location.partition}
+    files = [file for file in location.snapshot.files() if file.role is not Role.DELETE]
+    if condition is None or len(files) > LOOKED_AT or constant.issuperset(condition.paths):
+        return lambda _, __: True
+    sources = open_event_files(location.snapshot, files)
+    scan = Scan(
+        location.snapshot, [], skipping=condition, partition=location.partition, row_type=row_type, sources=sources
+    )
+    found = {path: frozenset(stripes) for path, stripes in scan.wanted_stripes().items()}
+    return lambda file, number: number in found.get(file.path, ())
+
+
+def _row_files(location: LocationPlan) -> list[FileFacts]:
+    return sorted((file for file in location.files if file.role is not Role.DELETE), key=lambda file: file.bucket)
+
+
+def _file_cost(file: FileFacts, cost: StripeCost, wanted: _Wanted) -> int:
+    costs = [cost(size, rows) for number, (size, rows, _) in enumerate(file.stripes) if wanted(file, number)]
+    return FILE_COST + sum(costs) if costs else 0
 
 
 def pieces_of(
     location: LocationPlan,
     target_bytes: int,
-    parts: int = 1,
-    wanted: Callable[[FileFacts, int], bool] = lambda _, __: True,
-) -> Iterator[tuple[str, range, int]]:
-    """(path, stripes, cost) of the row files by bucket.
-
-    Args:
-        parts: one of so many of a stripe's bytes is read.
-        wanted: whether a stripe of a file, by its number, is to be read.
-    """
-    rows = [file for file in location.files if file.role is not Role.DELETE]
-    for file in sorted(rows, key=lambda f: f.bucket):
-        start, cost = 0, FILE_COST
-        for number, (size, _, _) in enumerate(file.stripes):
-            if not wanted(file, number):
-                if number > start:
-                    yield file.path, range(start, number), cost
-                start, cost = number + 1, FILE_COST
-                continue
-            cost += size // parts
-            if cost >= target_bytes or number == len(file.stripes) - 1:
-                yield file.path, range(start, number + 1), cost
-                start, cost = number + 1, FILE_COST
+    cost: StripeCost = bytes_alone,
+    wanted: _Wanted = lambda _, __: True,
+) -> Iterator[tuple[str, Sequence[int], int]]:
+    """(path, numbers of stripes, cost) of the row files by bucket; what would be left as a crumb is not cut off."""
+    for file in _row_files(location):
+        costs = {i: cost(size, rows) for i, (size, rows, _) in enumerate(file.stripes) if wanted(file, i)}
+        left = sum(costs.values())
+        piece: list[int] = []
+        filled = FILE_COST
+        for number, size in costs.items():
+            piece.append(number)
+            filled += size
+            left -= size
+            if not left or (filled >= target_bytes and left * CRUMB > target_bytes):
+                yield file.path, tuple(piece), filled
+                piece, filled = [], FILE_COST
 
 
-def split_of(location: LocationPlan, only: dict[str, range]) -> LocationSplit:
+def split_of(location: LocationPlan, only: dict[str, Sequence[int]]) -> LocationSplit:
     """The share of a task, with what it must know besides: what kills its rows, and what numbers them.
 
     Args:

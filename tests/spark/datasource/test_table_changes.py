@@ -210,10 +210,28 @@ def test_history_that_was_compacted_away_is_told(tmp_path: Path) -> None:
         for file in path.iterdir():
             file.unlink()
         path.rmdir()
-    with pytest.raises(HiveAcidError, match=r"\[history\].*are gone"):
+    with pytest.raises(HiveAcidError, match=r"\[history\] changes of .* above write id 0 cannot be told") as caught:
         loaded(made.path, changesFrom="0")
+    said = str(caught.value)
+    assert "why: the rows at write id 1 are gone" in said
+    assert "hint: read its rows anew with at=2, and go on with changesFrom=2; a stream needs a new checkpoint" in said
     write(made, choice, "update")
     assert loaded(made.path, changesFrom="2") == expected(made, 2, 3)
+
+
+def test_a_stream_that_cannot_tell_what_an_overwrite_took_the_place_of_says_how_to_go_on(tmp_path: Path) -> None:
+    for write_id in (1, 2):
+        write_delta(tmp_path, write_id, small(write_id))
+    options = {"changesFrom": "0", "assumeCommitted": "0"}
+    source, schema = source_of(tmp_path, **options)
+    reader = source.streamReader(schema)
+    write_delta(tmp_path, 4, small(7, 8), base=True)  # of 3 nothing is there: it was aborted, or cleaned
+    with pytest.raises(HiveAcidError, match="above write id 2 cannot be told") as caught:
+        reader.partitions({"write_id": 2}, reader.latestOffset())
+    assert "with at=4, and go on with changesFrom=4; a stream needs a new checkpoint" in str(caught.value)
+    assert loaded(tmp_path, changesFrom="4") == []
+    write_delta(tmp_path, 5, small(9))
+    assert loaded(tmp_path, changesFrom="4") == [(5, "insert", 9)]
 
 
 def small(*numbers: int) -> pa.RecordBatch:
