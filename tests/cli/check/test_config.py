@@ -233,8 +233,8 @@ ONLY_TYPED = {
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
     "exit-code", "faster-start", "footers", "leftovers", "lock", "once", "open", "origin", "partitions", "prove",
-    "read-lock", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "stuck", "timeline", "verbose", "wait",
-    "waiting",
+    "read-lock", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark", "stuck", "timeline", "verbose",
+    "wait", "waiting",
 }  # fmt: skip
 """Switches that files and the environment may set: none of them waives a safeguard."""
 
