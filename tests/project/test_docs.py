@@ -231,7 +231,7 @@ def test_examples_of_help_are_valid_calls(name: str | None) -> None:
     "line",
     [
         "acidctl ls --sortt size t",
-        "acidctl ls --sort sise t",
+        "acidctl ls --state old t",
         "acidctl lst t",
         "acidctl repair key-indx t",
         "acidctl repair key-index --dry-rnu t",

@@ -81,7 +81,7 @@ class FittedTable:
             replace(row, cells=tuple(map(printable, hidden_in(row.cells))), remark=printable(hidden_in(row.remark)))
             for row in self.rows
         ]
-        remark = self.remark if any(row.remark for row in rows) else ""
+        remark = self.remark if not rows or any(row.remark for row in rows) else ""
         heading = Row(tuple(column.heading for column in self.columns), remark)
         widths = [_widest([row.cells[i] for row in (heading, *rows)]) for i in range(len(self.columns))]
         remark_width = _widest([row.remark for row in (heading, *rows)]) + _GAP

@@ -187,7 +187,7 @@ class Outcomes(Visits):
         self._folds = counts_of is not None and not VERBOSITY.is_verbose
         self._gathers = self._folds
         self._gathered: dict[tuple[Result, str], tuple[list[Told], list[Outcome]]] = {}
-        if self.is_table:
+        if self._folds and self.is_table:
             click.get_current_context().call_on_close(self.tell)  # of a run that was interrupted, too
         self._seen: set[Result] = set()
         self._failed: list[str] = []
