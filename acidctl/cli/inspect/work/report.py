@@ -20,9 +20,9 @@ from acidctl.errors import AcidctlError, BadDataError, UsageProblem
 from acidctl.location.change.own_files import alone_in, followed, replace_file
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
+from acidctl.overview.census import take_census
 from acidctl.overview.lanes import Lanes
 from acidctl.overview.overview import look_at_queue, overall_condition
-from acidctl.overview.survey import survey
 from acidctl.overview.trend import PastReport, earlier, moments_in, text_with
 from acidctl.storage.os_errors import mapped
 
@@ -45,7 +45,7 @@ def work(
     visits = Visits()
     with progress("looking at locations") as bar:
         places = visits.known(once(find(where, storage, lists, visits.observer)))
-        found = survey(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
+        found = take_census(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
     queue = None
     if lists.warehouse:
         try:

@@ -9,8 +9,8 @@ from acidctl import __version__
 from acidctl.cli.inspect.work.status import status_record
 from acidctl.cli.report.waits import time_of
 from acidctl.location.change.work_log import LogEntry
+from acidctl.overview.census import Census, TableFigures, Use, whole_of
 from acidctl.overview.overview import Condition, QueueView
-from acidctl.overview.survey import Survey, TableFigures, Use, whole_of
 from acidctl.overview.trend import FIGURES, PastReport
 
 Record = dict[str, Any]
@@ -20,7 +20,7 @@ LARGEST, WORST, BEFORE = 40, 15, 90
 
 def report_record(
     where: Sequence[str],
-    found: Survey,
+    found: Census,
     queue: QueueView | None,
     verdict: Condition,
     older_than: float,

@@ -119,7 +119,7 @@ class TableFigures:
 
 
 @dataclass(slots=True)
-class Survey:
+class Census:
     """A warehouse.
 
     Attributes:
@@ -204,20 +204,20 @@ def whole_of(tables: Iterable[TableFigures]) -> TableFigures:
     return whole
 
 
-def survey(
+def take_census(
     places: Iterable[Found],
     lists: SnapshotLists,
     policy: Policy,
     on_error: Callable[[str, AcidctlError], None],
     on_looked: Callable[[LocationNeeds], None] = lambda _: None,
-) -> Survey:
+) -> Census:
     """Look at all of these locations, each by one listing, and at the logs of those that have one.
 
     Args:
         on_error: told of a location that cannot be looked at.
         on_looked: told of each of the others.
     """
-    found = Survey(time.time())
+    found = Census(time.time())
 
     def look(place: Found) -> LocationFigures | AcidctlError:
         try:
