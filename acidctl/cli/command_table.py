@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 SECTIONS: dict[str, dict[str, str]] = {
     "See": {
         "status": "Show what is due, held back, broken or stuck on one screen.",
+        "report": "Write a page: bytes, cost, what can go, trend.",
         "ls": "List directories with their state: current, obsolete, aborted, ignored.",
         "why": "Prove a directory's state, and say what cleaning waits for.",
         "cat": "Print the rows that readers see.",

@@ -13,6 +13,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TypeVar
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.cleaning.retention import Policy
@@ -28,6 +30,8 @@ from acidctl.metastore.queue.compactions import find_compactions
 from acidctl.metastore.queue.stuck import Cause, Stuck, find_stuck
 from acidctl.metastore.server import Switches, find_switches
 from acidctl.overview.place import DueCompaction, InTheTrash, KeptBack, LocationNeeds, needs_of
+
+R = TypeVar("R")
 
 NAMED = 5
 """So many of each kind are named."""
@@ -124,6 +128,31 @@ class Overview:
         self.in_trash += one.runs > 0
 
 
+class Condition(StrEnum):
+    """What tables are in, in a word: there is nothing to do, there is work, or something needs an eye."""
+
+    FINE = "fine"
+    DUE = "due"
+    TROUBLE = "trouble"
+
+
+def overall_condition(overview: Overview, queue: QueueView | None, older_than: float, *, failed: bool) -> Condition:
+    """The verdict on all that was looked over.
+
+    Args:
+        older_than: what is held back for longer than these seconds is trouble.
+        failed: not everything could be looked at.
+    """
+    if (
+        failed
+        or overview.unfinished_count
+        or overview.refused_count
+        or (queue and (queue.stuck or queue.overdue(older_than)))
+    ):
+        return Condition.TROUBLE
+    return Condition.DUE if overview.due or overview.free else Condition.FINE
+
+
 def look_over(
     places: Iterable[Found],
     lists: SnapshotLists,
@@ -145,7 +174,7 @@ def look_over(
         except AcidctlError as error:
             return error
 
-    for shown, done in _in_threads(places, look):
+    for shown, done in in_threads(places, look):
         if isinstance(done, AcidctlError):
             on_error(shown, done)
         else:
@@ -154,12 +183,13 @@ def look_over(
     return overview
 
 
-def _in_threads(
-    places: Iterable[Found], look: Callable[[Found], LocationNeeds | AcidctlError]
-) -> Iterator[tuple[str, LocationNeeds | AcidctlError]]:
-    """In their order. Stores make one wait, but for the local disk: there threads would only be in each other's way."""
+def in_threads(places: Iterable[Found], look: Callable[[Found], R]) -> Iterator[tuple[str, R]]:
+    """Each place, as it is shown, with what was seen there, in their order.
+
+    Stores make one wait, but for the local disk: there threads would only be in each other's way.
+    """
     with ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
-        waiting: deque[tuple[str, Future[LocationNeeds | AcidctlError]]] = deque()
+        waiting: deque[tuple[str, Future[R]]] = deque()
         try:
             for found in places:
                 if found.fs.is_local and not waiting:

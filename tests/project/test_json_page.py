@@ -26,7 +26,8 @@ def said(command: str) -> set[str]:
     """What stands in back quotes in the section of a command, and in the sections that it refers to."""
     sections = dict(re.findall(r"^## ([\w-]+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
     more = {"why": ["ls"], "apply": ["clean"], "purge": ["restore"], "abort": ["txns", "compactions"],
-            "housekeep": ["txns"], "nightly": ["compact", "clean", "restore"]}.get(command, [])  # fmt: skip
+            "housekeep": ["txns"], "report": ["status"],
+            "nightly": ["compact", "clean", "restore"]}.get(command, [])  # fmt: skip
     text = "".join(sections.get(name, "") for name in (command, *more))
     return {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.findall(r"\w+", span)}
 
@@ -51,6 +52,7 @@ def undocumented(command: str, text: str) -> set[str]:
     "line",
     [
         ("ls", "T"), ("why", "T"), ("history", "T"), ("blame", "T", "1:bucket=0:2"), ("advise", "T"), ("doctor",),
+        ("report", "T"),
         ("diff", "T", "--from", "1", "--count"), ("validate", "--deep", "T"), ("validate", "--list-rules"),
         ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
         ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"), ("config", "show"), ("config", "path"),

@@ -6,6 +6,7 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.list_options import list_options
+from acidctl.cli.options.watch import watch_option
 
 
 def _columns() -> dict[str, str]:
@@ -21,9 +22,12 @@ def _columns() -> dict[str, str]:
     "acidctl ls --state obsolete --sort size webhdfs://namenode:9870/warehouse/sales.db",
     "acidctl ls --write-ids 'sales.orders:12:9:9:7' --timeline orders",
     "acidctl ls --where 'deltas > 50' --sort deltas --columns location,deltas,bytes /warehouse",
+    "acidctl ls --watch=10 orders",
+    "acidctl ls -o svg orders > orders.svg",
     "acidctl ls --tables nightly.txt",
     "acidctl ls -o jsonl --recursive /warehouse | jq '.summary.obsolete.bytes'",
 )
+@watch_option
 @shared.places_argument("paths", "[PATH...]", required=False)
 @click.option(
     "--state",
@@ -35,10 +39,14 @@ def _columns() -> dict[str, str]:
 @list_options("deltas > 50", _columns, "name, write-id, size, time, state")
 @click.option("-r", "--recursive", is_flag=True, help="List the entries of every location of a tree.")
 @click.option("--rows", is_flag=True, help="Count rows, from the files' footers only.")
-@click.option("--timeline", is_flag=True, help="Draw each directory as a bar over the write ids.")
+@click.option(
+    "--timeline",
+    is_flag=True,
+    help="Draw bases, deltas and delete deltas over the write ids.",
+)
 @click.option("-a", "--all", "show_all", is_flag=True, help="Show hidden entries in the table too.")
 @shared.verbosity_options
-@shared.reading_options("table", "json", "jsonl", "csv", default="table")
+@shared.reading_options("table", "json", "jsonl", "csv", "svg", default="table")
 @shared.by_work(pages=True)
 def command() -> None:
     """List the directories of ACID tables with kind, write ids, state and the reason for it.
@@ -50,5 +58,6 @@ def command() -> None:
     --where, --sort and --columns go by the columns of the list: those of locations in a tree (location, verdict,
     deltas, bytes...), else those of entries (name, kind, state, reason, files, bytes...).
 
-    Without --write-ids every write id on disk counts as committed.
+    Without --write-ids every write id on disk counts as committed. A timeline is as high as the bytes of what it shows:
+    a step lower is four times less; -o svg draws that of one location as a picture.
     """

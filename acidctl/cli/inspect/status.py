@@ -6,15 +6,17 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY, DURATION
+from acidctl.cli.options.watch import watch_option
 
 
 @shared.command(
     "status",
     "acidctl status",
-    "acidctl status /warehouse/sales.db",
+    "acidctl status --watch=1m /warehouse/sales.db",
     "acidctl status 'hive:sales.*' || mail -s 'acidctl: something needs an eye' ops",
     "acidctl status --fail-on due -o json 'hive:*.*' | jq '.cleaning.freeBytes'",
 )
+@watch_option
 @shared.places_argument("locations", "[WHERE...]", required=False)
 @click.option(
     "--older-than",

@@ -121,11 +121,12 @@ _INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2)
 
 def put_json(value: Mapping[str, Any], *, lines: bool) -> None:
     """A JSON object, with the version of its schema, on standard output: indented, or on one line."""
-    out_stream().write(_json_text(value, lines=lines).encode("utf-8") + b"\n")
+    out_stream().write(json_text(value, lines=lines).encode("utf-8") + b"\n")
     out_stream().flush()
 
 
-def _json_text(value: Mapping[str, Any], *, lines: bool) -> str:
+def json_text(value: Mapping[str, Any], *, lines: bool) -> str:
+    """A JSON object, with the version of its schema: indented, or on one line."""
     versioned = {"schema_version": SCHEMA_VERSION, **value}
     return printable_json((_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(versioned)))
 
@@ -157,9 +158,9 @@ class Records:
             rows = [{"location": value["location"], **row} for row in value[self._rows]] if self._rows else [value]
             _put_csv([_cell(row[name]) for name in self._columns] for row in rows)
         elif self._output == "jsonl":
-            self._write(_json_text(value, lines=True) + "\n")
+            self._write(json_text(value, lines=True) + "\n")
         elif self._output == "json":
-            text = _json_text(value, lines=False).replace("\n", "\n  ")
+            text = json_text(value, lines=False).replace("\n", "\n  ")
             self._write((",\n  " if self._begun else "[\n  ") + text)
 
     def put_header(self) -> None:

@@ -39,6 +39,7 @@ class LastLine:
         self._texts: list[Text] = []
         self._shown = ""
         self._is_free = True
+        self._hidden = 0
         self._ticking: threading.Event | None = None
 
     @contextmanager
@@ -54,6 +55,18 @@ class LastLine:
                 self._texts.remove(text)
                 if not self._texts:
                     self._stop()
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Never within the block: somebody has the whole screen, or all that is written."""
+        with self._lock:
+            self._put("")
+            self._hidden += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._hidden -= 1
 
     def begin(self) -> None:
         """Something is about to be written to the terminal."""
@@ -82,7 +95,7 @@ class LastLine:
             self._put(next(filter(None, texts), ""))
 
     def _put(self, text: str) -> None:
-        if text == self._shown:
+        if text == self._shown or self._hidden:
             return
         with suppress(OSError, ValueError):  # the terminal is gone: what is to be printed will say so
             behind = own_stream(sys.stderr)

@@ -34,14 +34,14 @@ def who(entry: LogEntry) -> str:
 def what(entry: LogEntry) -> str:
     """What the facts say; of those that no version writes, nothing."""
     parts = [_write_ids(entry), *_texts(entry, "kind", "repair"), _outputs(entry), _amount(entry)]
-    left = _number(entry, "left")
+    left = entry.number("left")
     parts.append(f"{left:,} left for later" if left else "")
     parts.append("" if entry.is_recorded else "not in the log: told from what it left")
     return "; ".join(filter(None, parts))
 
 
 def _write_ids(entry: LogEntry) -> str:
-    low, high = _number(entry, "minWriteId"), _number(entry, "maxWriteId")
+    low, high = entry.number("minWriteId"), entry.number("maxWriteId")
     if low is None or high is None:
         return ""
     return f"write id {low}" if low == high else f"write ids {low} to {high}"
@@ -57,13 +57,8 @@ def _outputs(entry: LogEntry) -> str:
 
 
 def _amount(entry: LogEntry) -> str:
-    entries, read, size = (_number(entry, key) for key in ("entries", "inputBytes", "bytes"))
+    entries, read, size = (entry.number(key) for key in ("entries", "inputBytes", "bytes"))
     said = [human_count(entries, "entry", "entries")] if entries is not None else []
     if size is not None:
         said.append(human_bytes(size) if read is None else f"{human_bytes(read)} -> {human_bytes(size)}")
     return ", ".join(said)
-
-
-def _number(entry: LogEntry, key: str) -> int | None:
-    value = entry.facts.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

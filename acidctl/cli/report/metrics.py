@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,9 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from acidctl.cli.output.console import warn
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.run_report import LocationResult, RunReport
-from acidctl.location.change.own_files import followed, replace_file
+from acidctl.location.change.own_files import alone_in, followed, replace_file
 from acidctl.printable import printable
-from acidctl.storage.local.openat2 import held
 
 MOST_LOCATIONS = 1000
 """Series are dear: of more locations only those with most obsolete directories have their own."""
@@ -55,7 +51,7 @@ def write_metrics(run: RunReport, path: Path) -> None:
     Raises:
         OSError: the file cannot be written; it is as it was.
     """
-    with _alone(followed(path).parent):
+    with alone_in(followed(path).parent):
         earlier = path.read_text("utf-8", "replace") if path.is_file() else ""  # not a pipe or /dev/stdout
         families = _families(run, earlier)
         collector = SimpleNamespace(collect=lambda: families)
@@ -116,12 +112,3 @@ def _kept(run: RunReport, earlier: str) -> Iterator[tuple[str, dict[str, str], f
                     yield sample.name, sample.labels, sample.value
     except (ValueError, KeyError, IndexError):
         warn("the metrics file was damaged: what earlier runs wrote there is lost")
-
-
-@contextmanager
-def _alone(directory: Path) -> Iterator[None]:
-    """Reading and replacing is one step for all runs of this machine that share a file."""
-    with held(os.open(directory, os.O_RDONLY)) as descriptor:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield

@@ -24,7 +24,9 @@ from acidctl.errors import (
 from acidctl.location.change.own_files import followed, open_folder, replace_file
 from acidctl.storage.os_errors import mapped
 
-_HEAD = 65536
+_HEAD, _HEAD_OF_PAGE = 65536, 1024
+_PAGE = b"acidctl report"
+"""At the top of the pages that `acidctl report` writes."""
 
 
 @contextmanager
@@ -114,7 +116,7 @@ def refuse_replacing(path: Path, kind: str) -> None:
     """Say of a place for a file that something else is there, or would suffer.
 
     Args:
-        kind: report, metrics or plan.
+        kind: report, metrics, plan, page or history.
 
     Raises:
         RefusedError: the file is none of ours, would lie among the data of a table, or behind a link of another user.
@@ -127,8 +129,7 @@ def refuse_replacing(path: Path, kind: str) -> None:
         return
     with mapped("read", str(path)), path.open("rb") as file:
         head = file.read(_HEAD)
-    ours = _all_ours(head) if kind == "metrics" else head.lstrip()[:1] == b"{" and b'"schema_version"' in head
-    if head.strip() and not ours:
+    if head.strip() and not _is_ours(head, kind):
         raise RefusedError(
             f"will not replace {path}", f"it holds something else than acidctl's {kind}", "give another name"
         )
@@ -154,6 +155,13 @@ def refuse_in_table(path: Path, what: str) -> None:
 
 def _is_of_a_table(folder: Path) -> bool:
     return acid_directory(folder.name) is not None
+
+
+def _is_ours(head: bytes, kind: str) -> bool:
+    if kind == "metrics":
+        return _all_ours(head)
+    is_json = head.lstrip()[:1] == b"{" and b'"schema_version"' in head
+    return is_json or (kind == "page" and _PAGE in head[:_HEAD_OF_PAGE])
 
 
 def _all_ours(head: bytes) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import stat
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -62,6 +64,15 @@ def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
             with suppress(OSError):
                 os.unlink(staged, dir_fd=folder)
             raise
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Reading a file of a folder and replacing it is one step for all runs of this machine that share it."""
+    with held(os.open(folder, os.O_RDONLY)) as descriptor:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def open_folder(folder: Path) -> int:

@@ -88,6 +88,11 @@ class LogEntry:
         line = json.dumps(said)
         return line if len(line) <= _MOST_LINE else json.dumps({**said, "facts": {}})
 
+    def number(self, key: str) -> int | None:
+        """A count among the facts; None for what is none, whoever wrote it."""
+        value = self.facts.get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
     @classmethod
     def of(cls, line: str, owner: str = "") -> LogEntry | None:
         """Of a line; None for what acidctl writes never."""

@@ -228,7 +228,7 @@ ONLY_TYPED = {
     "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
     "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
-    "tables", "take-over", "hdfs-trash", "save", "compare",
+    "tables", "take-over", "hdfs-trash", "save", "compare", "watch",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",

@@ -17,7 +17,6 @@ import pytest
 from support.tables import without_log
 from support.terminals import without_last_line
 
-from acidctl.cli.inspect.work.timeline import MARKS, marks_for
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 
 NAME = "delete_delta_0000002_0000002_0000"
@@ -86,11 +85,6 @@ def test_names_are_made_safe_and_wide_characters_count_twice() -> None:
 
 def test_table_without_rows_is_its_head() -> None:
     assert lines(80, FittedTable(TABLE.columns, "reason", ())) == ["name  kind  write ids  stmt  state  size  reason"]
-
-
-def test_timeline_is_ascii_where_blocks_cannot_be_shown() -> None:
-    assert marks_for("utf-8") is MARKS
-    assert "".join(marks_for("ascii").values()).isascii()
 
 
 def on_terminal(columns: int, *args: str | Path) -> str:

@@ -175,9 +175,9 @@ def slow(paths, storage, lists, on_error=None, **_):
     for place in range(1000000):
         yield Found()
 
-import acidctl.cli.inspect.work.report as report
+import acidctl.cli.inspect.work.listed_location as listed
 size = int(sys.argv[1])
-report.location_report = lambda *_, **__: {"place": "\\n" * size, "entries": []}
+listed.location_report = lambda *_, **__: {"place": "\\n" * size, "entries": []}
 locations.find = slow
 print("ready", file=sys.stderr, flush=True)
 main(["ls", "-o", sys.argv[2], "x"])

@@ -19,7 +19,7 @@ MAJOR = ("compact", "--major", "--engine", "local", "--assume-committed=0s")
 NIGHT = ("nightly", "--engine", "local", "--assume-committed=0s", "-n")
 
 LOCATIONS = [
-    ("ls",), ("status",), ("log",), ("why",), ("cat",), ("history",), ("advise",), MAJOR,
+    ("ls",), ("status",), ("report", "-o", "md"), ("log",), ("why",), ("cat",), ("history",), ("advise",), MAJOR,
     ("compact", "--auto", "--assume-committed=0s", "-n"),
     NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
     ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("repair", "undo"), ("repair", "undo", "--list"),
@@ -44,6 +44,7 @@ WRITTEN = [
     ("validate", "{t}", "--report"), ("purge", "{t}", "--report"), ("restore", "{t}", "--metrics-file"),
     ("repair", "nested", "{t}", "--report"), ("cat", "{t}", "-o", "jsonl", "--out"),
     ("diff", "{t}", "--from", "1", "--out"), ("upgrade-check", "{t}", "--save"),
+    ("report", "{t}", "--out"), ("report", "{t}", "--history"),
 ]  # fmt: skip
 """Which write a file."""
 ASK_A_METASTORE = {
@@ -142,7 +143,8 @@ def test_no_directory_for_a_file(acidctl: Acidctl, crud: Path, tmp_path: Path, l
 
 
 IGNORED = [
-    ("ls", "{t}", "-o", "json", "--timeline"), ("cat", "{t}", "--count", "-o", "csv"),
+    ("ls", "{t}", "-o", "json", "--timeline"), ("ls", "{t}", "-o", "svg", "--rows"),
+    ("cat", "{t}", "--count", "-o", "csv"),
     ("diff", "{t}", "--from", "1", "--count", "-o", "csv"), ("validate", "--list-rules", "{t}"),
     ("validate", "--list-rules", "--deep"), ("validate", "--list-rules", "--rule", "V1"),
     ("validate", "--list-rules", "--engine", "local"), ("validate", "{t}", "--timeout", "3"),

@@ -85,6 +85,8 @@ LOOK = [
     ["compact", "--major", "--engine", "local", "{w}", "--conf", "a{evil}"],
     ["compact", "--major", "{w}", "--write-ids", "x{evil}:1"],
     ["clean", "--dry-run", "--leftovers", "{w}"], ["status", "{w}"], ["log", "{w}"], ["explain", "x{evil}"],
+    ["report", "-o", "md", "{w}"], ["report", "{w}"], ["ls", "-o", "svg", "{t}"],
+    ["report", "--out", "x{evil}/y", "{w}"],
     ["restore", "--list", "{w}"], ["purge", "--dry-run", "{w}"],
     ["repair", "key-index", "--dry-run", "{w}"], ["repair", "version-file", "--dry-run", "{w}"],
     ["repair", "undo", "--list", "{t}"], ["repair", "forget", "--dry-run", "{w}"],
@@ -98,7 +100,7 @@ LOOK = [
 FORMS = {
     "ls": ("json", "jsonl", "csv"), "why": ("json", "jsonl"), "cat": ("csv", "table"), "dump": ("csv", "table"),
     "meta": ("json", "jsonl"), "history": ("json", "jsonl", "csv"), "blame": ("json",), "diff": ("csv", "table"),
-    "status": ("json",), "log": ("json", "jsonl"),
+    "status": ("json",), "report": ("json",), "log": ("json", "jsonl"),
     "advise": ("json", "jsonl", "csv"), "validate": ("json", "jsonl"), "compact": ("json", "jsonl"),
     "clean": ("json", "jsonl"), "restore": ("json", "jsonl"), "purge": ("json", "jsonl"), "repair": ("json", "jsonl"),
 }  # fmt: skip

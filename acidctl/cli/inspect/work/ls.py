@@ -7,10 +7,9 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.inspect.work.report import location_report, states_line
-from acidctl.cli.inspect.work.timeline import bars, marks_for
+from acidctl.cli.inspect.work.listed_location import location_report, states_line
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, note
+from acidctl.cli.output.console import Records, console, human_bytes, note, out_stream
 from acidctl.cli.output.list_choice import CheckedChoice, ListChoice
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.verbosity import VERBOSITY
@@ -22,14 +21,12 @@ from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
+from acidctl.overview.lanes import Lanes, lanes_of
 from acidctl.printable import printable
 from acidctl.wording import human_count
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_NARROWEST_BAR = 20
-"""Where fewer columns are left beside the names, the bars of the timeline go below them."""
 
 SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "name": lambda entry: entry["name"],
@@ -38,6 +35,9 @@ SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "time": lambda entry: entry["modified"] or "",
     "state": lambda entry: list(STATE_STYLES).index(entry["state"]),
 }
+
+_WIDEST_PICTURE = 240
+"""Columns of a timeline in a pipe, which has no end."""
 
 
 def work(
@@ -54,17 +54,24 @@ def work(
     output: str,
 ) -> int:
     """List as asked; the exit status."""
-    if output != "table":
+    if output not in ("table", "svg"):
         refuse_unused(f"-o {output}", "timeline")
+    if output == "svg":
+        refuse_unused("-o svg", "states", "rows", "where", "sort", "columns")
     visits = Visits()
     chosen = _Chosen(choice, output)
     tables = _Tables(chosen, show_all=show_all, timeline=timeline, rows=rows)
     columns = chosen.entries.columns if output == "csv" else None
     records = Records(output, columns or tuple(ENTRY_COLUMNS), "entries", has_headings=choice.has_headings)
+    drawn = 0
     for found in find(paths or (".",), storage, lists, visits.observer):
         try:
             seen = visits.readable(found)
             snapshot = seen.snapshot(lists)
+            if output == "svg":
+                drawn += 1
+                _draw(snapshot, drawn)
+                continue
             wishes = lists.wishes_of(found.hive)
             report = location_report(snapshot, seen.evidence(), rows=rows, wishes=wishes, on_error=visits.gap)
             free = freeable_in(seen, lists, snapshot) if chosen.needs_free else Freeable()
@@ -185,11 +192,12 @@ class _Tables:
             screen.print()
         screen.print(printable(report["location"]), style="bold", soft_wrap=True)
         entries = [e for e in report["entries"] if self._show_all or e["kind"] not in ("staging", "other")]
+        hidden = len(report["entries"]) - len(entries)
+        drawn = lanes_of(snapshot) if self._timeline else None
         if entries:
             self._table(entries).print(screen)
-        hidden = len(report["entries"]) - len(entries)
-        if self._timeline:
-            _print_timeline(snapshot)
+        if drawn and drawn.rows:
+            _print_timeline(drawn)
         if _is_unknown(report):
             text = f"not known to be transactional: {report['transactional']['reason']}"
             screen.print(printable(text), style="yellow", soft_wrap=True)
@@ -267,31 +275,23 @@ def _number(value: int | None) -> str:
     return "" if value is None else str(value)
 
 
-def _print_timeline(snapshot: Snapshot) -> None:
-    from rich.text import Text  # noqa: PLC0415 - only for people
+def _print_timeline(lanes: Lanes) -> None:
+    from acidctl.cli.inspect.work.timeline import timeline  # noqa: PLC0415 - with rich: only for people
 
     screen = console()
-    names = [len(printable(v.name)) for v in snapshot.state.verdicts if v.directory]
-    if not names:
-        return
-    indent = max(names) + 2
-    beside = screen.width - indent > _NARROWEST_BAR
-    if not beside:
-        indent = 2
-    width = max(_NARROWEST_BAR, min(100, screen.width - indent - 1))
-    marks = marks_for(screen.encoding)
-    drawn, (low, high) = bars(snapshot.state.verdicts, width)
-    used = max(bar.end for bar in drawn)
-    ends = f"{low}{' ' * max(1, used - len(str(low)) - len(str(high)))}{high}"
     screen.print()
-    screen.print(Text(("write ids" if beside else "").ljust(indent) + ends, "dim"), soft_wrap=True)
-    for bar in drawn:
-        name = printable(bar.verdict.name)
-        if not beside:
-            screen.print(name, soft_wrap=True)
-        line = Text((name if beside else "").ljust(indent))
-        line.append(bar.draw(width, marks).rstrip(), STATE_STYLES[bar.verdict.state.value])
+    for line in timeline(lanes, min(screen.width, _WIDEST_PICTURE), screen.encoding):
         screen.print(line, soft_wrap=True)
-    legend = "  ".join(f"{mark} {state.value}" for state, mark in marks.items())
-    screen.print(Text(" " * indent + legend, "dim"))
     screen.print()
+
+
+def _draw(snapshot: Snapshot, number: int) -> None:
+    from acidctl.cli.page.timeline_svg import timeline_document  # noqa: PLC0415 - only for -o svg
+
+    if number > 1:
+        raise UsageProblem(
+            "-o svg draws one location", "there are several", "name one of them, a partition for example"
+        )
+    text = timeline_document(snapshot.fs.display(snapshot.path), lanes_of(snapshot))
+    out_stream().write(text.encode("utf-8", "backslashreplace"))
+    out_stream().flush()

@@ -1,119 +1,105 @@
-"""What `ls` says of a location: the JSON contract, from which its other forms are made too."""
+"""What `acidctl report` does: look over a warehouse, remember the figures, and write the page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from acidctl.acid.layout import DataFile, data_files_of, is_full_acid, original_files
-from acidctl.acid.reasons import Code, reason
-from acidctl.acid.state import EntryKind, State
-from acidctl.acid.triggers import Decision, decide, figures_of
-from acidctl.errors import AcidctlError
-from acidctl.location.contents import children_of
-from acidctl.location.evidence import Evidence
-from acidctl.location.snapshot import Snapshot
-from acidctl.location.wishes import Wishes
-from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.wording import iso_time, text_of
+from acidctl.cleaning.retention import Policy
+from acidctl.cli.inspect.work.report_record import figures_of_report, report_record
+from acidctl.cli.output.console import json_text, out_stream
+from acidctl.cli.output.progress import progress
+from acidctl.cli.page.report_html import report_html
+from acidctl.cli.page.report_markdown import report_markdown
+from acidctl.cli.report.looked_over import everything
+from acidctl.cli.report.outcomes import Visits
+from acidctl.cli.report.run_files import refuse_target
+from acidctl.errors import AcidctlError, BadDataError, UsageProblem
+from acidctl.location.change.own_files import alone_in, followed, replace_file
+from acidctl.location.find import find, once
+from acidctl.location.lists import SnapshotLists
+from acidctl.overview.census import take_census
+from acidctl.overview.lanes import Lanes
+from acidctl.overview.overview import look_at_queue, overall_condition
+from acidctl.overview.trend import PastReport, earlier, moments_in, text_with
+from acidctl.storage.os_errors import mapped
+
+_MOST_HISTORY = 64 << 20
 
 
-def location_report(
-    snapshot: Snapshot,
-    evidence: Evidence,
+def work(
     *,
-    rows: bool,
-    wishes: Wishes,
-    on_error: Callable[[AcidctlError], None],
-) -> dict[str, Any]:
-    """One location as an object; docs/reference/json.md has the meaning of every key.
-
-    Args:
-        evidence: whether it is known to be of a transactional table.
-        rows: count rows from the files' footers.
-        wishes: of the table's owner, which decide whether a compaction is due.
-        on_error: called with what is wrong with a footer; the rows of its entry are None then.
-    """
-    state = snapshot.state
-    counts = _row_counts(snapshot, on_error) if rows else {}
-    entries = [
-        {**child.record(), "rows": counts.get(child.verdict.name), "modified": iso_time(child.amount.modified)}
-        for child in children_of(snapshot)
-    ]
-    return {
-        "location": snapshot.fs.display(snapshot.path),
-        "transactional": {
-            "known": evidence.is_known,
-            "type": evidence.table_type.value if evidence.table_type else None,
-            "code": evidence.reason.code,
-            "reason": evidence.text,
-        },
-        "snapshotSource": snapshot.source.record,
-        "base": state.base.name if state.base else None,
-        "entries": entries,
-        "summary": _summary(snapshot, entries, wishes, is_known=evidence.may_change),
-    }
+    locations: tuple[str, ...],
+    older_than: float,
+    history: str | None,
+    out: str | None,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+) -> int:
+    """Look, and write; the exit status."""
+    where = locations or everything(lists)
+    _refuse(out, history, output)
+    visits = Visits()
+    with progress("looking at locations") as bar:
+        places = visits.known(once(find(where, storage, lists, visits.observer)))
+        found = take_census(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
+    queue = None
+    if lists.warehouse:
+        try:
+            queue = look_at_queue(lists.warehouse.metastore, found.overview, where)
+        except AcidctlError as error:  # what the disk told is told all the same
+            visits.failed("", error)
+    verdict = overall_condition(found.overview, queue, older_than, failed=visits.status > 0)
+    before = earlier(_moments(history), where, found.now)
+    record = report_record(where, found, queue, verdict, older_than, before)
+    _put(_text(output, record, found.costliest), out)
+    if history:
+        _remember(history, PastReport(found.now, tuple(where), figures_of_report(record)))
+    visits.tell_strangers()
+    return visits.status
 
 
-def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) -> dict[str, int]:
-    """Rows by child, from the footers of its data files; of the children that hold data.
-
-    Text has no footer, and a damaged file none that can be read: a child that holds one is left out.
-    """
-    from acidctl.rows.foreign.format import footer_rows  # noqa: PLC0415 - with Arrow: only for --rows
-
-    counts: dict[str, int] = {}
-    full = is_full_acid(snapshot.listing)
-    children = snapshot.listing.files_by_child
-    for verdict in snapshot.state.verdicts:
-        files: list[DataFile] = []
-        if verdict.directory:
-            files = data_files_of(verdict.directory, children.get(verdict.name, ()))
-        elif verdict.kind is EntryKind.ORIGINAL:
-            files = original_files(children.get(verdict.name, ()))
-        else:
-            continue
-        rows: list[int | None] = []
-        for file in files:
-            try:
-                rows.append(footer_rows(snapshot, file, full=full))
-            except AcidctlError as error:
-                on_error(error)
-                rows.append(None)
-        if None not in rows:
-            counts[verdict.name] = sum(filter(None, rows))
-    return counts
+def _refuse(out: str | None, history: str | None, output: str) -> None:
+    """Say before minutes of work that their result cannot be shown, or would replace something else."""
+    if out is None and output == "html" and sys.stdout.isatty():
+        raise UsageProblem("a page is nothing for a terminal", "", "give --out FILE, or -o md")
+    if out and history and followed(Path(out)) == followed(Path(history)):
+        raise UsageProblem("--out and --history are one file", "", "give two")
+    for path, kind in ((out, "page"), (history, "history")):
+        if path:
+            refuse_target(Path(path), kind)
 
 
-def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, *, is_known: bool) -> dict[str, Any]:
-    state = snapshot.state
-    decision = decide(figures_of(snapshot.listing, state), wishes.thresholds)
-    if wishes.auto_off_by:
-        decision = Decision(None, reason(Code.AUTO_IS_OFF, who=wishes.auto_off_by))
-    if not is_known:
-        decision = Decision(None, reason(Code.NOT_TRANSACTIONAL, decision.reason))
-    states = {which.value: {"entries": 0, "bytes": 0} for which in State}
-    for entry in entries:
-        counted = states[entry["state"]]
-        counted["entries"] += 1
-        counted["bytes"] += entry["bytes"]
-    return {
-        "deltas": len(state.deltas),
-        "originals": len(state.originals),
-        "files": sum(entry["files"] for entry in entries),
-        "bytes": sum(counted["bytes"] for counted in states.values()),
-        **states,
-        "compaction": decision.kind.value if decision.kind else None,
-        "compactionReason": text_of(decision.reason),
-        "compactionReasonCode": decision.reason.code,
-        "historyProblem": text_of(state.history_problem) if state.history_problem else None,
-        "notes": [text_of(note) for note in state.notes],
-        "warnings": odd_layout(snapshot),
-    }
+def _text(output: str, record: dict[str, Any], lanes: Sequence[tuple[str, Lanes]]) -> str:
+    if output == "json":
+        return json_text(record, lines=False) + "\n"
+    return report_html(record, lanes) if output == "html" else report_markdown(record)
 
 
-def states_line(report: dict[str, Any]) -> str:
-    """``1 current, 4 obsolete``."""
-    summary = report["summary"]
-    parts = [f"{summary[which.value]['entries']:,} {which.value}" for which in State if summary[which.value]["entries"]]
-    return ", ".join(parts) or "empty"
+def _put(text: str, out: str | None) -> None:
+    data = text.encode("utf-8", "backslashreplace")
+    if out is None:
+        out_stream().write(data)
+        out_stream().flush()
+        return
+    with mapped("write", out):
+        replace_file(Path(out), data)
+
+
+def _moments(history: str | None) -> list[PastReport]:
+    """The reports of a file; none where there is no file yet."""
+    if not history or not Path(history).is_file():
+        return []
+    with mapped("read", history), Path(history).open("rb") as file:
+        data = file.read(_MOST_HISTORY + 1)
+    if len(data) > _MOST_HISTORY:
+        raise BadDataError(f"cannot use {history}", "it is larger than any history of reports", "give another name")
+    return moments_in(data.decode("utf-8", "replace"))
+
+
+def _remember(history: str, new: PastReport) -> None:
+    with mapped("write", history), alone_in(followed(Path(history)).parent):
+        replace_file(Path(history), text_with(_moments(history), new).encode("ascii"))

@@ -11,15 +11,24 @@ from acidctl.acid.reasons import Code
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.output.console import human_bytes, put_json, put_line
 from acidctl.cli.output.progress import progress
+from acidctl.cli.report.looked_over import everything
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.waits import age_text, time_of, what_frees, what_to_do, who_blocks, why_stuck
-from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
+from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.hive.blocking import Blocker
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.metastore.queue.stuck import Stuck
 from acidctl.night.memory import Memory, usual_folder
-from acidctl.overview.overview import NAMED, Overview, QueueView, look_at_queue, look_over
+from acidctl.overview.overview import (
+    NAMED,
+    Condition,
+    Overview,
+    QueueView,
+    look_at_queue,
+    look_over,
+    overall_condition,
+)
 from acidctl.overview.place import LocationNeeds
 from acidctl.wording import human_count, text_of, utc
 
@@ -39,7 +48,7 @@ def work(
     output: str,
 ) -> int:
     """Look, and show; the exit status."""
-    where = locations or _everything(lists)
+    where = locations or everything(lists)
     visits = Visits()
     night = _LastNight(Memory(Path(state) if state else usual_folder()))
     with progress("looking at locations") as bar:
@@ -56,32 +65,15 @@ def work(
             queue = look_at_queue(lists.warehouse.metastore, overview, where)
         except AcidctlError as error:  # what the disk told is told all the same
             visits.failed("", error)
-    is_trouble = bool(
-        visits.status
-        or overview.unfinished_count
-        or overview.refused_count
-        or (queue and (queue.stuck or queue.overdue(older_than)))
-    )
-    is_due = bool(overview.due or overview.free)
-    verdict = "trouble" if is_trouble else "due" if is_due else "fine"
+    verdict = overall_condition(overview, queue, older_than, failed=visits.status > 0)
     if output == "json":
-        put_json(_record(where, overview, queue, night, verdict), lines=False)
+        put_json({**status_record(where, overview, queue, verdict), "night": night.record}, lines=False)
     else:
         for line in _screen(where, overview, queue, night, verdict, older_than):
             put_line(line)
     visits.tell_strangers()
-    wanted = is_trouble or (is_due and fail_on == "due")
+    wanted = verdict is Condition.TROUBLE or (verdict is Condition.DUE and fail_on == "due")
     return visits.status or (ExitStatus.FINDINGS if wanted else ExitStatus.DONE)
-
-
-def _everything(lists: SnapshotLists) -> tuple[str, ...]:
-    if lists.warehouse is None:
-        raise UsageProblem(
-            "nothing says where to look",
-            "no WHERE is given, and no metastore is known of which all tables could be meant",
-            "give a table, a database or a warehouse; or give `metastore`",
-        )
-    return ("hive:*.*",)
 
 
 class _LastNight:
@@ -92,6 +84,10 @@ class _LastNight:
         self._postponed = memory.recalled() if self.ended is not None else {}
         self.left = 0
 
+    @property
+    def record(self) -> Record | None:
+        return None if self.ended is None else {"ended": time_of(self.ended), "left": self.left}
+
     def met(self, location: str) -> None:
         self.left += location in self._postponed
 
@@ -99,9 +95,8 @@ class _LastNight:
 # --- for programs ---------------------------------------------------------------------------------------------------
 
 
-def _record(
-    where: Sequence[str], overview: Overview, queue: QueueView | None, night: _LastNight, verdict: str
-) -> Record:
+def status_record(where: Sequence[str], overview: Overview, queue: QueueView | None, verdict: Condition) -> Record:
+    """What was looked over, as JSON has it, but for what the last night left."""
     by_kind = {kind.value: overview.due[kind] for kind in CompactionKind}
     return {
         "where": list(where),
@@ -160,7 +155,6 @@ def _record(
         "blocked": _blocked_record(queue),
         "stuck": _stuck_record(queue),
         "lastDone": time_of(overview.last_done),
-        "night": {"ended": time_of(night.ended), "left": night.left} if night.ended is not None else None,
     }
 
 
@@ -203,11 +197,12 @@ def _stuck_record(queue: QueueView | None) -> Record | None:
 # --- for people -----------------------------------------------------------------------------------------------------
 
 _LABEL = 12
-_VERDICTS = {
-    "fine": "fine: nothing to do",
-    "due": "due: there is work, and nothing is wrong",
-    "trouble": "trouble: something needs an eye",
+VERDICTS = {
+    Condition.FINE: "fine: nothing to do",
+    Condition.DUE: "due: there is work, and nothing is wrong",
+    Condition.TROUBLE: "trouble: something needs an eye",
 }
+"""The verdict in a line."""
 
 
 def _screen(
@@ -215,13 +210,13 @@ def _screen(
     overview: Overview,
     queue: QueueView | None,
     night: _LastNight,
-    verdict: str,
+    verdict: Condition,
     older_than: float,
 ) -> Iterator[str]:
     tables, places = human_count(overview.tables, "table"), human_count(overview.locations, "location")
     more = f" and {len(where) - 1:,} more" if len(where) > 1 else ""
     yield f"{where[0]}{more}: {tables}, {places}, {human_bytes(overview.bytes)}"
-    yield _line("verdict", _VERDICTS[verdict])
+    yield _line("verdict", VERDICTS[verdict])
     yield from _compaction(overview)
     yield from _cleaning(overview, has_queue=queue is not None)
     if queue:

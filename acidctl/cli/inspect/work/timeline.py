@@ -1,67 +1,86 @@
-"""The write-id axis of a location: one bar per directory, so that overlaps and gaps are seen at a glance."""
+"""The timeline of a location on a terminal: three lanes over the write ids, a line for what stands alike in one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from acidctl.acid.names import MINL
-from acidctl.acid.state import State, Verdict
+from rich.cells import cell_len
+from rich.text import Text
 
-MARKS = {State.CURRENT: "█", State.OBSOLETE: "░", State.ABORTED: "x", State.IGNORED: "·"}
-"""How the bar of each state is drawn; the marks differ, so that colour is not needed to tell them apart."""
+from acidctl.cli.output.console import human_bytes
+from acidctl.cli.output.screen import STATE_STYLES
+from acidctl.overview.lanes import STEP, LaneRow, Lanes, heights
 
-_ASCII_MARKS = {State.CURRENT: "#", State.OBSOLETE: "-", State.ABORTED: "x", State.IGNORED: "."}
+BLOCKS, _ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
+"""A column of each height."""
+
+_POINTER, _ASCII_POINTER = "▲", "^"
+_STYLES = {**STATE_STYLES, "open": "cyan"}
+_GAP = 2
+_NARROWEST = 20
+"""Where fewer columns are left beside the words, the columns go below them."""
 
 
-def marks_for(encoding: str) -> Mapping[State, str]:
-    """The marks that an encoding of the output can show."""
+def can_show(text: str, encoding: str) -> bool:
+    """Whether an encoding of the output has all of its characters."""
     try:
-        "".join(MARKS.values()).encode(encoding)
+        text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
-        return _ASCII_MARKS
-    return MARKS
+        return False
+    return True
 
 
-@dataclass(frozen=True, slots=True)
-class WriteIdBar:
-    """One row.
+def timeline(lanes: Lanes, width: int, encoding: str = "utf-8") -> Iterator[Text]:
+    """The lines of the picture, none wider than `width` but for what names the ends; none where nothing has a write id.
 
-    Attributes:
-        start, end: columns of the axis, end exclusive.
+    Args:
+        encoding: of the output: one without block elements gets other characters.
     """
+    if not lanes.rows:
+        return
+    is_plain = not can_show(BLOCKS + _POINTER, encoding)
+    blocks, pointer = (_ASCII_BLOCKS, _ASCII_POINTER) if is_plain else (BLOCKS, _POINTER)
+    words = _words(lanes.rows)
+    indent = max(len(words[0]), len("write ids")) + _GAP
+    is_beside = width - indent >= _NARROWEST
+    left = indent if is_beside else _GAP
+    columns = lanes.columns(max(1, width - left))
+    drawn, highest = heights([lanes.amounts(row, columns) for row in lanes.rows])
+    yield Text(("write ids".ljust(left) if is_beside else " " * left) + _ends(lanes, columns), "dim")
+    for row, line, heads in zip(lanes.rows, drawn, words, strict=True):
+        if not is_beside:
+            yield Text(heads.rstrip())
+        text = Text((heads if is_beside else "").ljust(left))
+        text.append("".join(blocks[step] for step in line).rstrip(), _STYLES[row.state.value])
+        yield text
+    if lanes.blocking is not None:
+        yield _marked(lanes, columns, left, pointer)
+    legend = f"{blocks[-1]} {human_bytes(highest)}; a step lower is {STEP} times less"
+    yield Text((" " * left if left + len(legend) <= width else "") + legend, "dim")
 
-    verdict: Verdict
-    start: int
-    end: int
 
-    def draw(self, width: int, marks: Mapping[State, str] = MARKS) -> str:
-        """The bar in `width` columns."""
-        return " " * self.start + marks[self.verdict.state] * (self.end - self.start) + " " * (width - self.end)
+def _words(rows: Sequence[LaneRow]) -> list[str]:
+    """Lane, number, state and size of each row, in columns."""
+    cells = [(row.lane.value, f"{row.count:,}", row.state.value, human_bytes(row.bytes)) for row in rows]
+    widths = [max(cell_len(cell[i]) for cell in cells) for i in range(4)]
+    return [
+        f"{lane:<{widths[0]}}  {count:>{widths[1]}} {state:<{widths[2]}}  {size:>{widths[3]}}"
+        for lane, count, state, size in cells
+    ]
 
 
-def bars(verdicts: Sequence[Verdict], width: int) -> tuple[list[WriteIdBar], tuple[int, int]]:
-    """Bars for all ACID directories, and the lowest and highest write id of the axis.
+def _ends(lanes: Lanes, columns: int) -> str:
+    low, high = str(lanes.low), str(lanes.high)
+    if lanes.low == lanes.high:
+        return low
+    return low + high.rjust(max(columns - len(low), len(high) + 1))
 
-    A base reaches from the start of the axis to its write id: it holds all before. Where there are more write ids
-    than columns several share one; a bar is at least one column wide.
-    """
-    directories = [verdict for verdict in verdicts if verdict.directory]
-    ids = [i for v in directories if v.directory for i in (v.directory.min_write_id, v.directory.max_write_id)]
-    ids = [i for i in ids if i != MINL]
-    low, high = (min(ids), max(ids)) if ids else (0, 0)
-    if any(v.kind.value == "base" for v in directories):
-        low = min(low, max(0, low - 1))
-    scale = min(1.0, width / (high - low + 1))
 
-    def column(write_id: int) -> int:
-        return min(width, max(0, int((write_id - low) * scale)))
-
-    drawn = []
-    for verdict in directories:
-        directory = verdict.directory
-        assert directory is not None
-        start = 0 if verdict.kind.value == "base" else column(directory.min_write_id)
-        end = max(start + 1, column(directory.max_write_id + 1))
-        drawn.append(WriteIdBar(verdict, min(start, width - 1), min(end, width)))
-    return drawn, (low, high)
+def _marked(lanes: Lanes, columns: int, left: int, pointer: str) -> Text:
+    """Below the lanes: up to where they are compacted."""
+    assert lanes.blocking is not None
+    said = f"{lanes.blocking} is open: blocks compaction"
+    at, _ = lanes.span(lanes.blocking, lanes.blocking, columns)
+    if at > len(said):
+        return Text(" " * left + f"{said} ".rjust(at) + pointer, "yellow")
+    return Text(" " * (left + at) + f"{pointer} {said}", "yellow")

@@ -1,0 +1,102 @@
+"""A report as an object: the JSON contract of `acidctl report`, from which its pages are made, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from acidctl import __version__
+from acidctl.cli.inspect.work.status import status_record
+from acidctl.cli.report.waits import time_of
+from acidctl.location.change.work_log import LogEntry
+from acidctl.overview.census import Census, TableFigures, Use, whole_of
+from acidctl.overview.overview import Condition, QueueView
+from acidctl.overview.trend import FIGURES, PastReport
+
+Record = dict[str, Any]
+LARGEST, WORST, BEFORE = 40, 15, 90
+"""So many tables are named, by their size and by their score, and so many earlier reports."""
+
+
+def report_record(
+    where: Sequence[str],
+    found: Census,
+    queue: QueueView | None,
+    verdict: Condition,
+    older_than: float,
+    before: Sequence[PastReport],
+) -> Record:
+    """What `docs/reference/json.md` says of it.
+
+    Args:
+        before: the reports of the same places before this one, the oldest first.
+    """
+    tables = found.largest
+    whole = whole_of(tables)
+    others = whole_of(tables[LARGEST:])
+    return {
+        "at": time_of(found.now),
+        "acidctl": __version__,
+        "olderThan": older_than,
+        **status_record(where, found.overview, queue, verdict),
+        "failed": found.failed,
+        "sources": dict(sorted(found.sources.items())),
+        "whole": _table(whole),
+        "largest": [_table(table) for table in tables[:LARGEST]],
+        "others": {"tables": len(tables) - LARGEST, **_table(others)} if len(tables) > LARGEST else None,
+        "helped": len(found.worst),
+        "worst": [_table(table) for table in found.worst[:WORST]],
+        "days": [{"day": (time_of(day) or "")[:10], "deltas": count} for day, count in found.days()],
+        "compactions": {
+            "count": found.compactions,
+            "inputBytes": found.read,
+            "bytes": found.made,
+            "newest": [_compaction(location, entry) for location, entry in found.newest],
+        },
+        "before": [{"at": time_of(one.at), **one.figures} for one in before[-BEFORE:]],
+    }
+
+
+def _table(table: TableFigures) -> Record:
+    advice = table.advice
+    return {
+        "table": table.name,
+        "locations": table.locations,
+        "bytes": table.bytes,
+        **{use.value: table.uses[use] for use in Use},
+        "deltas": table.deltas,
+        "files": advice.files,
+        "filesAfter": advice.files_after,
+        "score": advice.score,
+        "seconds": round(advice.seconds, 3),
+        "secondsAfter": round(advice.seconds_after, 3),
+        "compaction": advice.kind.value if advice.kind else None,
+        "rewritten": advice.rewritten,
+        "freeBytes": table.free,
+        "soonBytes": table.soon,
+        "due": table.due,
+    }
+
+
+def _compaction(location: str, entry: LogEntry) -> Record:
+    kind = entry.facts.get("kind")
+    return {
+        "at": time_of(entry.at),
+        "location": location,
+        "kind": kind if isinstance(kind, str) else None,
+        "entries": entry.number("entries"),
+        "inputBytes": entry.number("inputBytes"),
+        "bytes": entry.number("bytes"),
+        "user": entry.user or None,
+        "host": entry.host or None,
+    }
+
+
+def figures_of_report(record: Record) -> dict[str, int]:
+    """What is kept of a report for those after it."""
+    cleaning = record["cleaning"]
+    found = {
+        **record, **record["whole"], **cleaning, "trashBytes": record["trash"]["bytes"],
+        "due": record["compaction"]["due"], "bytes": record["bytes"], "locations": record["locations"],
+    }  # fmt: skip
+    return {name: found[name] for name in FIGURES}

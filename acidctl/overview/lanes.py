@@ -1,0 +1,200 @@
+"""A location over its write ids, as a picture has it: three lanes, in each a row for every state, and runs in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from acidctl.acid.names import MAXL, MINL
+from acidctl.acid.reasons import Code
+from acidctl.acid.state import EntryKind, State
+from acidctl.location.contents import Child, children_of
+from acidctl.location.snapshot import Snapshot
+
+STEPS = 8
+"""Heights of a column, apart from none."""
+
+STEP = 4
+"""So many times fewer bytes are one step lower: sizes differ by so much that equal steps would show nothing."""
+
+_WIDEST_ID = 4
+"""Columns of one write id at most: a picture of three of them is no wider than it need be."""
+
+
+class Lane(StrEnum):
+    """What a directory is of; original files are of the base, which takes their place."""
+
+    BASE = "base"
+    DELTAS = "deltas"
+    DELETES = "deletes"
+
+
+class LaneState(StrEnum):
+    """How a directory stands: its state, or that its transaction has not ended."""
+
+    CURRENT = "current"
+    OBSOLETE = "obsolete"
+    ABORTED = "aborted"
+    OPEN = "open"
+    IGNORED = "ignored"
+
+
+_LANES = {
+    EntryKind.BASE: Lane.BASE, EntryKind.ORIGINAL: Lane.BASE, EntryKind.DELTA: Lane.DELTAS,
+    EntryKind.DELETE_DELTA: Lane.DELETES,
+}  # fmt: skip
+_OPEN = (Code.WRITE_ID_OPEN, Code.VISIBILITY_OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRun:
+    """Neighbours in a row: each begins no later than behind the one before it.
+
+    Attributes:
+        low, high: write ids, both inclusive; of a base all from the start of the axis on.
+        children: in the order of their write ids.
+    """
+
+    low: int
+    high: int
+    children: tuple[Child, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Of all of them."""
+        return sum(child.amount.bytes for child in self.children)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRow:
+    """What stands alike in a lane; runs do not touch."""
+
+    lane: Lane
+    state: LaneState
+    runs: tuple[LaneRun, ...]
+
+    @property
+    def count(self) -> int:
+        """Directories, or original files."""
+        return sum(len(run.children) for run in self.runs)
+
+    @property
+    def bytes(self) -> int:
+        """Of all of them."""
+        return sum(run.bytes for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A location over its write ids.
+
+    Attributes:
+        low, high: the ends of the axis, both inclusive.
+        blocking: the lowest open write id, above which nothing is compacted; None where none is open on the axis.
+    """
+
+    low: int
+    high: int
+    rows: tuple[LaneRow, ...]
+    blocking: int | None = None
+
+    def columns(self, most: int) -> int:
+        """How many of so many the axis takes."""
+        return max(1, min(most, (self.high - self.low + 1) * _WIDEST_ID))
+
+    def span(self, low: int, high: int, columns: int) -> tuple[int, int]:
+        """The columns of write ids, end exclusive: one at least."""
+        count = self.high - self.low + 1
+        start = min(columns - 1, max(0, (low - self.low) * columns // count))
+        return start, min(columns, max(start + 1, (high + 1 - self.low) * columns // count))
+
+    def amounts(self, row: LaneRow, columns: int) -> list[int | None]:
+        """Bytes by column, None where nothing is: what shares one counts together, what takes several in each."""
+        found: list[int | None] = [None] * columns
+        for run in row.runs:
+            for child in run.children:
+                start, end = self.span(*_ids_of(child, self.low), columns)
+                for column in range(start, end):
+                    found[column] = (found[column] or 0) + child.amount.bytes
+        return found
+
+
+def heights(rows: Iterable[Sequence[int | None]]) -> tuple[list[list[int]], int]:
+    """The heights of columns, 0 for nothing and up to :data:`STEPS`, and the bytes that the highest stands for."""
+    rows = list(rows)
+    largest = max((size for row in rows for size in row if size is not None), default=0)
+
+    def height(size: int | None) -> int:
+        step, bound = STEPS, largest
+        while size is not None and step > 1 and size * STEP <= bound:
+            step, bound = step - 1, bound // STEP
+        return 0 if size is None else step
+
+    return [[height(size) for size in row] for row in rows], largest
+
+
+def lanes_of(snapshot: Snapshot) -> Lanes:
+    """The lanes of a location that was listed."""
+    return lanes(children_of(snapshot), min((snapshot.write_ids.min_open, *snapshot.write_ids.open[:1])))
+
+
+def lanes(children: Sequence[Child], min_open: int = MAXL) -> Lanes:
+    """The lanes of children of a location: every one that has write ids, or is an original file, is in one run.
+
+    Args:
+        min_open: the lowest write id that is open.
+    """
+    drawn = [child for child in children if child.verdict.kind in _LANES and _is_placed(child)]
+    low, high = _axis(drawn)
+    by_row: dict[tuple[Lane, LaneState], list[Child]] = {}
+    for child in drawn:
+        by_row.setdefault((_LANES[child.verdict.kind], lane_state_of(child)), []).append(child)
+    rows = (LaneRow(*key, _runs(by_row[key], low)) for key in _row_keys() if key in by_row)
+    return Lanes(low, high, tuple(rows), min_open if low <= min_open <= high else None)
+
+
+def lane_state_of(child: Child) -> LaneState:
+    """How a child of a location stands."""
+    verdict = child.verdict
+    is_open = verdict.state is State.IGNORED and verdict.reason.code in _OPEN
+    return LaneState.OPEN if is_open else LaneState(verdict.state.value)
+
+
+def _row_keys() -> Iterable[tuple[Lane, LaneState]]:
+    return ((lane, state) for lane in Lane for state in LaneState)
+
+
+def _is_placed(child: Child) -> bool:
+    return child.verdict.directory is not None or child.verdict.kind is EntryKind.ORIGINAL
+
+
+def _ids_of(child: Child, low: int) -> tuple[int, int]:
+    """The write ids of a child on an axis that begins with `low`."""
+    directory = child.verdict.directory
+    if directory is None or directory.max_write_id == MINL:
+        return low, low
+    if child.verdict.kind is EntryKind.BASE:
+        return low, max(low, directory.max_write_id)
+    first, last = sorted(directory.range)  # delta_7_3 has a name of Hive's, and is no range
+    return first, last
+
+
+def _axis(children: Sequence[Child]) -> tuple[int, int]:
+    found = [id_ for child in children if (one := child.verdict.directory) for id_ in one.range if id_ != MINL]
+    if not found:
+        return 0, 0
+    has_base = any(_LANES[child.verdict.kind] is Lane.BASE for child in children)
+    return max(0, min(found) - 1) if has_base else min(found), max(found)
+
+
+def _runs(children: Sequence[Child], low: int) -> tuple[LaneRun, ...]:
+    runs: list[tuple[int, int, list[Child]]] = []
+    for first, last, _, child in sorted((*_ids_of(child, low), child.verdict.name, child) for child in children):
+        if runs and first <= runs[-1][1] + 1:
+            start, end, before = runs[-1]
+            before.append(child)
+            runs[-1] = start, max(end, last), before
+        else:
+            runs.append((first, last, [child]))
+    return tuple(LaneRun(start, end, tuple(run)) for start, end, run in runs)
