@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 from support.engines.real_hive import started
+from support.engines.time_zones import java_zone
 from support.servers.hive_server import HiveServer
 
 
@@ -33,8 +34,8 @@ def history_seeds(pytestconfig: pytest.Config) -> range:
     return range(first, first + count)
 
 
-ZONES = {3: "America/Los_Angeles", 4: "Asia/Kolkata"}
-"""Java's default time zones, in which daylight saving time has gaps, or offsets are no whole hours."""
+SEEDS = ("ACIDCTL_HIVE_SEED", "ACIDCTL_STORY_SEED")
+"""Variables with the first seed of random histories, which chooses the time zones of their Javas, too."""
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +46,7 @@ def real_hives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[i
         @cache
         def one(version: int) -> HiveServer | str:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("TZ", ZONES[version])
+                patch.setenv("TZ", java_zone(version, next(filter(None, map(os.environ.get, SEEDS)), None)))
                 try:
                     server = started(version, tmp_path_factory.mktemp(f"hive{version}"))
                 except pytest.skip.Exception as reason:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from support.compacting import run_compaction
 from support.engines.real_hive import HiveTable, same, started
-from support.servers.hive_server import HiveServer
+from support.servers.hive_server import HiveError, HiveServer
 from support.validating import check
 
-from acidctl import open_table
+from acidctl import Location, open_table
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.validation.findings import Depth
 
@@ -197,6 +197,25 @@ def test_partitions_are_overwritten(hive: HiveServer) -> None:
     # Hive 3 leaves a partition as it is when there is nothing to put into its place.
     assert len(table.judge()) == (3 if hive.version > 3 else 5)
     goes_on(table, "day = 'x' and id > 0")
+
+
+def test_an_aborted_overwrite_keeps_hive_3_from_reading_until_it_is_cleaned(hive: HiveServer) -> None:
+    """Where there is no other base, it takes the aborted one for a sign that history was lost; Hive 4 does not."""
+    table = made(hive, "undone")
+    table.run("insert into undone values (1, 'a'), (2, 'b')", "update undone set name = 'u' where id = 2")
+    before = table.judge()
+    with hive.aborting():
+        table.run("insert overwrite table undone select id + 10, name from undone")
+    if hive.version == 3:
+        with pytest.raises(HiveError, match="Not enough history available"):
+            table.rows()
+        (report,) = check(table.path, write_ids=str(table.write_ids), readers=("hive3",))
+        assert {one.rule for one in report.findings if one.severity == "error"} == {"R17"}
+    location = Location(table.path, write_ids=table.write_ids, valid_txns=hive.transactions())
+    same(table.ours(), before)
+    assert [one.name for one in location.clean(0, unsafe_retention=True).removed] == ["base_0000003"]
+    same(table.judge(), before)
+    goes_on(table)
 
 
 def test_partitions_of_many_values(hive: HiveServer) -> None:

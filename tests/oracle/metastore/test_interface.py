@@ -19,7 +19,7 @@ from acidctl.metastore.wire import Method, Struct
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
-VERSIONS = (2, 3, 4)
+VERSIONS = (2, 3, 4, 41)
 METHODS = [one for one in vars(interface).values() if isinstance(one, Method)]
 ENUMS = {
     "TxnType": interface.TxnType,
@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("interface")
 
 
-@pytest.fixture(params=VERSIONS, ids=["hive-2.3", "hive-3.1", "hive-4.0"])
+@pytest.fixture(params=VERSIONS, ids=["hive-2.3", "hive-3.1", "hive-4.0", "hive-4.1"])
 def hives(request: pytest.FixtureRequest, folder: Path) -> dict[str, Any]:
     found = judged(request.param, folder)
     return pytest.skip(found) if isinstance(found, str) else found | {"version": request.param}

@@ -9,8 +9,10 @@ from acidctl.api import Location
 from support.compacting import run_compaction
 from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, has_copied_deletes
 from support.engines.hive_past import Past
+from support.engines.own_faults import runs
 from support.engines.real_hive import HiveTable, Rows
-from support.servers.hive_server import HiveError, HiveServer
+from support.engines.time_zones import DAYS, MOMENTS, ZONES, process_zone
+from support.servers.hive_server import HiveServer
 
 _MORE = {
     "n": ("decimal(20,3)", ["1.5", "-0.001", "99999999999999999.999", "null"]),
@@ -31,8 +33,6 @@ _SETTINGS = {
     ],
 }
 _FAILED = "  -- failed"
-_OWN_FAULTS = ('"this.finalPaths[idx]" is null',)
-"""What Hive 3 logs of statements that fail whatever acidctl did: updates of several partitions in one job."""
 
 
 class RandomHistory(HiveTable):
@@ -45,6 +45,7 @@ class RandomHistory(HiveTable):
     def __init__(self, hive: HiveServer, seed: int) -> None:
         self._chance = random.Random(seed)
         self._look = random.Random(seed)  # of its own, so that what is looked at changes nothing that happens
+        self._zones = random.Random(f"zones {seed}")  # so, too: by it sessions wander, and times are at their clocks
         self._seed = seed
         self._next = 0
         chosen = self._chance.sample(sorted(_MORE), self._chance.choice([0, 1, 3]))
@@ -67,15 +68,18 @@ class RandomHistory(HiveTable):
         try:
             for number in range(steps):
                 (self._chance.choice(self._kinds()) if number else self._insert_many)()
-                self.judge()
-                if look_back and number < steps - 1:
-                    self._judge_pasts()
+                self.hive.set("hive.local.time.zone", self._zones.choice(ZONES))
+                with process_zone(self._zones.choice(ZONES)):
+                    self.judge()
+                    if look_back and number < steps - 1:
+                        self._judge_pasts()
             self._judge_pasts()
         except Exception as error:
             error.add_note(f"Hive {self.hive.version}, seed {self._seed}: {self.statements}")
             raise
         finally:
             self.hive.sql(*(f"set {name}={_AT_FIRST.get(name, 'true')}" for name in _SETTINGS[self.hive.version]))
+            self.hive.set("hive.local.time.zone", "LOCAL")
 
     def rows_by_location(self) -> dict[str, Rows]:
         """As Hive reads them; remembered, for what `history` and `diff` say later."""
@@ -91,17 +95,10 @@ class RandomHistory(HiveTable):
 
     def run(self, *statements: str) -> None:
         """Run some; where Hive 3 stumbles over itself, which aborts the transaction, go on."""
-        log = self.hive.warehouse.parent / "hive.log"
-        before = log.stat().st_size
-        try:
-            super().run(*statements)
-        except HiveError:
-            with log.open("rb") as file:
-                file.seek(before)
-                said = file.read().decode(errors="replace")
-            if not any(fault in said for fault in _OWN_FAULTS):
-                raise
-            self.statements[-1] += _FAILED
+        for statement in statements:
+            self.statements.append(statement)
+            if not runs(self.hive, statement):
+                self.statements[-1] += _FAILED
 
     def _judge_pasts(self) -> None:
         for past in self.pasts.values():
@@ -115,8 +112,13 @@ class RandomHistory(HiveTable):
         return sql * 2 + own * 2 + rare * 2 + [self._stream] * (6 * self._streams)
 
     def _row(self, number: str) -> list[str]:
-        values = [self._chance.choice(values) for _, values in self._more.values()]
+        values = [self._wandering(name, self._chance.choice(values)) for name, (_, values) in self._more.items()]
         return [number, self._chance.choice(_NAMES), *values, *([self._chance.choice(_DAYS)] * self._days)]
+
+    def _wandering(self, name: str, value: str) -> str:
+        """It, or a time at which clocks of some zone were changed."""
+        known = {"at": MOMENTS, "day_of": DAYS}.get(name)
+        return f"'{self._zones.choice(known)}'" if known and self._zones.random() < 0.5 else value
 
     def _values(self, count: int) -> str:
         rows = [f"({', '.join(self._row(str(self._next + i)))})" for i in range(count)]

@@ -7,11 +7,12 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 
 from acidctl.location.change.owner import Owner
+from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import join
 from support.memory_store import MemoryFileSystem
@@ -146,6 +147,39 @@ class ObjectDeath(Death):
         return call
 
 
+class HdfsDeath(Death):
+    """The same on HDFS: what is being written stays an open file, to which nothing, or all, was sent."""
+
+    _left: ClassVar[list[Any]] = []
+    """Files that are never closed: their ends would be written when nobody refers to them any more."""
+
+    def install(self, patch: pytest.MonkeyPatch, store: type = HdfsFileSystem) -> None:
+        super().install(patch, store)
+
+    _create_exclusive = Death._around
+
+    def _open_output(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, private: bool = False) -> Any:
+            self.point()
+            output = real(*args, private=private)
+            self._left.append(output)
+            close = self._around(output.close)
+
+            def end() -> None:
+                output.flush()
+                close()
+                self._left.remove(output)
+
+            self.point()
+            output.close = end
+            return output
+
+        return call
+
+    def _remove_tree(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        return self._around(real)  # a NameNode removes a tree at once
+
+
 class _Dying:
     """A file that may be cut off in the middle."""
 
@@ -186,9 +220,14 @@ def each_death(
     remove: Callable[[T], None],
     kind: type[Death],
     first: int = 0,
+    step: int = 1,
 ) -> Iterator[tuple[int, T]]:
-    """Do the work on a copy of something, dying at every point from `first` on; yields the point and what is left."""
-    for at in range(first, 10_000):
+    """Do the work on a copy of something, dying at every point from `first` on; yields the point and what is left.
+
+    Args:
+        step: of so many points one, where each takes long.
+    """
+    for at in range(first, 10_000, step):
         copy = copy_of(at)
         death = kind(at)
         with pytest.MonkeyPatch.context() as patch:
