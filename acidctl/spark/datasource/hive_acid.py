@@ -232,7 +232,7 @@ class HiveAcidReader(DataSourceReader):
             from acidctl.spark.datasource.table_plan import plan_splits  # noqa: PLC0415 - may be missing: told
 
             assert self._table is not None  # only a copy in an executor has none
-            tasks = plan_splits(self._table, self._condition, self._reading.cost, self._reading.at_once)
+            tasks = plan_splits(self._table, self._condition, self._reading.cost)
             return [InputPartition(task) for task in tasks or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -48,7 +48,6 @@ class Reading:
         row_type: the table's columns.
         counts: whether the number of rows is all that is wanted, as the one column.
         condition: on rows, out of the notes: stripes that cannot meet it are left out.
-        at_once: so many tasks may run at once, out of the notes.
     """
 
     columns: tuple[ScanColumn | None, ...]
@@ -56,7 +55,6 @@ class Reading:
     row_type: OrcType
     counts: bool = False
     condition: Predicate | None = None
-    at_once: int = 1
 
     @property
     def named(self) -> dict[str, ScanColumn]:
@@ -124,9 +122,7 @@ def plan_reading(
     # To the letter what Spark expects.
     targets = pa.schema([(field.name, to_arrow_type(field.dataType, **_IN_UTC)) for field, _ in own])
     counts = any(note.get("is") == "count" for note in all_notes)
-    # Counts are in the footers, more often than not.
-    at_once = 1 if counts else max([1, *(note["tasks"] for note in all_notes if "tasks" in note)])
-    reading = Reading(tuple(columns), targets, table.row_type, counts=counts, at_once=at_once)
+    reading = Reading(tuple(columns), targets, table.row_type, counts=counts)
     where = [part for note in all_notes for part in note.get("where", ())]
     return replace(reading, condition=noted_condition(where, reading.named)) if where else reading
 

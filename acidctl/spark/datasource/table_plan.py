@@ -34,9 +34,6 @@ from acidctl.storage.registry import open_file_system
 PARALLEL_LOCATIONS = 16
 # Opening a file costs about as much as reading this many bytes.
 FILE_COST = 1 << 20
-SMALLEST_TASK = 2 << 20
-"""What costs less is not cut, however many tasks may run at once."""
-
 LOOKED_AT = 512
 """Of locations with more files the tasks find out which stripes a condition leaves, each of its own files."""
 
@@ -168,16 +165,14 @@ def facts_of(source: EventFile) -> FileFacts:
 
 
 def plan_splits(
-    table: TablePlan, condition: Predicate | None, cost: StripeCost = bytes_alone, at_once: int = 1
+    table: TablePlan, condition: Predicate | None, cost: StripeCost = bytes_alone
 ) -> list[tuple[LocationSplit, ...]]:
     """The tasks, bucket by bucket, of about the same cost; small locations share one.
 
-    Each has about so many bytes of stripes as the options say, or fewer, where there would be too few tasks to keep all
-    cores busy.
+    Each has about so many bytes of stripes as the options say.
 
     Args:
         condition: leaves out locations by their partition columns, and stripes by their statistics.
-        at_once: so many tasks may run at once.
     """
     names = table.row_type.names if table.row_type else ()
     locations = [
@@ -187,11 +182,7 @@ def plan_splits(
     ]
     with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
         wanted = list(pool.map(lambda one: _wanted(one, condition, table.row_type), locations))
-    files = [
-        [_file_cost(file, cost, of) for file in _row_files(one)] for one, of in zip(locations, wanted, strict=True)
-    ]
-    share = -(-sum(map(sum, files)) // max(1, at_once))
-    target_bytes = min(table.options.target_bytes, max(share, SMALLEST_TASK))
+    target_bytes = table.options.target_bytes
     tasks: list[dict[int, dict[str, Sequence[int]]]] = []  # stripes by file by the location's place
     filled = target_bytes
     for place, location in enumerate(locations):
@@ -225,11 +216,6 @@ def _wanted(location: LocationPlan, condition: Predicate | None, row_type: OrcTy
 
 def _row_files(location: LocationPlan) -> list[FileFacts]:
     return sorted((file for file in location.files if file.role is not Role.DELETE), key=lambda file: file.bucket)
-
-
-def _file_cost(file: FileFacts, cost: StripeCost, wanted: _Wanted) -> int:
-    costs = [cost(size, rows) for number, (size, rows, _) in enumerate(file.stripes) if wanted(file, number)]
-    return FILE_COST + sum(costs) if costs else 0
 
 
 def pieces_of(

@@ -113,26 +113,32 @@ def test_tasks_that_read_less_of_a_stripe_get_more_stripes(tmp_path: Path) -> No
     assert tasks[0] > 2 * tasks[1] >= 2 * tasks[2] >= 2 * tasks[3], tasks
 
 
-def test_tasks_are_at_least_as_many_as_run_at_once_and_alike(tmp_path: Path) -> None:
-    luck, kind = random.Random("balance"), struct(a=OrcType("string"))
-    for number, stripes in enumerate((11, 3), 1):
-        rows = [[(luck.randbytes(500).hex(),) for _ in range(1000)] for _ in range(stripes)]
-        write_delta(tmp_path, number, *(batch_of(kind, *some) for some in rows), row=kind)
+def test_tasks_share_what_a_condition_leaves(tmp_path: Path) -> None:
+    kind = struct(a=OrcType("int"), b=OrcType("string"))
+    for write_id in range(1, 5):
+        stripes = [[(write_id * 100 + number, "x" * 50)] * 500 for number in range(6)]
+        write_delta(
+            tmp_path / "t" / f"p={write_id % 2}", write_id, *(batch_of(kind, *one) for one in stripes), row=kind
+        )
 
-    def stripes_of(tasks: int, where: list[dict[str, Any]]) -> list[int]:
-        note = {"acidctl": {"tasks": tasks, "where": where}}
-        source = HiveAcidDataSource({"path": str(tmp_path)})
-        reader: Any = source.reader(st.StructType([st.StructField("a", st.StringType(), True, note)]))
-        return [sum(map(len, only.values())) for p in reader.partitions() for only in [split.only for split in p.value]]
+    def stripes_of(low: int, high: int) -> list[int]:
+        kind = {"column": "a", "type": "integer"}
+        where = [{"op": ">=", "values": [str(low)], **kind}, {"op": "<", "values": [str(high)], **kind}]
+        source = HiveAcidDataSource({"path": str(tmp_path / "t"), "targetbytes": "1"})
+        source.schema()
+        note = {"acidctl": {"where": where}}
+        reader: Any = source.reader(st.StructType([st.StructField("a", st.IntegerType(), True, note)]))
+        tasks = [
+            [number for one in task.value for n in one.only.values() for number in n] for task in reader.partitions()
+        ]
+        rows = [row["a"] for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+        assert set(rows) == {w * 100 + n for w in range(1, 5) for n in range(6) if low <= w * 100 + n < high}
+        return sorted(number for task in tasks for number in task)
 
-    assert stripes_of(1, []) == [14]
-    few, many = stripes_of(4, []), stripes_of(1000, [])
-    assert len(few) >= 4
-    assert max(few) <= 5
-    assert sum(few) == sum(many) == 14
-    assert len(many) < 14, "a task is worth its start"
-    nothing = {"op": "=", "column": "a", "type": "string", "values": ["x"]}
-    assert stripes_of(4, [nothing]) == []
+    assert stripes_of(0, 1000) == sorted([*range(6)] * 4)
+    assert stripes_of(102, 104) == [2, 3]
+    assert stripes_of(205, 301) == [0, 5]
+    assert stripes_of(700, 800) == []
 
 
 @pytest.mark.parametrize("sizes", [[], [1] * 3000, [5000] * 3, [700] * 30, [1, 9000, 2, 2]])
@@ -441,50 +447,6 @@ def test_the_rule_is_put_in_once_beside_those_of_others(session: Any) -> None:
     assert experimental.extraOptimizations().size() == rules.size()
 
 
-@pytest.mark.spark
-def test_batches_are_read_by_columns_and_shown_in_notebooks(session: Any) -> None:
-    frame = session.spark.table("acid_t")
-    assert "ColumnarToRow" in frame._jdf.queryExecution().executedPlan().toString()
-    with settings(session.spark, ("spark.sql.repl.eagerEval.enabled", "true")):
-        assert "<th>late</th>" in frame._repr_html_()
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize(
-    ("what", "instead"),
-    [('"outputIter"', '"otherIter"'), ('"scala.collection.Iterator$$anon$"', '"other"'), ("i < 2", "i < 1")],
-)
-def test_where_batches_are_not_found_rows_are_taken(
-    without_rules: Any, session: Any, monkeypatch: pytest.MonkeyPatch, what: str, instead: str
-) -> None:
-    real = pruning._source
-    monkeypatch.setattr(
-        pruning,
-        "_source",
-        # A class of its own name: the executors have the other one already.
-        lambda name: re.sub(r"\bColumns\b", f"Columns{abs(hash(what))}", real(name).replace(what, instead)),
-    )
-    monkeypatch.setattr(pruning, "JAR", f"{abs(hash(what))}.jar")
-    register(without_rules)
-    for text in ("SELECT * FROM @t", "SELECT st, land, count(*) FROM @t GROUP BY st, land", "SELECT i FROM @t LIMIT 3"):
-        found, flat = (sql(session, text, kind) for kind in ("acid", "flat"))
-        assert "ColumnarToRow" in found._jdf.queryExecution().executedPlan().toString()
-        assert len(rows_of(found)) == len(rows_of(flat))
-        assert "LIMIT" in text or rows_of(found) == rows_of(flat)
-
-
-@pytest.mark.spark
-def test_without_a_jar_for_executors_rows_are_taken(
-    without_rules: Any, session: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pruning, "_ship", lambda *_: 1 / 0)
-    register(without_rules)
-    frame = session.spark.table("acid_t").select("i")
-    assert "reads 1 of" in plan_of(frame)
-    assert "ColumnarToRow" not in frame._jdf.queryExecution().executedPlan().toString()
-    assert rows_of(frame) == rows_of(session.spark.table("flat_t").select("i"))
-
-
 @pytest.fixture
 def without_rules(session: Any) -> Iterator[Any]:
     experimental = session.spark._jsparkSession.experimental()
@@ -503,8 +465,8 @@ def without_rules(session: Any) -> Iterator[Any]:
 def test_where_the_rule_cannot_work_plans_stay_and_the_state_says_why(
     without_rules: Any, session: Any, monkeypatch: pytest.MonkeyPatch, what: str, instead: str, why: str
 ) -> None:
-    real = pruning._source
-    monkeypatch.setattr(pruning, "_source", lambda name: real(name).replace(what, instead))
+    source = (Path(pruning.__file__).parent / "Pruning.java").read_text().replace(what, instead)
+    monkeypatch.setattr(pruning, "_source", lambda: source)
     register(without_rules)
     frame = session.spark.sql("SELECT i FROM acid_t")
     assert "reads" not in plan_of(frame)
