@@ -23,8 +23,6 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
-import org.apache.spark.sql.connector.read.InputPartition;
-import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
@@ -39,8 +37,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  *
  * What it settles goes to Python in the metadata of the scan's schema, under the key `acidctl` of a field: `path` of a
  * field inside of a struct; `is`: `row` for a column of no values, `count` for one row with the number of rows; in the
- * first field `where`, conditions that Spark applies itself all the same, `all`, a schema that is still to be checked, and
- * `tasks`, how many run at once. `reading.py` and `filters.py` beside this file read it. The plan's own expressions change only where a field has become a column, and count(*) a sum of counts.
+ * first field `where`, conditions that Spark applies itself all the same, and `all`, a schema that is still to be checked. `reading.py` and `filters.py`
+ * beside this file read it. The plan's own expressions change only where a field has become a column, and count(*) a sum of counts.
  *
  * Compiled by Janino: no lambdas, no generics. Where Spark's versions differ members are found by reflection.
  */
@@ -50,16 +48,10 @@ public class Pruning extends Rule {
   private static final int SHOWN = 300;
 
   private volatile String problem = "";
-  private volatile boolean hasColumns;
 
   /** What went wrong last; the plan then stayed as it was. */
   public String problem() {
     return problem;
-  }
-
-  /** From now on executors have the class of which batches are taken as they come. */
-  public void handOverColumns() {
-    hasColumns = true;
   }
 
   public TreeNode apply(TreeNode plan) {
@@ -156,7 +148,6 @@ public class Pruning extends Rule {
     Metadata own = first.metadata().contains(KEY) ? first.metadata().getMetadata(KEY) : Metadata.empty();
     MetadataBuilder note = new MetadataBuilder().withMetadata(own);
     if (!where.isEmpty()) note.putMetadataArray("where", (Metadata[]) where.toArray(new Metadata[0]));
-    note.putLong("tasks", tasks(relation));
     // A schema of the user's own, at which Python has not looked yet.
     if (get(get(old, "ds"), "dataSourceInPython") == null) note.putString("all", schema.json());
     fields.set(0, new StructField(first.name(), first.dataType(), first.nullable(), noted(first.metadata(), note)));
@@ -166,16 +157,10 @@ public class Pruning extends Rule {
     if (shown.length() > 0) {
       text += ", leaves out by " + (shown.length() > SHOWN ? shown.substring(0, SHOWN) + "..." : shown.toString());
     }
-    LogicalPlan plan = withScan(relation, new PrunedScan(copy(old, asked), text, hasColumns), output);
+    LogicalPlan plan = withScan(relation, new PrunedScan(copy(old, asked), text), output);
     Fields replace = new Fields(taken);
     for (int i = 0; i < filters.size(); i++) plan = onto((LogicalPlan) filters.get(i), plan, replace);
     return top == null ? plan : onto(top, plan, replace);
-  }
-
-  /** How many tasks a scan should have at least. */
-  private static long tasks(LogicalPlan plan) {
-    long said = Long.parseLong(plan.conf().getConfString("spark.sql.leafNodeDefaultParallelism", "0"));
-    return said > 0 ? said : org.apache.spark.SparkContext.getOrCreate().defaultParallelism();
   }
 
   private static LogicalPlan onto(LogicalPlan plan, LogicalPlan child, Fields replace) {
@@ -523,12 +508,10 @@ public class Pruning extends Rule {
   private static class PrunedScan implements Scan, SupportsMetadata {
     private final Scan scan;
     private final String text;
-    private final boolean hasColumns;
 
-    PrunedScan(Scan scan, String text, boolean hasColumns) {
+    PrunedScan(Scan scan, String text) {
       this.scan = scan;
       this.text = text;
-      this.hasColumns = hasColumns;
     }
 
     public StructType readSchema() {
@@ -546,7 +529,7 @@ public class Pruning extends Rule {
     }
 
     public Batch toBatch() {
-      return hasColumns ? new ColumnBatches(scan.toBatch(), scan.readSchema()) : scan.toBatch();
+      return scan.toBatch();
     }
 
     public CustomMetric[] supportedCustomMetrics() {
@@ -559,25 +542,6 @@ public class Pruning extends Rule {
 
     public Scan.ColumnarSupportMode columnarSupportMode() {
       return scan.columnarSupportMode();
-    }
-  }
-
-  /** Spark's own batch, read by columns. */
-  private static class ColumnBatches implements Batch {
-    private final Batch batch;
-    private final StructType schema;
-
-    ColumnBatches(Batch batch, StructType schema) {
-      this.batch = batch;
-      this.schema = schema;
-    }
-
-    public InputPartition[] planInputPartitions() {
-      return batch.planInputPartitions();
-    }
-
-    public PartitionReaderFactory createReaderFactory() {
-      return new Columns(batch.createReaderFactory(), schema);
     }
   }
 }

@@ -2,25 +2,17 @@
 
 An optimizer rule in Java, ``Pruning.java`` beside this file, is compiled in the driver by Janino, which is among
 Spark's own jars, and put behind Spark's rules (``spark.experimental.extraOptimizations``).  It changes the scans of
-this source and nothing else.  ``Columns.java``, which executors get in a jar, then hands Spark's generated code the
-Arrow batches as they come.  Where it cannot be compiled (Spark Connect, a Spark whose classes are others) or fails at a
-plan, plans stay as they are: every column is read, and results are the same.
+this source and nothing else.  Where it cannot be compiled (Spark Connect, a Spark whose classes are others) or fails at
+a plan, plans stay as they are: every column is read, and results are the same.
 """
 
 from __future__ import annotations
 
 import importlib.resources
-import zipfile
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
-
-from acidctl.spark.driver.cache import process_dir
 
 RULE = "acidctl.Pruning"
 """The rule's name; where ``spark.sql.optimizer.excludedRules`` names it, nothing is pruned."""
-
-JAR = "acidctl-columns.jar"
 
 
 def install_rule(spark: Any) -> str | None:
@@ -53,35 +45,16 @@ def _found(rules: Any) -> Any | None:
 
 def _compiled(spark: Any) -> Any:
     gateway = spark.sparkContext._gateway
-    columns = _compiler(gateway, spark._jsparkSession.getClass().getClassLoader(), _source("Columns.java"))
-    compiler = _compiler(gateway, columns.getClassLoader(), _source("Pruning.java"))
+    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(spark._jsparkSession.getClass().getClassLoader())
+    compiler.cook(_source())
     made = compiler.getClassLoader().loadClass(RULE)
     none = gateway.new_array(gateway.jvm.Class, 0), gateway.new_array(gateway.jvm.Object, 0)
-    rule = made.getDeclaredConstructor(none[0]).newInstance(none[1])
-    with suppress(Exception):  # rows one by one are the same rows
-        _ship(spark, dict(columns.getBytecodes()))
-        rule.handOverColumns()
-    return rule
+    return made.getDeclaredConstructor(none[0]).newInstance(none[1])
 
 
-def _compiler(gateway: Any, parent: Any, source: str) -> Any:
-    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(parent)
-    compiler.cook(source)
-    return compiler
-
-
-def _ship(spark: Any, classes: dict[str, bytes]) -> None:
-    """Give the executors these classes."""
-    jar = Path(process_dir(), JAR)
-    with zipfile.ZipFile(jar, "w") as file:
-        for name, code in classes.items():
-            file.writestr(f"{name.replace('.', '/')}.class", code)
-    spark.sparkContext._jsc.addJar(str(jar))
-
-
-def _source(name: str) -> str:
-    return (importlib.resources.files("acidctl.spark.datasource") / name).read_text("utf-8")
+def _source() -> str:
+    return (importlib.resources.files("acidctl.spark.datasource") / "Pruning.java").read_text("utf-8")
 
 
 def _short(error: Exception) -> str:

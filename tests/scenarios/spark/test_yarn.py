@@ -160,39 +160,6 @@ def test_validation_finds_on_a_cluster_what_it_finds_here(run: Run, crud: Path, 
     assert found[0][1] == found[1][1]
 
 
-READ = """
-import json, sys
-from pyspark.sql import SparkSession
-from acidctl.spark import read
-table, *conf = sys.argv[1:]
-builder = SparkSession.builder.master("yarn")
-for one in conf:
-    builder = builder.config(*one.split("=", 1))
-spark = builder.getOrCreate()
-frame = read(spark, table)
-plan = frame.select("id")._jdf.queryExecution().executedPlan().toString()
-rows = [row.asDict() for row in frame.collect()]
-where = spark.sparkContext.parallelize([0], 1).map(lambda _: __import__("acidctl").__file__).first()
-print(json.dumps([rows, frame.count(), sorted(row.id for row in frame.select("id").collect()), plan, where]))
-"""
-
-
-def test_the_source_prunes_and_reads_batches_by_executors(
-    yarn: YarnServer, child_environ: dict[str, str], crud: Path
-) -> None:
-    environ = child_environ | {"HADOOP_CONF_DIR": str(yarn.conf), "PYSPARK_PYTHON": sys.executable}
-    arguments = [sys.executable, "-c", READ, str(crud), *SMALL, "spark.executor.instances=1", "spark.ui.enabled=false"]
-    done = subprocess.run(arguments, env=environ, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
-    rows, count, ids, plan, where = json.loads(done.stdout.splitlines()[-1])
-    wanted = [row for _, row in read_rows(crud)]
-    assert sorted(rows, key=str) == sorted(wanted, key=str)
-    assert (count, ids) == (len(wanted), sorted(row["id"] for row in wanted))
-    assert "reads 1 of 2 columns" in plan
-    assert "ColumnarToRow" in plan
-    assert ".zip/" in where, "executors have what was sent"
-
-
 def test_a_queue_that_is_not_there_is_told(run: Run, crud: Path) -> None:
     before = sorted(path.name for path in crud.iterdir())
     status, _, err = ended(run("compact", "--major", "--assume-committed=0s", crud, "--queue", "nowhere"))
