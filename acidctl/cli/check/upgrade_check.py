@@ -27,9 +27,7 @@ from acidctl.cli.options.param_types import FILE, NEW_FILE
     show_default=True,
     help="What reads it.",
 )
-@shared.typed_option(
-    "--save", metavar="FILE", type=NEW_FILE, help="Write a checksum of the rows of each location: reads all."
-)
+@shared.typed_option("--save", metavar="FILE", type=NEW_FILE, help="Write checksums of all rows, a location each.")
 @shared.typed_option(
     "--compare",
     metavar="FILE",
