@@ -22,6 +22,8 @@ from acidctl.storage.port import base_name, join, parent_of
 _NOTES = frozenset((MANIFEST, TORN, OWNER, INTENT, "undo.json", "done.json", "restored.json", "purged.json"))
 """What acidctl writes into its own hidden directories beside what it keeps there."""
 _CHECKSUM = ".crc"
+_MOST_OF_A_VERSION = 16
+"""Bytes: no file of rows is as short."""
 
 
 class HolderKind(StrEnum):
@@ -88,22 +90,24 @@ def physical_files(listing: Listing, verdicts: Mapping[str, Verdict]) -> Iterato
     """
     paths = {entry.path for entry in listing.entries if not entry.is_dir}
     for entry in listing.entries:
-        if entry.is_dir or not entry.size or _holds_no_values(entry.path, paths):
+        if entry.is_dir or not entry.size or _holds_no_values(entry.path, entry.size, paths):
             continue
         side = entry.path + FLUSH_LENGTH_SUFFIX
         absolute = join(listing.location, side) if side in paths else ""
         yield PhysicalFile(_holder(entry.path, verdicts), join(listing.location, entry.path), entry, absolute)
 
 
-def _holds_no_values(path: str, paths: set[str]) -> bool:
+def _holds_no_values(path: str, size: int, paths: set[str]) -> bool:
     folder, slash, name = path.rpartition("/")
     if name.startswith(".") and name.endswith(_CHECKSUM):
         return f"{folder}{slash}{name[1 : -len(_CHECKSUM)]}" in paths
     if name.endswith(FLUSH_LENGTH_SUFFIX):
         return path.removesuffix(FLUSH_LENGTH_SUFFIX) in paths
+    if name == ORC_ACID_VERSION and size <= _MOST_OF_A_VERSION:  # Hive 2 puts one into the location, too
+        return True
     if not slash:
         return is_log(path) or path == LOCK
-    if name in (ORC_ACID_VERSION, METADATA_ACID):
+    if name == METADATA_ACID:
         return acid_directory(base_name(folder)) is not None
     return name in _NOTES and _is_own(folder)
 
