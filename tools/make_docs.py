@@ -646,7 +646,7 @@ def write(root: Path = ROOT) -> list[str]:
     for path in changed:
         file = root / path
         if path in expected:
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(expected[path], "utf-8")
         else:
             file.unlink()
