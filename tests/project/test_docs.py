@@ -231,7 +231,7 @@ def test_examples_of_help_are_valid_calls(name: str | None) -> None:
     "line",
     [
         "acidctl ls --sortt size t",
-        "acidctl ls --state old t",
+        "acidctl ls --state sise t",
         "acidctl lst t",
         "acidctl repair key-indx t",
         "acidctl repair key-index --dry-rnu t",
@@ -303,7 +303,7 @@ def test_markdown_sees_nothing_special_in_texts() -> None:
 def calls_of(page: str) -> Iterator[str]:
     """Every line of shell with a call of acidctl in a page's fenced blocks."""
     for language, block in re.findall(r"^```(\w+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        for line in block.splitlines():
+        for line in block.replace("\\\n", "").splitlines():
             shell = line.removeprefix("$ ")
             if language == "cron":
                 shell = re.sub(r"^(\S+ +){5}\S*/", "", shell)

@@ -161,14 +161,14 @@ def read_split(split: LocationSplit, reading: Reading, condition: Predicate | No
 
 def _rows(scan: Scan, reading: Reading) -> Iterator[pa.RecordBatch]:
     form = SparkForm()
-    yield from joined(
+    yield from joined_batches(
         pa.RecordBatch.from_arrays(delivered(form, rows, reading), schema=reading.schema)
         for batch in scan.batches()
         for rows in bounded(batch)
     )
 
 
-def joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def joined_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in fewer batches, where these are small: each takes Spark the time of a thousand rows.
 
     Who wants few rows gets the first soon: batches grow from the first one on.

@@ -26,7 +26,7 @@ from pyspark.sql import types as st
 
 from acidctl.spark.datasource import pruning, register
 from acidctl.spark.datasource.hive_acid import HiveAcidDataSource
-from acidctl.spark.datasource.reading import ENOUGH_ROWS, joined
+from acidctl.spark.datasource.reading import ENOUGH_ROWS, joined_batches
 
 EXCLUDED = "spark.sql.optimizer.excludedRules"
 SETTINGS = (
@@ -148,7 +148,7 @@ def test_small_batches_are_joined_after_the_first(sizes: list[int]) -> None:
         pa.RecordBatch.from_pydict({"a": range(first, first + size)})
         for first, size in zip(firsts[:-1], sizes, strict=True)
     ]
-    found = list(joined(iter(made)))
+    found = list(joined_batches(iter(made)))
     assert [value for batch in found for value in batch["a"].to_pylist()] == list(range(sum(sizes)))
     assert [batch.num_rows for batch in found[:1]] == sizes[:1]
     assert all(size in sizes or size < 2 * ENOUGH_ROWS for size in (batch.num_rows for batch in found))
@@ -157,7 +157,7 @@ def test_small_batches_are_joined_after_the_first(sizes: list[int]) -> None:
 
 def test_wide_batches_are_left_alone() -> None:
     made = [pa.RecordBatch.from_pydict({"a": ["x" * (1 << 18)]}) for _ in range(4)]
-    assert [batch.num_rows for batch in joined(iter(made))] == [1] * 4
+    assert [batch.num_rows for batch in joined_batches(iter(made))] == [1] * 4
 
 
 def test_a_count_leaves_out_deleted_rows(tmp_path: Path) -> None:
