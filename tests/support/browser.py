@@ -1,6 +1,6 @@
 """A headless Chromium that shows pages from the disk, told what to do over a pipe by Chrome's DevTools Protocol.
 
-It is Debian's, where that is installed; a CI that runs as root installs it.  axe-core, which judges whether everybody
+It is Debian's, where that is installed, as `.ci/run` does it.  axe-core, which judges whether everybody
 can use a page, is npm's, by exact version and checksum, kept in the cache.
 
     python -m support.browser PAGE.html FOLDER     # pictures of a page, in several widths, light and dark
@@ -168,10 +168,6 @@ def browser() -> Iterator[Page]:
 
 def _program() -> str:
     found = next(filter(None, map(shutil.which, _NAMES)), None)
-    if found is None and os.environ.get("CI") and os.geteuid() == 0 and shutil.which("apt-get"):
-        for line in (["update", "-q"], ["install", "-q", "-y", "--no-install-recommends", "chromium"]):
-            subprocess.run(["apt-get", *line], check=False, capture_output=True, stdin=subprocess.DEVNULL)
-        found = shutil.which("chromium")
     if found is None:
         raise ServerUnavailable("no Chromium: apt-get install chromium")
     return found

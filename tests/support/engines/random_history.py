@@ -253,7 +253,7 @@ class RandomHistory(HiveTable):
         self.statements.append(f"-- Hive compacts {kind} where {where}")
         state = compact_by_hive(self.hive, self.name, kind, where.replace("true", ""))
         assert state in {READY, "succeeded", "refused"}, (state, self.statements)
-        if kind == "rebalance":
+        if kind == "rebalance" and state != "refused":
             self.pasts[where].renumbered = True
         if kind == "minor" and has_copied_deletes(self.locations()[where]):
             self._heal(where)
