@@ -69,7 +69,7 @@ def _is_marked(base: Verdict) -> bool:
 
 
 def _is_streaming(name: str, listing: Listing) -> bool:
-    return any(entry.path.endswith(FLUSH_LENGTH_SUFFIX) for entry in _files_of(name, listing))
+    return any(entry.path.endswith(FLUSH_LENGTH_SUFFIX) for entry in listing.files_by_child.get(name, ()))
 
 
 def unmarked_bases(listing: Listing, state: AcidState) -> set[str]:
@@ -83,14 +83,10 @@ def unmarked_bases(listing: Listing, state: AcidState) -> set[str]:
     for verdict in state.in_state(State.ABORTED):
         if verdict.directory is None or verdict.directory.kind is not Kind.BASE or verdict.directory.visibility_txn:
             continue
-        names = {entry.path.rpartition("/")[2] for entry in _files_of(verdict.name, listing)}
+        names = {entry.path.rpartition("/")[2] for entry in listing.files_by_child.get(verdict.name, ())}
         if ORC_ACID_VERSION not in names and any(is_native_data_file(name) for name in names):
             found.add(verdict.name)
     return found
-
-
-def _files_of(name: str, listing: Listing) -> list[Entry]:
-    return [entry for entry in listing.entries if not entry.is_dir and entry.path.startswith(f"{name}/")]
 
 
 def only_by_doubt(
