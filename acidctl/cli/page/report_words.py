@@ -15,9 +15,9 @@ _VERDICTS = {
     "trouble": "Trouble: something needs an eye",
 }  # fmt: skip
 _SOURCES = {
-    "metastore": "by the lists of the metastore", "write-ids": "by the lists that were given",
-    "assumption": "by what was said of their age", "everything": "as if all that is on disk were committed",
-    "saved-plan": "by the lists of a plan",
+    "metastore": "the metastore", "write-ids": "the lists of write ids that were given",
+    "assumption": "an assumption about their age", "everything": "nobody: all that is on disk counts as committed",
+    "saved-plan": "the lists of a saved plan",
 }  # fmt: skip
 
 
@@ -106,8 +106,8 @@ def blocked_lines(report: Record) -> Iterator[str]:
 
 def notes_of(report: Record) -> Iterator[str]:
     """How the figures came about."""
-    sources = [f"{human_count(n, 'location')} {_SOURCES.get(kind, kind)}" for kind, n in report["sources"].items()]
+    sources = [f"{_SOURCES.get(kind, kind)} ({human_count(n, 'location')})" for kind, n in report["sources"].items()]
     if sources:
-        yield f"Which rows count was told {'; '.join(sources)}."
-    yield f"What cleaning may take was superseded, or written, at least {duration(report['olderThan'])} ago."
+        yield f"Who said which write ids are committed: {'; '.join(sources)}."
+    yield f"Cleaning may take what was superseded, or aborted, at least {duration(report['olderThan'])} ago."
     yield f"acidctl {report['acidctl']}, {moment_text(report['at'])}."
