@@ -14,13 +14,15 @@ SECTIONS: dict[str, dict[str, str]] = {
         "report": "Write a page: bytes, cost, what can go, trend.",
         "ls": "List directories with their state: current, obsolete, aborted, ignored.",
         "why": "Prove a directory's state, and say what cleaning waits for.",
-        "cat": "Print the rows that readers see.",
-        "dump": "Print the events of ORC files with synthetic columns.",
         "meta": "Show what an ORC file's tail says.",
         "log": "Show what acidctl did: when, by whom, how it ended.",
+    },
+    "Read rows": {
+        "cat": "Print the rows that readers see.",
+        "dump": "Print the events of ORC files with synthetic columns.",
+        "diff": "Print the rows that changed between two write ids.",
         "history": "Show what every write id did: rows inserted, updated, deleted.",
         "blame": "Show where a row was inserted, rewritten and deleted.",
-        "diff": "Print the rows that changed between two write ids.",
         "erasure": "Find files that still hold certain rows.",
     },
     "Compact and clean": {
@@ -58,6 +60,7 @@ SECTIONS: dict[str, dict[str, str]] = {
 
 FOLDERS = {
     "See": "inspect",
+    "Read rows": "rows",
     "Compact and clean": "maintain",
     "Ask the metastore": "hive",
     "Try and check": "check",

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import click
 import pyarrow as pa
 
-from acidctl.cli.inspect.work.rows_out import begin_document, form_of, write_rows
 from acidctl.cli.options.shared import ROW_FORMS, refuse_unused
 from acidctl.cli.output.console import note, put_json, warn_of
+from acidctl.cli.rows.work.rows_out import begin_document, form_of, write_rows
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.lists import SnapshotLists
 from acidctl.orc.types import arrow_type

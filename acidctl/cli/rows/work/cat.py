@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import click
 
-from acidctl.cli.inspect.work.rows_out import begin_document, form_of, write_rows
 from acidctl.cli.options.shared import EXPORT_FORMS, is_default, refuse_unused
 from acidctl.cli.output.console import note, out_stream, put_line, warn, warn_of
 from acidctl.cli.output.progress import progress
+from acidctl.cli.rows.work.rows_out import begin_document, form_of, write_rows
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from acidctl.cli.inspect.work.rows_out import begin_document, write_rows
+from acidctl.cli.rows.work.rows_out import begin_document, write_rows
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.walk import walk_locations
 from acidctl.nearest import did_you_mean

@@ -1,0 +1,1 @@
+"""Commands that print rows: those of now, of earlier states, and what became of them."""
