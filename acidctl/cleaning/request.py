@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from acidctl.cleaning.apply import How, apply_plan, never
@@ -27,22 +27,41 @@ class RefusedCleaning(Outcome):
 
 
 def plan_location(
-    found: Found, lists: SnapshotLists, policy: Policy, *, is_table: bool = False
+    found: Found, lists: SnapshotLists, policy: Policy, *, is_table: bool = False, is_table_checked: bool = True
 ) -> PlannedCleaning | RefusedCleaning:
     """What may be removed from one location, by a snapshot that is taken now.
 
     Args:
         lists: what was said of the snapshot.
         is_table: it is the directory of a table with its partitions in it, where only staging of queries lies.
+        is_table_checked: ask whether its table is still the one that the lists are of; who does not, asks for many at
+            once by :func:`unless_changed`, before anything is done.
     """
     try:
         snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists, readers=True)
         plan = plan_cleaning(snapshot, policy)
-        if plan.removals:
+        if plan.removals and is_table_checked:
             lists.require_same(found.hive)
         return PlannedCleaning.of(plan)
     except AcidctlError as error:
         return RefusedCleaning(location=found.shown, error=error)
+
+
+def unless_changed(
+    answers: Sequence[tuple[Found, PlannedCleaning | RefusedCleaning]], lists: SnapshotLists
+) -> list[PlannedCleaning | RefusedCleaning]:
+    """The answers, but a refusal for each whose table was dropped and created again, or moved, since the lists were
+    taken and that has something to remove.
+    """
+    tables = [found.hive if _removes(answer) else None for found, answer in answers]
+    return [
+        RefusedCleaning(location=answer.location, error=error) if error else answer
+        for (_, answer), error in zip(answers, lists.changed(tables), strict=True)
+    ]
+
+
+def _removes(answer: PlannedCleaning | RefusedCleaning) -> bool:
+    return isinstance(answer, PlannedCleaning) and bool(answer.plan.removals)
 
 
 def carry_out(

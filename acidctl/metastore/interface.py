@@ -739,10 +739,10 @@ class DeltaFigureData(Struct):
     """A number of deltas in a location; the metastore keeps it from the threshold on, and else takes it out."""
 
     database: str = field(1, STRING, "")
-    table: str = field(2, STRING, "")
+    table_name: str = field(2, STRING, "")
     partition: str | None = field(3, STRING)
-    figure: int = field(4, I32, 0)
-    count: int = field(5, I32, 0)
+    metric_type: int = field(4, I32, 0)
+    metric_value: int = field(5, I32, 0)
     version: int = field(6, I32, 0)
     threshold: int = field(7, I32, 0)
 

@@ -220,7 +220,7 @@ class Night:
                 continue
             older_than = DEFAULT_SECONDS if place.policy.older_than is None else place.policy.older_than
             policy = Policy(older_than, self._request.leftovers)
-            answer = cleaning.plan_location(place.found, lists, policy, is_table=is_table)
+            answer = cleaning.plan_location(place.found, lists, policy, is_table=is_table, is_table_checked=False)
             if isinstance(answer, RefusedCleaning):
                 yield self._step(NightPart.CLEAN, place, answer)
             elif answer.plan.removals:
@@ -228,6 +228,12 @@ class Night:
             elif not is_table:
                 yield self._step(NightPart.CLEAN, place, answer)
         due.sort(key=lambda one: one.rank)
+        answers = cleaning.unless_changed([(one.place.found, one.planned) for one in due], lists)
+        changed = [answer if isinstance(answer, RefusedCleaning) else None for answer in answers]
+        for one, refused in zip(due, changed, strict=True):
+            if refused:
+                yield self._step(NightPart.CLEAN, one.place, refused)
+        due = [one for one, refused in zip(due, changed, strict=True) if not refused]
         if changes_nothing:
             yield from (self._step(NightPart.CLEAN, one.place, one.planned) for one in due)
             return

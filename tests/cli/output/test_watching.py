@@ -110,7 +110,7 @@ def test_a_later_error_stands_on_the_screen_and_goes_again(tmp_path: Path) -> No
 
 def test_what_the_screen_has_no_room_for_is_counted(tmp_path: Path) -> None:
     table = make(tmp_path / "t", *(f"delta_{n:07d}_{n:07d}_0000" for n in range(1, 40)))
-    with watched("ls", "--watch=1", table, rows=10, columns=90) as one:
+    with watched("ls", "-v", "--watch=1", table, rows=10, columns=90) as one:
         one.until("more lines: a larger window shows them")
         assert one.end() == 0
         assert max(map(len, re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", one.sent.partition(IN)[2]).split("\r\n"))) <= 180

@@ -51,6 +51,7 @@ OTHER_WORDS = {
     "count": "num", "entries": "compacts", "message": "errormessage", "part": "internal", "table": "tb",
     "tables": "tbl", "last_heartbeat": "lastheartbeat", "aborted": "abortedcompacts",
     "entry": "ci", "too_many_aborts": "toomanyaborts", "has_old_abort": "hasoldabort",
+    "table_name": "tbl", "metric_value": "metricvalue",
 }  # fmt: skip
 """Words of acidctl's names, and what Hive says for them."""
 

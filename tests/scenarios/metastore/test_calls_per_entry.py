@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.files.acid_files import insert, write_acid
@@ -133,3 +134,31 @@ def test_a_table_that_is_made_anew_between_two_entries_is_not_touched(days: Days
     assert sum(one.marked for one in found) == 1
     assert {str(one.error.why) for one in found if one.error} == {"it was dropped and created again meanwhile"}
     assert len(list(days.root.glob("day=*/delta_*/bucket_00000"))) == 3 * (COUNT - 1)
+
+
+def test_a_cleaning_of_many_partitions_asks_once_whether_their_table_is_the_same(days: Days, acidctl: Any) -> None:
+    days.work()
+    days.fake.calls.clear()
+    asked = (
+        "clean",
+        "--dry-run",
+        "--older-than=0",
+        "--unsafe-retention",
+        f"--metastore={days.fake.address}",
+        "-o",
+        "json",
+    )
+    ran = acidctl(*asked, "hive:s.t")
+    assert [len(one["removals"]) for one in ran.json()] == [3] * COUNT
+    calls = Counter(days.fake.calls)
+    assert max(calls.values()) < COUNT, calls
+
+    def renew() -> None:
+        table = days.fake.tables["s", "t"]
+        days.fake.tables["s", "t"] = replace(table, created=table.created + 5)
+
+    days.fake.before["show_locks"] = renew
+    ran = acidctl(*asked, "hive:s.t")
+    assert ran.status
+    assert {one.get("removals") and len(one["removals"]) for one in ran.json()} == {None}
+    assert ran.err.count("it was dropped and created again meanwhile") == COUNT

@@ -591,10 +591,10 @@ class FakeHive:
         self.set_entry(id_, job=job)
 
     def _do_update_compaction_metrics_data(self, data: wire.DeltaFigureData) -> bool:
-        if data.count >= data.threshold:
-            self.figures[data.table, data.partition or "", data.figure] = data.count
+        if data.metric_value >= data.threshold:
+            self.figures[data.table_name, data.partition or "", data.metric_type] = data.metric_value
         else:
-            self.figures.pop((data.table, data.partition or "", data.figure), None)
+            self.figures.pop((data.table_name, data.partition or "", data.metric_type), None)
         return True
 
     def _do_mark_compacted(self, entry: wire.QueueEntry) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from acidctl.acid.layout import TableType
@@ -16,7 +17,7 @@ from acidctl.cleaning import request
 from acidctl.cleaning.apply import How
 from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
 from acidctl.cleaning.plan import CleaningPlan, Removal
-from acidctl.cleaning.request import RefusedCleaning, plan_location
+from acidctl.cleaning.request import RefusedCleaning, plan_location, unless_changed
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.options.many_locations import Procedure, Stop, to_be_typed
 from acidctl.cli.options.shared import refuse_unused
@@ -42,6 +43,8 @@ ENTRIES_SHOWN = 20
 MOST_NOTES = 20
 """Locations of which it is told one by one what there is to say."""
 _MOST_GIVEN = 3
+_CHECKED_AT_ONCE = 100
+"""Locations for whose tables a metastore is asked at once whether they are still the same."""
 
 
 def work(
@@ -138,15 +141,21 @@ def _plans(
     Args:
         every: places, and whether each is a table's directory with its partitions in it.
     """
-    for found, is_table in every:
-        if stop.is_due():
-            printer.postponed(found.shown)
-            continue
-        answer = plan_location(found, lists, policy, is_table=is_table)
-        if isinstance(answer, RefusedCleaning):
-            printer.put(answer)
-        elif answer.plan.removals or answer.plan.waiting or not is_table:
-            yield answer.plan
+    places = iter(every)
+    while some := list(islice(places, _CHECKED_AT_ONCE if lists.asks_metastore else 1)):
+        answers = []
+        for found, is_table in some:
+            if stop.is_due():
+                printer.postponed(found.shown)
+                continue
+            answer = plan_location(found, lists, policy, is_table=is_table, is_table_checked=False)
+            if isinstance(answer, RefusedCleaning) or answer.plan.removals or answer.plan.waiting or not is_table:
+                answers.append((found, answer))
+        for checked in unless_changed(answers, lists):
+            if isinstance(checked, RefusedCleaning):
+                printer.put(checked)
+            else:
+                yield checked.plan
 
 
 def clean_all(plans: Sequence[CleaningPlan], how: str, work: Procedure, printer: CleaningPrinter) -> None:
