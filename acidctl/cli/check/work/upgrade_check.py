@@ -40,15 +40,15 @@ COMPACTED_A_SECOND = 1_300_000
 two busy processors. Other rows, other machines and Spark differ: what comes of it is an estimate."""
 
 _TEXTS = {
-    Need.COMPACT: "updates or deletes of ACID version 1 in {count} files: compact before, Hive 3 reads them as rows",
-    Need.COUNTED: "Hive's tool asks for a compaction by footers that count wrongly: {count} files hold inserts only",
-    Need.NOT_KNOWN: "not known whether {count} files hold updates or deletes",
-    Need.OPEN: "{count} write ids are open: end these transactions before",
-    Need.STREAM: "flush lengths beside {count} files: end the streaming writers, then compact",
-    Need.ODD_NAMES: "{count} original files whose names say no bucket: their rows have no ROW__ID, and Hive's "
-    "compactor fails on them; rename them to NNNNNN_0",
-    Need.COPIES: "{count} original files _copy_N: rows are numbered by the order of the names; compact writes it down",
-    Need.NESTED: "{count} original files in folders, as UNION ALL leaves them; compact puts them into one place",
+    Need.COMPACT: "updates or deletes of ACID version 1 in {files}: compact before, Hive 3 reads them as rows",
+    Need.COUNTED: "Hive's tool asks for a compaction by footers that count wrongly: in {files} there are inserts only",
+    Need.NOT_KNOWN: "not known whether there are updates or deletes in {files}",
+    Need.OPEN: "{ids} open: end these transactions before",
+    Need.STREAM: "flush lengths beside {files}: end the streaming writers, then compact",
+    Need.ODD_NAMES: "{originals} without the number of a bucket in the name: rows there have no ROW__ID, and Hive's "
+    "compactor fails; rename to NNNNNN_0",
+    Need.COPIES: "{originals} called _copy_N: rows are numbered by the order of the names; compact writes it down",
+    Need.NESTED: "{originals} in folders, as UNION ALL leaves them; compact puts them into one place",
     Need.BUCKETING: "clustered into {count} buckets by the hash of Hive 2: it stays (bucketing_version 1), and joins "
     "with tables of the new hash go the long way",
 }
@@ -279,7 +279,13 @@ def _change(one: DigestChange) -> dict[str, Any]:
 
 
 def _text(finding: UpgradeFinding) -> str:
-    text = _TEXTS[finding.need].format(count=finding.count)
+    count = finding.count
+    text = _TEXTS[finding.need].format(
+        count=count,
+        files=human_count(count, "file"),
+        ids=human_count(count, "write id is", "write ids are"),
+        originals=human_count(count, "original file"),
+    )
     return f"{text} ({finding.why})" if finding.why else text
 
 
