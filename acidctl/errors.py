@@ -44,9 +44,9 @@ class ExitStatus(IntEnum):
     POSTPONED = 13, "time or bytes ran out before everything was done (only with `exit_code`)"
     FINDINGS = (
         14,
-        "the validation found errors, or what else `fail_on` names; or something needs an eye (status), is held ",
+        "the validation found errors, or what else `fail_on` names; or something needs attention (status), rows are "
+        "held (erasure), or a table is not ready (upgrade-check)",
     )
-    "(erasure), or is to be done before (upgrade-check)"
     UNCHECKED = 15, "nothing wrong was found, but not everything could be checked"
     MEMORY = 16, "there is not enough memory for what was asked for"
     INTERRUPTED = 130, "interrupted by a signal"

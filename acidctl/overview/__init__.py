@@ -1,1 +1,1 @@
-"""What many locations need, at one look: what is due, what can go, and what needs an eye."""
+"""What many locations need, at one look: what is due, what can go, and what needs attention."""

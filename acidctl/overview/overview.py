@@ -129,7 +129,7 @@ class Overview:
 
 
 class Condition(StrEnum):
-    """What tables are in, in a word: there is nothing to do, there is work, or something needs an eye."""
+    """What tables are in, in a word: there is nothing to do, there is work, or something needs attention."""
 
     FINE = "fine"
     DUE = "due"

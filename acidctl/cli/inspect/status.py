@@ -13,7 +13,7 @@ from acidctl.cli.options.watch import watch_option
     "status",
     "acidctl status",
     "acidctl status --watch=1m /warehouse/sales.db",
-    "acidctl status 'hive:sales.*' || mail -s 'acidctl: something needs an eye' ops",
+    "acidctl status 'hive:sales.*' || mail -s 'acidctl: something needs attention' ops",
     "acidctl status --fail-on due -o json 'hive:*.*' | jq '.cleaning.freeBytes'",
 )
 @watch_option

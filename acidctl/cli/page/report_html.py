@@ -114,7 +114,7 @@ def _trouble(report: Record) -> Element | None:
     lines = list(trouble_lines(report))
     if not lines:
         return None
-    return _section("trouble", "What needs an eye", el("ul", [el("li", line) for line in lines], role="list"))
+    return _section("trouble", "What needs attention", el("ul", [el("li", line) for line in lines], role="list"))
 
 
 def _bytes(report: Record) -> Element:

@@ -43,7 +43,7 @@ def _lines(report: Record) -> Iterator[str]:
     yield f"\n{plain(headline(report))}\n"
     yield f"**{plain(verdict_text(report))}**"
     if trouble := list(trouble_lines(report)):
-        yield from ("\n## What needs an eye\n", *(f"- {plain(line)}" for line in trouble))
+        yield from ("\n## What needs attention\n", *(f"- {plain(line)}" for line in trouble))
     yield from _glance(report)
     yield from _bytes(report)
     yield from _worst(report)

@@ -12,7 +12,7 @@ from acidctl.wording import duration, human_count
 Record = Mapping[str, Any]
 _VERDICTS = {
     "fine": "Fine: nothing to do", "due": "Due: there is work, and nothing is wrong",
-    "trouble": "Trouble: something needs an eye",
+    "trouble": "Trouble: something needs attention",
 }  # fmt: skip
 _SOURCES = {
     "metastore": "the metastore", "write-ids": "the lists of write ids that were given",
@@ -68,7 +68,7 @@ def _seconds(seconds: float) -> str:
 
 
 def trouble_lines(report: Record) -> Iterator[str]:
-    """What needs an eye, a line each; a last line says how many more there are."""
+    """What needs attention, a line each; a last line says how many more there are."""
     if report["failed"]:
         yield f"{human_count(report['failed'], 'location')} could not be looked at: acidctl status says why"
     unfinished = report["unfinished"]

@@ -200,7 +200,7 @@ _LABEL = 12
 VERDICTS = {
     Condition.FINE: "fine: nothing to do",
     Condition.DUE: "due: there is work, and nothing is wrong",
-    Condition.TROUBLE: "trouble: something needs an eye",
+    Condition.TROUBLE: "trouble: something needs attention",
 }
 """The verdict in a line."""
 
