@@ -62,13 +62,17 @@ class Freeable:
 
 
 def freeable_in(found: Found, lists: SnapshotLists, snapshot: Snapshot) -> Freeable:
-    """What `acidctl clean` would take there, as it is without options; nothing where it would refuse."""
+    """What `acidctl clean` would take there, as it is without options; nothing where it would refuse.
+
+    Raises:
+        MetastoreError: the metastore does not say who reads there.
+    """
     is_any = any(verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts)
     if not (is_any and found.evidence().may_change):
         return Freeable()
+    if lists.warehouse and found.hive:
+        snapshot = found.snapshot(lists, readers=True, settled=False)
     try:
-        if lists.warehouse and found.hive:
-            snapshot = found.snapshot(lists, readers=True, settled=False)
         plan = plan_cleaning(snapshot, Policy(), time.time())
     except AcidctlError:
         return Freeable()

@@ -49,7 +49,7 @@ def test_modes_exclude_each_other_and_properties_are_checked(acidctl, warehouse:
     )
     key = "compactorthreshold.hive.compactor.delta.num.threshold=1"
     due = acidctl("compact", "--assume-committed=0s", "--auto", "--dry-run", "--property", key, warehouse / "a")
-    assert "4 deltas > 1" in due.out
+    assert "4 deltas, limit 1" in due.out
     off = acidctl(
         "compact",
         "--assume-committed=0s",

@@ -18,7 +18,7 @@ from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList, lin
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.verdicts import Freeable, freeable_in, verdict_of, why_of
 from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.location.find import find
+from acidctl.location.find import Found, find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.overview.lanes import Lanes, lanes_of
@@ -74,7 +74,7 @@ def work(
                 continue
             wishes = lists.wishes_of(found.hive)
             report = location_report(snapshot, seen.evidence(), rows=rows, wishes=wishes, on_error=visits.gap)
-            free = freeable_in(seen, lists, snapshot) if chosen.needs_free else Freeable()
+            free = _free(seen, lists, snapshot, visits) if chosen.needs_free else Freeable()
         except AcidctlError as error:
             visits.failed(found.shown, error)
             continue
@@ -96,6 +96,15 @@ def work(
     return visits.status
 
 
+def _free(found: Found, lists: SnapshotLists, snapshot: Snapshot, visits: Visits) -> Freeable:
+    """What a cleaning would free; nothing, and an error that is told, where that cannot be asked."""
+    try:
+        return freeable_in(found, lists, snapshot)
+    except AcidctlError as error:
+        visits.failed(found.shown, error)
+        return Freeable()
+
+
 class _Chosen:
     """What the user chose of both lists: that of a tree has locations, that of a location entries.
 
@@ -105,6 +114,7 @@ class _Chosen:
 
     def __init__(self, choice: ListChoice, output: str) -> None:
         self.is_table = output == "table"
+        self._is_filtered = choice.where is not None
         if output in ("json", "jsonl"):
             refuse_unused(f"-o {output}", "columns", "no_headers")
         choice.checked(LOCATION_COLUMNS | ENTRY_COLUMNS, SORT_KEYS)  # refuses what is in neither
@@ -129,19 +139,23 @@ class _Chosen:
         Args:
             detail: its entries are listed, and not the location alone.
         """
-        entries, locations = self._which
-        if locations and (entries is None or not detail):
-            is_shown = bool(locations.meeting([line_of(report, free)]))
-        else:
-            if self.is_table and not detail:
-                _one(locations, _IS_A_TREE, _NOT_A_TREE)
-            is_shown, location = True, {"location": report["location"]}
-            met = entries.meeting([{**entry, **location} for entry in report["entries"]]) if entries else []
-            names = {entry["name"] for entry in met}
-            report["entries"] = [entry for entry in report["entries"] if entry["name"] in names]
+        is_shown = not self._is_filtered or self._meets(report, free, detail=detail)
         if detail or not self.is_table:
             self._sort(report)
         return is_shown
+
+    def _meets(self, report: dict[str, Any], free: Freeable, *, detail: bool) -> bool:
+        """Whether a location meets the condition; of one about entries those stay that meet it."""
+        entries, locations = self._which
+        if locations and (entries is None or not detail):
+            return bool(locations.meeting([line_of(report, free)]))
+        if self.is_table and not detail:
+            _one(locations, _IS_A_TREE, _NOT_A_TREE)
+        location = {"location": report["location"]}
+        met = entries.meeting([{**entry, **location} for entry in report["entries"]]) if entries else []
+        names = {entry["name"] for entry in met}
+        report["entries"] = [entry for entry in report["entries"] if entry["name"] in names]
+        return True
 
     def _sort(self, report: dict[str, Any]) -> None:
         how = self._how[0]
