@@ -41,11 +41,18 @@ main(line)
 """Dies when it shows a directory whose name begins so, before that or after it."""
 
 MINOR = ("--minor", "--offline")
+MOSTLY_LEFT_OUT = pytest.mark.skipif(
+    not os.environ.get("ACIDCTL_EVERY_KILL"), reason="half a minute; the minor one shows as much (ACIDCTL_EVERY_KILL=1)"
+)
 
 
 @pytest.mark.parametrize(
     ("real_hive", "kind", "shown", "when"),
-    [(3, ("--major",), "base_", "before"), (3, MINOR, "delta_", "before"), (4, ("--major",), "base_", "after")],
+    [
+        pytest.param(3, ("--major",), "base_", "before", marks=MOSTLY_LEFT_OUT),
+        (3, MINOR, "delta_", "before"),
+        (4, ("--major",), "base_", "after"),
+    ],
     ids=["hive-3.1-major-staged", "hive-3.1-minor-half-shown", "hive-4.0-major-shown"],
     indirect=["real_hive"],
 )

@@ -22,6 +22,6 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + (MANY or 1)))
 def test_stories_are_read_compacted_and_cleaned_as_hive_goes_on_with_them(real_hive: HiveServer, seed: int) -> None:
     story = Story(real_hive, seed)
-    story.live(8 if MANY else 4)
+    story.live(8 if MANY else 3)
     for statement, said in story.refused:
         print(f"refused: {statement[:200]}: {said[:300]}")
