@@ -26,7 +26,7 @@ from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.overview.lanes import Lanes, lanes_of
-from acidctl.overview.overview import Overview, in_threads
+from acidctl.overview.overview import Overview, seen_at
 from acidctl.overview.place import LocationNeeds, needs_of
 
 T = TypeVar("T", bound=Any)
@@ -219,19 +219,13 @@ def take_census(
     """
     found = Census(time.time())
 
-    def look(place: Found) -> LocationFigures | AcidctlError:
-        try:
-            return figures_at(place, lists, policy, found.now)
-        except AcidctlError as error:
-            return error
+    def failed(shown: str, error: AcidctlError) -> None:
+        found.failed += 1
+        on_error(shown, error)
 
-    for shown, done in in_threads(places, look):
-        if isinstance(done, AcidctlError):
-            found.failed += 1
-            on_error(shown, done)
-        else:
-            found.add(done)
-            on_looked(done.needs)
+    for figures in seen_at(places, lambda place: figures_at(place, lists, policy, found.now), failed):
+        found.add(figures)
+        on_looked(figures.needs)
     return found
 
 

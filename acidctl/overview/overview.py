@@ -167,23 +167,35 @@ def look_over(
         on_looked: told of each of the others.
     """
     overview, now = Overview(), time.time()
-
-    def look(found: Found) -> LocationNeeds | AcidctlError:
-        try:
-            return needs_of(found, lists, policy, now)
-        except AcidctlError as error:
-            return error
-
-    for shown, done in in_threads(places, look):
-        if isinstance(done, AcidctlError):
-            on_error(shown, done)
-        else:
-            overview.add(done)
-            on_looked(done)
+    for needs in seen_at(places, lambda found: needs_of(found, lists, policy, now), on_error):
+        overview.add(needs)
+        on_looked(needs)
     return overview
 
 
-def in_threads(places: Iterable[Found], look: Callable[[Found], R]) -> Iterator[tuple[str, R]]:
+def seen_at(
+    places: Iterable[Found], look: Callable[[Found], R], on_error: Callable[[str, AcidctlError], None]
+) -> Iterator[R]:
+    """What is seen at each place, in their order.
+
+    Args:
+        on_error: told of a place, as it is shown, that cannot be looked at.
+    """
+
+    def tried(found: Found) -> R | AcidctlError:
+        try:
+            return look(found)
+        except AcidctlError as error:
+            return error
+
+    for shown, seen in _in_threads(places, tried):
+        if isinstance(seen, AcidctlError):
+            on_error(shown, seen)
+        else:
+            yield seen
+
+
+def _in_threads(places: Iterable[Found], look: Callable[[Found], R]) -> Iterator[tuple[str, R]]:
     """Each place, as it is shown, with what was seen there, in their order.
 
     Stores make one wait, but for the local disk: there threads would only be in each other's way.

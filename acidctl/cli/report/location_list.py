@@ -63,8 +63,6 @@ class LocationList:
 
     def add(self, line: Record) -> None:
         """One more location; those of a table come one after the other."""
-        if not self._choice.meeting([line]):
-            return
         self._seen += 1
         self._due += line["verdict"].endswith(" due")
         self._bytes += line["bytes"]
