@@ -226,3 +226,13 @@ def test_a_list_for_another_table_makes_nothing_known(tmp_path: Path) -> None:
     write_acid(table / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1, 1)), row=AB)
     result = Location(table, write_ids=ValidWriteIds.parse("db.other:9:9223372036854775807::")).erasure("a = 1")
     assert not result.is_known
+
+
+def test_a_delete_among_rows_holds_none_though_its_columns_are_null(tmp_path: Path) -> None:
+    """As ACID v1 writes them, into one stripe."""
+    table = tmp_path / "db.db" / "t"
+    path = write_acid(
+        table / "delta_0000005_0000005_0000" / "bucket_00000", delete(1, 0, 5), insert(5, 0, (1, 1)), row=AB
+    )
+    assert found_by(Location(table, write_ids=LISTS).erasure("a IS NULL")) == {}
+    assert found_by(Location(table, write_ids=LISTS).erasure("a = 1")) == {str(path): 1}
