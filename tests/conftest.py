@@ -34,11 +34,22 @@ settings.register_profile("untimed", deadline=None)  # nothing is timed in tests
 settings.load_profile("untimed")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which writes the groups into the ids of the tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of several processes (``--dist loadgroup``) one runs what asks the same server: a Hive, or those of a file."""
     for item in items:
         if any(item.iter_markers("spark")) or any(item.iter_markers("server")):
             item.add_marker(pytest.mark.xdist_group(_server_of(item)))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Groups that are not kept start every server and every session of Spark twice: rather no run than such a one."""
+    if getattr(session.config.option, "loadgroup", False):
+        lost = [
+            item.nodeid for item in session.items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid
+        ]
+        if lost:
+            raise pytest.UsageError(f"pytest-xdist does not group {lost[0]} and {len(lost) - 1} other tests")
 
 
 def _server_of(item: pytest.Item) -> str:

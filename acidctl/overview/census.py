@@ -26,7 +26,7 @@ from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.overview.lanes import Lanes, lanes_of
-from acidctl.overview.overview import Overview, seen_at
+from acidctl.overview.overview import Overview, looked_at_each
 from acidctl.overview.place import LocationNeeds, needs_of
 
 T = TypeVar("T", bound=Any)
@@ -223,7 +223,7 @@ def take_census(
         found.failed += 1
         on_error(shown, error)
 
-    for figures in seen_at(places, lambda place: figures_at(place, lists, policy, found.now), failed):
+    for figures in looked_at_each(places, lambda place: figures_at(place, lists, policy, found.now), failed):
         found.add(figures)
         on_looked(figures.needs)
     return found

@@ -167,13 +167,13 @@ def look_over(
         on_looked: told of each of the others.
     """
     overview, now = Overview(), time.time()
-    for needs in seen_at(places, lambda found: needs_of(found, lists, policy, now), on_error):
+    for needs in looked_at_each(places, lambda found: needs_of(found, lists, policy, now), on_error):
         overview.add(needs)
         on_looked(needs)
     return overview
 
 
-def seen_at(
+def looked_at_each(
     places: Iterable[Found], look: Callable[[Found], R], on_error: Callable[[str, AcidctlError], None]
 ) -> Iterator[R]:
     """What is seen at each place, in their order.

@@ -149,7 +149,8 @@ def browser() -> Iterator[Page]:
     """
     program = _program()
     down, up = os.pipe(), os.pipe()
-    with tempfile.TemporaryDirectory(prefix="acidctl-browser-") as home:
+    # Its children may write for a moment after its end.
+    with tempfile.TemporaryDirectory(prefix="acidctl-browser-", ignore_cleanup_errors=True) as home:
         line = [sys.executable, "-c", _PIPES, str(down[0]), str(up[1]), program, *_FLAGS, f"--user-data-dir={home}"]
         with subprocess.Popen(
             line, pass_fds=(down[0], up[1]), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
