@@ -451,7 +451,7 @@ verbosity_options = together(
         is_eager=True,
         expose_value=False,
         callback=VERBOSITY.take,
-        help="Print only what failed; of JSON all the same.",
+        help="Print only what failed, and no progress; of JSON all the same.",
     ),
 )
 """Of commands that look at many locations."""

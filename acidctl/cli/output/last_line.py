@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from acidctl.cli.output.verbosity import VERBOSITY
+
 _EVERY = 0.2
 """Seconds between two looks at what is to be shown."""
 _USUAL = 80
@@ -32,7 +34,7 @@ Text = Callable[[int], str]
 
 
 class LastLine:
-    """One for the process; where standard error is not a terminal nothing is ever shown."""
+    """One for the process; where standard error is not a terminal, and with `-q`, nothing is ever shown."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -88,7 +90,7 @@ class LastLine:
     def draw(self) -> None:
         """Show what there is to show."""
         with self._lock:
-            if not self._is_free or self._ticking is None:
+            if not self._is_free or self._ticking is None or VERBOSITY.is_quiet:
                 return
             width = terminal_columns()
             texts = (text(width - 1)[: width - 1] for text in reversed(self._texts))

@@ -12,6 +12,7 @@ from typing import Any
 from acidctl.cli.output.console import human_bytes
 from acidctl.cli.output.last_line import LAST_LINE
 from acidctl.cli.output.logs import JsonLog, json_log
+from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.wording import duration
 
 _CELLS = 24
@@ -142,9 +143,12 @@ class ProgressRecords:
 
 @contextmanager
 def progress(doing: str, total: int | None = None, *, is_bytes: bool = False) -> Iterator[Bar]:
-    """A bar within the block, or records."""
+    """A bar within the block, or records; neither with `-q`."""
     bar = Bar(doing, total, is_bytes=is_bytes)
     log = json_log()
+    if VERBOSITY.is_quiet:
+        yield bar
+        return
     if log is None:
         with LAST_LINE.showing(bar.text):
             yield bar

@@ -20,6 +20,7 @@ from acidctl.cli.maintain.work.compact import Working
 from acidctl.cli.output.last_line import LastLine, Listed, listings
 from acidctl.cli.output.logs import JsonLog
 from acidctl.cli.output.progress import Bar, bar_text, progress
+from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -183,6 +184,37 @@ def test_nothing_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> 
         line.draw()
         assert threading.active_count() == before
     assert out.getvalue() == ""
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(VERBOSITY, "is_quiet", True)
+
+
+@pytest.mark.usefixtures("quiet")
+def test_nothing_where_it_is_to_be_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = Tty()
+    monkeypatch.setattr(sys, "stderr", out)
+    line = LastLine()
+    with line.showing(lambda _: "words"):
+        line.draw()
+    monkeypatch.setattr(sys, "stderr", JsonLog(out, "clean"))
+    monkeypatch.setattr("acidctl.cli.output.progress._RECORD_SECONDS", 0.0)
+    with progress("at it", 3) as bar:
+        threading.Event().wait(0.02)
+        bar.advance()
+    assert out.getvalue() == ""
+
+
+@pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["loud", "quiet"])
+def test_a_command_that_is_quiet_leaves_the_terminal_alone(
+    terminal: Terminals, acidctl: Acidctl, tmp_path: Path, quiet: tuple[str, ...]
+) -> None:
+    assert acidctl("demo", tmp_path / "t").status == 0
+    line = [*quiet, "--major", "--engine", "local", "--assume-committed=0s", tmp_path / "t"]
+    status, raw = terminal.execute(sys.executable, "-c", STRESS, "compact", *line)
+    assert status == 0, raw
+    assert (raw == "") == bool(quiet), raw
 
 
 def test_the_last_that_has_something_to_show(monkeypatch: pytest.MonkeyPatch) -> None:
