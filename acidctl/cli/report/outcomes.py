@@ -238,8 +238,7 @@ class Outcomes(Visits):
     def _gather(self, outcome: Outcome, text: str) -> None:
         """For :meth:`tell`: of more than a handful what is added up, and not the plans with their listings."""
         told, first = self._gathered.setdefault((outcome.result, self.kind_of(outcome)), ([], []))
-        code = outcome.reasons[0].code if outcome.reasons else ""
-        told.append(Told(outcome.location, text, self._counts_of(outcome), code))
+        told.append(Told(outcome.location, text, self._counts_of(outcome), self.code_of(outcome)))
         if len(told) <= HANDFUL:
             first.append(outcome)
         else:
@@ -252,6 +251,10 @@ class Outcomes(Visits):
     def kind_of(self, outcome: Outcome) -> str:
         """What is true of all the outcomes that are folded together."""
         return _KINDS.get(outcome.result, outcome.result.value)
+
+    def code_of(self, outcome: Outcome) -> str:
+        """Why nothing happens there, where nothing does."""
+        return outcome.reasons[0].code if outcome.reasons else ""
 
     def put_details(self, outcome: Outcome) -> None:
         """What stands below the line of an outcome that has one of its own."""

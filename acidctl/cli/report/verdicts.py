@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
-from acidctl.cleaning.plan import plan_cleaning
+from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.output.console import human_bytes
 from acidctl.errors import AcidctlError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
+from acidctl.wording import text_of
 
 OK = "ok"
 VERDICT_STYLES = {OK: "green", "unreadable": "red", "unknown": "yellow", "left alone": "dim"}
 """Colours of verdicts; those in which something is due are yellow."""
+_REASONS = 3
+"""So many are named of a location that is kept back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,34 @@ def freeable_in(found: Found, lists: SnapshotLists, snapshot: Snapshot) -> Freea
         plan = plan_cleaning(snapshot, Policy(), time.time())
     except AcidctlError:
         return Freeable()
-    children = snapshot.listing.files_by_child
-    waiting = {one.name: one.until for one in plan.waiting}
-    later = sum(entry.size for name in waiting for entry in children.get(name, ()))
-    return Freeable(plan.bytes, later, _latest(waiting.values()))
+    return freeable_of(plan)
+
+
+def freeable_of(plan: CleaningPlan) -> Freeable:
+    """What a plan takes, and what it leaves for its age."""
+    return Freeable(
+        plan.bytes, _bytes(plan, (one.name for one in plan.waiting)), _latest(one.until for one in plan.waiting)
+    )
+
+
+def held_back(plan: CleaningPlan) -> str:
+    """What a cleaning may not take yet: ``2.9 KiB free after 23 Nov 16:27 UTC, 1.2 KiB kept back: no_cleanup is set for
+    the table``; empty where it takes all that is obsolete.
+    """
+    names: dict[str, list[str]] = {}
+    for name, why in plan.kept_back:
+        names.setdefault(text_of(why), []).append(name)
+    kept = sorted(((_bytes(plan, some), why) for why, some in names.items()), key=lambda one: -one[0])
+    parts = [replace(freeable_of(plan), now=0).text]
+    parts += [f"{human_bytes(size)} kept back: {why}" for size, why in kept[:_REASONS]]
+    parts += [f"and for {len(kept) - _REASONS} more reasons"] * (len(kept) > _REASONS)
+    parts += [f"{human_bytes(_bytes(plan, plan.postponed))} are more than --max-bytes"] * bool(plan.postponed)
+    return ", ".join(filter(None, parts))
+
+
+def _bytes(plan: CleaningPlan, names: Iterable[str]) -> int:
+    children = plan.snapshot.listing.files_by_child
+    return sum(entry.size for name in names for entry in children.get(name, ()))
 
 
 def freeable_together(parts: Iterable[Freeable]) -> Freeable:

@@ -66,6 +66,38 @@ def test_young_obsolete_entries_are_kept_back_and_leftovers_go_when_asked(acidct
     assert acidctl("clean", "--yes", "--exit-code", table).status == 12
 
 
+def test_what_is_held_back_is_said_where_nothing_may_go_yet(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", "base_5", "delta_4_4_0", "delta_3_3_0")
+    of_hive4 = make(tmp_path / "v", "base_5_v9", "delta_4_4_0", "delta_3_3_0")
+    nothing = make(tmp_path / "u", "base_5")
+
+    def said(place: Path, *options: str) -> str:
+        shown, found = acidctl("clean", "-n", *options, place), acidctl("clean", "-n", "-o", "json", *options, place)
+        done = acidctl("clean", "--yes", "--exit-code", *options, place)
+        assert (shown.status, found.one()["result"], done.status) == (0, "nothing-to-do", 12)
+        assert done.out == shown.out
+        text: str = shown.out.removeprefix(f"{place}: nothing to clean").removesuffix("\n")
+        return text
+
+    assert said(nothing) == ""
+    age(table, 2)
+    until = acidctl("ls", table).out.splitlines()[-1].rpartition("; ")[2]
+    size, _, when = until.partition(" free after ")
+    assert (size[-2:], when[-4:]) == (" B", " UTC")
+    assert said(table) == f" yet: {until}"
+    age(of_hive4, 48)
+    running = ("--valid-txns", "20:8:8:")
+    for options, words in ((running, "transaction 8"), ((), "transaction 9")):
+        reason = acidctl("clean", "-n", "-o", "json", *options, of_hive4).one()["keptBack"][0]["reason"]
+        assert words in reason
+        assert said(of_hive4, *options) == f" yet: {size} kept back: {reason}"
+        assert reason in acidctl("status", *options, of_hive4).out
+    age(table, 48)
+    assert acidctl("clean", "-n", table).out.startswith(f"{table}: 2 to remove")
+    few = acidctl("clean", "-n", "--max-bytes", "3", table)
+    assert few.out == f"{table}: nothing to clean yet: {size} are more than --max-bytes\n"
+
+
 def test_why_agrees_with_clean(acidctl, table: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     other = make(tmp_path / "u", "base_5_v9", "delta_4_4_0", "base_2", "delta_1_1_0", "_tmp.delta_6_6/x", "delta_6_6")
     third = make(tmp_path / "v", "delta_2_3", "delete_delta_2_2_0", "delta_2_2_0", "backup/notes", "base_1")
@@ -283,6 +315,9 @@ def test_what_many_locations_keep_is_told_by_reason(acidctl, tree: Path) -> None
     found = acidctl("clean", "--dry-run", "-o", "jsonl", tree)
     assert found.err.count("kept back: ") == 1
     assert "kept back: 25 entries in 25 locations: too-young, as in " in found.err
+    folded = acidctl("clean", "--dry-run", tree)
+    assert folded.out == "nothing to clean yet in 25 locations: too-young\n"
+    assert acidctl("ls", tree).out.rpartition(", ")[2].strip() in folded.err
     assert [len(line["waiting"]) for line in found.lines()] == [1] * 25
     assert acidctl("clean", "--dry-run", "-v", tree).err.count("kept back: delta_4_4_0") == 25
 

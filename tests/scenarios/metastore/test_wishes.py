@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +74,7 @@ def test_nothing_is_cleaned_against_the_owner_s_wish(
     done = ask("clean", "--yes", place)
     three = ", ".join(f"delta_{number:07}_{number:07}_0000" for number in (1, 2, 3))
     assert f"kept back: {three}: no_cleanup is set for the {who}" in done.err
+    assert re.search(rf"nothing to clean yet: [0-9.]+ K?i?B kept back: no_cleanup is set for the {who}\n", done.out)
     assert len(list((tmp_path / "t").iterdir())) == 4
     proof = ask("why", place, "delta_0000001_0000001_0000")
     assert "no_cleanup is set" in proof.out

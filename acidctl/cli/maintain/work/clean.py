@@ -29,6 +29,7 @@ from acidctl.cli.report.folding import HANDFUL
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_files import refuse_replacing
 from acidctl.cli.report.run_report import RunReport
+from acidctl.cli.report.verdicts import Freeable, freeable_of, freeable_together, held_back
 from acidctl.errors import AcidctlError
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.find import Found, find, once, with_tables
@@ -256,6 +257,12 @@ class CleaningPrinter(Outcomes):
     def kind_of(self, outcome: Outcome) -> str:
         return cleaning_kind(outcome) or super().kind_of(outcome)
 
+    def code_of(self, outcome: Outcome) -> str:
+        if isinstance(outcome, PlannedCleaning) and not outcome.plan.removals:
+            held = (*(why for _, why in outcome.plan.kept_back), *(one.reason for one in outcome.plan.waiting))
+            return held[0].code if held else ""
+        return super().code_of(outcome)
+
     def put_details(self, outcome: Outcome) -> None:
         if isinstance(outcome, PlannedCleaning) and not isinstance(outcome, Cleaned) and outcome.plan.removals:
             _table(outcome.plan)
@@ -267,8 +274,13 @@ def cleaning_kind(outcome: Outcome) -> str:
         how = f"moved to the trash as {outcome.run.id}" if outcome.run else "deleted"
         return "moved to the trash of HDFS" if outcome.places else how
     if isinstance(outcome, PlannedCleaning) and not outcome.plan.removals:
-        return f"nothing to clean{' yet' if outcome.plan.waiting or outcome.plan.postponed else ''}"
+        return f"nothing to clean{' yet' if _left(outcome.plan) else ''}"
     return "to remove" if isinstance(outcome, PlannedCleaning) else ""
+
+
+def _left(plan: CleaningPlan) -> bool:
+    """Whether something is obsolete that it does not take."""
+    return bool(plan.kept_back or plan.waiting or plan.postponed)
 
 
 def cleaning_counts(outcome: Outcome) -> dict[str, int]:
@@ -288,7 +300,8 @@ def cleaning_text(outcome: Outcome) -> str:
 
 def _planned(plan: CleaningPlan) -> str:
     if not plan.removals:
-        return f"{plan.shown}: nothing to clean{' yet' if plan.waiting or plan.postponed else ''}"
+        held = held_back(plan)
+        return f"{plan.shown}: nothing to clean" + (f" yet: {held}" if held else "")
     files = human_count(plan.files, "file")
     return f"{plan.shown}: {len(plan.removals)} to remove, {files}, {human_bytes(plan.bytes)}"
 
@@ -336,11 +349,12 @@ class _KeptBack:
     def __init__(self) -> None:
         self._first: list[CleaningPlan] = []
         self._count = self._later = 0
+        self._young = Freeable()
         self._by_code: dict[Code, tuple[CleaningPlan, Reason, Counter[str]]] = {}
 
     def add(self, plan: CleaningPlan) -> None:
         """A location, which may keep nothing back."""
-        if not (plan.kept_back or plan.waiting or plan.postponed):
+        if not _left(plan):
             return
         if VERBOSITY.is_verbose:
             _kept_back(plan)
@@ -348,6 +362,7 @@ class _KeptBack:
         self._count += 1
         self._first += [plan] * (self._count <= HANDFUL)
         self._later += len(plan.postponed)
+        self._young = freeable_together((self._young, replace(freeable_of(plan), now=0)))
         for _, why in (*plan.kept_back, *((one.name, one.reason) for one in plan.waiting)):
             self._by_code.setdefault(why.code, (plan, why, Counter()))[2][plan.shown] += 1
 
@@ -361,6 +376,8 @@ class _KeptBack:
             count = human_count(entries.total(), "entry", "entries")
             where = human_count(len(entries), "location")
             note(f"kept back: {count} in {where}: {code}, as in {plan.shown}: {text_of(why)}")
+        if self._young.later:
+            note(f"together {self._young.text}")
         if self._later:
             note(f"left for later: {human_count(self._later, 'entry', 'entries')}: more than --max-bytes")
         _ask_for_lists(self._by_code)
