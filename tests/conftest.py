@@ -22,11 +22,11 @@ pytest_plugins = (
 os.environ["ACIDCTL_PAGER"] = ""  # on a terminal of the tests nobody leaves a pager
 
 OF_THE_USER = (
-    "ACIDCTL_CONFIG", "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN", "ACIDCTL_PROFILE",
+    "ACIDCTL_CONFIG", "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN", "ACIDCTL_PROFILE", "COLUMNS",
     "HADOOP_CONF_DIR", "HADOOP_HOME", "HADOOP_TOKEN_FILE_LOCATION", "HADOOP_USER_NAME", "HIVE_CONF_DIR", "HIVE_HOME",
     "HMS_JWT",
 )  # fmt: skip
-"""Variables that lead to a metastore, or to a file system, that is not of the tests."""
+"""Variables that lead to a metastore, or to a file system, that is not of the tests; and of his terminal."""
 
 memory_store.install()
 

@@ -76,6 +76,7 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
         )
         for limit in LIMITS
     ),
+    ("COLUMNS", "How wide tables and pictures are, in a pipe, too, where tables are as wide as they need without it."),
     ("NO_COLOR", "When set, nothing is coloured."),
     (
         "ACIDCTL_PAGER, PAGER",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from acidctl.cli.output.last_line import own_stream, terminal_columns
+from acidctl.cli.output.last_line import USUAL_COLUMNS, own_stream, terminal_columns
 from acidctl.cli.output.logs import json_log
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.redact import hidden, hidden_in
@@ -29,6 +29,8 @@ SCHEMA_VERSION = 1
 """Of all JSON forms: keys are only ever added while it stays."""
 
 _SHOWN = 10
+_NARROWEST, _UNBOUNDED = 20, 10_000
+"""Columns of what is printed."""
 _LEVELS = {"warning:": "warning", "error:": "error"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -70,9 +72,22 @@ def show_error(
             say(label, text, fg=colour)
 
 
-def broken(text: str, width: int) -> list[str]:
-    """The lines of a text that was made printable, broken between words; longer words stay whole."""
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+def broken(text: str, width: int, indent: int = 0) -> list[str]:
+    """The lines of a text that was made printable, broken between words; longer words stay whole.
+
+    Args:
+        indent: of all lines but the first.
+    """
+    words = text.lstrip(" ")
+    first, others = " " * (len(text) - len(words)), " " * indent
+    wrapper = textwrap.TextWrapper(
+        max(width, indent + _NARROWEST),
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.wrap(words) or [""]
 
 
 def say(label: str, text: str, **style: Any) -> None:
@@ -108,6 +123,24 @@ def put_line(text: str = "") -> None:
     """One line on standard output, whatever names it holds; none with `-q`."""
     if not VERBOSITY.is_quiet:
         click.echo(printable(hidden_in(text)))
+
+
+def put_text(text: str, indent: int = 4, *, most: int | None = None) -> None:
+    """A sentence on standard output: on a terminal, and where COLUMNS tells a width, broken between words.
+
+    Args:
+        indent: of all lines but the first.
+        most: of what is to be read at length: so many columns, wherever it goes.
+    """
+    for line in broken(printable(hidden_in(text)), min(out_columns(), most or _UNBOUNDED), indent):
+        put_line(line)
+
+
+def out_columns() -> int:
+    """How wide lines on standard output may be."""
+    if told := columns_told():
+        return told
+    return terminal_columns() if sys.stdout.isatty() else _UNBOUNDED
 
 
 def out_stream() -> BinaryIO:
@@ -199,8 +232,18 @@ def _cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
+def columns_told() -> int | None:
+    """What COLUMNS says of the width of standard output, a terminal or not; None where it says nothing of use."""
+    text = os.environ.get("COLUMNS", "")
+    told = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
+    return max(_NARROWEST, told) if told else None
+
+
 def console() -> Console:
-    """A rich console on standard output; plain and unwrapped when it is not a terminal, colourless with NO_COLOR."""
+    """A rich console on standard output; colourless with NO_COLOR.
+
+    What is not a terminal gets plain lines, as long as they need to be; where COLUMNS tells a width, of that.
+    """
     from rich.console import Console, ConsoleOptions, RenderableType  # noqa: PLC0415 - only for people
     from rich.segment import Segment  # noqa: PLC0415 - only for people
 
@@ -223,9 +266,14 @@ def console() -> Console:
         emoji=False,
         soft_wrap=not terminal,
         no_color=True if not terminal or os.environ.get("NO_COLOR") else None,
-        width=None if terminal else 10_000,
+        width=columns_told() or (None if terminal else _UNBOUNDED),
         quiet=VERBOSITY.is_quiet,
     )
+
+
+def picture_columns(screen: Console) -> int:
+    """How wide a picture is drawn, which fills the width: in a pipe that of a usual terminal."""
+    return USUAL_COLUMNS if screen.width == _UNBOUNDED else screen.width
 
 
 def table_of(

@@ -18,7 +18,7 @@ from acidctl.cli.output.verbosity import VERBOSITY
 
 _EVERY = 0.2
 """Seconds between two looks at what is to be shown."""
-_USUAL = 80
+USUAL_COLUMNS = 80
 """Columns of a terminal that does not tell."""
 _ERASE = "\r\x1b[K"
 
@@ -125,18 +125,19 @@ LAST_LINE = LastLine()
 
 
 def terminal_columns() -> int:
-    """How wide the terminal of standard error is; one of a script, say, may not know it, and tells 0."""
-    with suppress(OSError, ValueError):
-        return max(20, os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL)
-    return _USUAL
+    """How wide the terminal is."""
+    return terminal_size()[0]
 
 
 def terminal_size() -> tuple[int, int]:
-    """Columns and lines of it."""
-    with suppress(OSError, ValueError):
-        size = os.get_terminal_size(sys.stderr.fileno())
-        return max(20, size.columns or _USUAL), size.lines or 24
-    return _USUAL, 24
+    """Columns and lines of the terminal of standard error, or else of output; one of a script, say, may not know them,
+    and tells 0.
+    """
+    for descriptor in (2, 1):
+        with suppress(OSError, ValueError):
+            size = os.get_terminal_size(descriptor)
+            return max(20, size.columns or USUAL_COLUMNS), size.lines or 24
+    return USUAL_COLUMNS, 24
 
 
 class Listed:

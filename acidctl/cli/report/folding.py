@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from acidctl.cli.output.console import console, human_bytes, put_line
+from acidctl.cli.output.console import console, human_bytes, put_text
 from acidctl.cli.output.screen import Row, ScreenColumn, fitted
 from acidctl.wording import human_count
 
@@ -56,7 +56,7 @@ def put_folded(what: str, told: Sequence[Told]) -> None:
     for one in told:
         tables.setdefault(folder_of_table(one.location), []).append(one)
     total = _sum(told)
-    put_line(f"{what}: {_places(tables.values())}{_amounts(total)}")
+    put_text(f"{what}: {_places(tables.values())}{_amounts(total)}")
     if not total:
         return
     key = list(total)[-1]
@@ -82,7 +82,7 @@ def put_folded(what: str, told: Sequence[Told]) -> None:
     ).print(console())
     if rest:
         left = [one for _, ones in rest for one in ones]
-        put_line(f"and {_places([ones for _, ones in rest])} more{_amounts(_sum(left))}: -v shows all")
+        put_text(f"and {_places([ones for _, ones in rest])} more{_amounts(_sum(left))}: -v shows all")
 
 
 def put_idle(what: str, codes: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ def put_idle(what: str, codes: Sequence[str]) -> None:
     texts = [code if len(counted) == 1 else f"{code} ({count:,})" for code, count in counted[:_NAMED_CODES] if code]
     more = [f"and {len(counted) - _NAMED_CODES} more reasons"] * (len(counted) > _NAMED_CODES)
     why = f": {', '.join([*texts, *more])}" if texts else ""
-    put_line(f"{what} in {human_count(len(codes), 'location')}{why}")
+    put_text(f"{what} in {human_count(len(codes), 'location')}{why}")
 
 
 def _partitions(_: str, ones: Sequence[Told]) -> str:

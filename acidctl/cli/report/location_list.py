@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from acidctl.cli.output.console import console, human_bytes, put_line
+from acidctl.cli.output.console import console, human_bytes, put_text
 from acidctl.cli.output.list_choice import BYTES, CheckedChoice, Record
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
 from acidctl.cli.output.verbosity import VERBOSITY
@@ -83,7 +83,7 @@ class LocationList:
             parts = [human_count(self._seen, "location"), human_bytes(self._bytes)]
             parts += [f"a compaction is due in {self._due:,}" if self._due else "no compaction is due"]
             parts += [self._free.text] * bool(self._free.text)
-            put_line(", ".join(parts))
+            put_text(", ".join(parts))
 
     def _end_table(self) -> None:
         if len(self._partitions) > HANDFUL and not VERBOSITY.is_verbose:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.acid.reasons import Reason
-from acidctl.cli.output.console import Records, note, put_line, show_error, warn, warn_of
+from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Told, put_folded, put_idle
 from acidctl.errors import AccessError, AcidctlError, ExitStatus, RefusedError
@@ -245,7 +245,7 @@ class Outcomes(Visits):
             first.clear()
 
     def _tell_one(self, text: str, outcome: Outcome) -> None:
-        put_line(text)
+        put_text(text)
         self.put_details(outcome)
 
     def kind_of(self, outcome: Outcome) -> str:

@@ -7,12 +7,14 @@ from typing import Any
 
 from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import put_json, put_line
+from acidctl.cli.output.console import put_json, put_text
 from acidctl.cli.output.redact import hidden
 from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.probe import Facts, gather, prepare, spark_check
 from acidctl.spark.shipping import problems_of
 from acidctl.spark.worker import FOR_SOME, PACKAGES, ExecutorFacts
+
+_MARGIN = 11
 
 
 def work(
@@ -38,7 +40,7 @@ def work(
     is_table = output == "table"
     record = _record(gather())
     for line in _lines(record) if is_table else ():
-        put_line(line)
+        put_text(line, _MARGIN)
     problems: list[AcidctlError] = []
     if spark or engine.master or engine.conf or engine.queue or engine.name:
         problems += _spark(engine, record, is_table=is_table)
@@ -67,10 +69,10 @@ def _spark(engine: EngineChoice, record: dict[str, Any], *, is_table: bool) -> t
     record["nodes"] = [_node(node) for node in check.nodes]
     record["pruning"] = None if check.problems else check.pruning or "on"
     if is_table:
-        put_line(f"{'spark':10} {record['spark']}")
+        put_text(f"{'spark':10} {record['spark']}", _MARGIN)
         if not check.problems:
             reads = f"every column ({check.pruning})" if check.pruning else "the columns that a query uses"
-            put_line(f"{'':10} the data source hive_acid reads {reads}")
+            put_text(f"{'':10} the data source hive_acid reads {reads}", _MARGIN)
         for node in check.nodes:
             _show_node(node)
     return check.problems
@@ -84,7 +86,7 @@ def _metastore(
 
     record["metastore"], problems = check_metastore(metastore, pairs)
     for line in lines_of(record["metastore"]) if is_table else ():
-        put_line(line)
+        put_text(line, _MARGIN)
     return problems
 
 
@@ -102,13 +104,13 @@ def _problems(node: ExecutorFacts) -> list[str]:
 
 
 def _show_node(node: ExecutorFacts) -> None:
-    put_line(f"{'node':10} {node.host}: Python {node.python} ({node.executable})")
+    put_text(f"{'node':10} {node.host}: Python {node.python} ({node.executable})", _MARGIN)
     installed = dict(node.versions)
     for name in (*(distribution for _, distribution in PACKAGES), *FOR_SOME):
         use = "" if name in installed or name not in FOR_SOME else ", which only some stores and checks need"
-        put_line(f"{'':10} {name} {installed.get(name, f'not installed{use}')}")
+        put_text(f"{'':10} {name} {installed.get(name, f'not installed{use}')}", _MARGIN)
     for problem in _problems(node):
-        put_line(f"{'':10} {problem}")
+        put_text(f"{'':10} {problem}", _MARGIN)
 
 
 def _record(facts: Facts) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from acidctl import errors
 from acidctl.acid.reasons import Code
-from acidctl.cli.output.console import Records, put_line
+from acidctl.cli.output.console import Records, put_line, put_text
 from acidctl.cli.report.reason_examples import FAMILIES, example, family_of
 from acidctl.cli.report.status_advice import TO_DO
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
@@ -17,7 +16,7 @@ from acidctl.spelling import spelled
 from acidctl.validation.registry import RULES
 from acidctl.wording import text_of
 
-_WIDTH = 92
+_WIDTH = 96
 _ERRORS = {
     kind.code: kind
     for kind in vars(errors).values()
@@ -128,14 +127,12 @@ def _family(name: str, what: str, words: list[str]) -> Meaning:
 
 def _print(meaning: Meaning, *, is_first: bool) -> None:
     if meaning["kind"] == "family":
-        put_line(f"{meaning['word']}: {meaning['what']}")
-        for line in textwrap.wrap(" ".join(meaning["words"]), _WIDTH, break_on_hyphens=False):
-            put_line(f"    {line}")
+        put_text(f"{meaning['word']}: {meaning['what']}", most=_WIDTH)
+        put_text(f"    {' '.join(meaning['words'])}", most=_WIDTH)
         return
     if not is_first:
         put_line()
     put_line(f"{meaning['word']} ({meaning['kind']})")
     said = (meaning["what"], meaning["example"] and f"For example: {meaning['example']}")
-    for text in (*said, f"To do: {meaning['todo']}"):
-        for line in textwrap.wrap(text or "", _WIDTH, break_on_hyphens=False, break_long_words=False):
-            put_line(f"    {line}")
+    for text in filter(None, (*said, f"To do: {meaning['todo']}")):
+        put_text(f"    {text}", most=_WIDTH)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, broken, console, put_json, put_line
+from acidctl.cli.output.console import Records, broken, console, put_json, put_line, put_text
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, ExitStatus
@@ -35,7 +34,7 @@ STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO:
 _MOST_LINES = 5
 """Findings of one rule that are shown of a location; ``--verbose`` shows all."""
 _MOST_TEXT = 500
-_MARGIN = 14
+_MARGIN, _WIDTH = 14, 96
 _ITS_OWN = ("list_rules", "output")
 
 
@@ -233,8 +232,7 @@ def print_rules(output: str) -> int:
         readers = f", --for {' '.join(rule.readers)}" if rule.readers else ""
         put_line(f"{rule.id:4}{rule.severity.value} ({where}{readers})")
         for text in (rule.what, rule.why, spelled(rule.hint)):
-            for line in textwrap.wrap(text, 92):
-                put_line(f"    {line}")
+            put_text(f"    {text}", most=_WIDTH)
     return 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from acidctl import __version__
 from acidctl.acid.layout import TableType
-from acidctl.cli.output.console import broken, console, human_bytes, note, put_json, put_line, warn
+from acidctl.cli.output.console import console, human_bytes, note, put_json, put_line, put_text, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.run_files import refuse_target
@@ -345,9 +345,7 @@ class _Screen:
             note(f"of {human_count(others, 'location')} the rows have other ROW__IDs than before")
 
     def _line(self, label: str, text: str) -> None:
-        screen = console()
-        for place, part in enumerate(broken(printable(text), max(20, screen.width - 12))):
-            screen.print(f"  {('' if place else label).ljust(8)}  {part}".rstrip(), soft_wrap=True, markup=False)
+        put_text(f"  {label:<8}  {text}", 12)
 
 
 def _step_text(step: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from acidctl.cli.hive.work.compactions import record_of
 from acidctl.cli.hive.work.listed import Record, lock_record, locks_text, some
 from acidctl.cli.hive.work.txns import txn_record
 from acidctl.cli.options.many_locations import Procedure
-from acidctl.cli.output.console import Records, note, put_line
+from acidctl.cli.output.console import Records, note, put_text
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.cli.report.waits import age_text
 from acidctl.errors import AcidctlError, ExitStatus, RefusedError, UsageProblem
@@ -40,7 +40,7 @@ def abort_txns(*, ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Met
     }
     if output == "table":
         for id_ in wanted:
-            put_line(_txn_text(txns[id_], known, locks_text(by_txn.get(id_, ()))))
+            put_text(_txn_text(txns[id_], known, locks_text(by_txn.get(id_, ()))))
     if dry_run:
         return _planned(records, shown.values())
     count = human_count(len(wanted), "transaction")
@@ -111,7 +111,7 @@ def _end(
             records.put({**shown[id_], "result": "failed", "error": error.code})
             continue
         if output == "table":
-            put_line(f"{noun} {id_}: {gone if result == 'gone' else result}")
+            put_text(f"{noun} {id_}: {gone if result == 'gone' else result}")
         records.put({**shown[id_], "result": result})
     return status
 
@@ -139,7 +139,7 @@ def take_compactions_out(*, ids: tuple[int, ...], dry_run: bool, yes: bool, meta
             by = f"; asked for by {one.initiator}" if one.initiator else ""
             pool = f" in the pool {one.pool}" if one.pool else ""
             age = age_text(known.age(one.enqueued))
-            put_line(f"compaction {id_}: {one.kind} of {one.name}, which waits{pool} for {age}{by}")
+            put_text(f"compaction {id_}: {one.kind} of {one.name}, which waits{pool} for {age}{by}")
     if dry_run:
         return _planned(records, shown.values())
     count = human_count(len(wanted), "compaction")

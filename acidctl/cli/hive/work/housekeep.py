@@ -8,7 +8,7 @@ from typing import Any
 
 from acidctl.cli.hive.work.listed import lock_record, locks_text, whole
 from acidctl.cli.options.many_locations import Procedure
-from acidctl.cli.output.console import Records, note, put_line, warn
+from acidctl.cli.output.console import Records, note, put_text, warn
 from acidctl.cli.report.waits import age_text, time_of
 from acidctl.errors import ExitStatus
 from acidctl.metastore.activity import Lock, Txn
@@ -38,7 +38,7 @@ def work(
     is_table = output == "table"
     if is_table:
         for line in _lines(dead):
-            put_line(line)
+            put_text(line)
     for txn in dead.kept:
         if not is_table:
             records.put(_record(txn, dead, "kept"))
@@ -55,7 +55,7 @@ def work(
     _put(records, ended, "ended")
     _put(records, _left(dead, ended), "alive")
     if is_table:
-        put_line(f"{' and '.join(_counts(ended)) or 'nothing'} ended")
+        put_text(f"{' and '.join(_counts(ended)) or 'nothing'} ended")
     if left := len(dead.txns) + len(dead.locks) - len(ended.txns) - len(ended.locks):
         note(f"{left} gave a sign of life, or ended, meanwhile")
     return ExitStatus.DONE

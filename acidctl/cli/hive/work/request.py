@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from acidctl.cli.hive.work.listed import some
-from acidctl.cli.output.console import Records, note, put_line, warn
+from acidctl.cli.output.console import Records, note, put_text, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
@@ -102,7 +102,7 @@ class _Said:
         if self.is_table:
             entry = f" as {id_}" if id_ and result != "refused" else ""
             shown = f"{state}{f': {why}' if why else ''}" if state or why else ""
-            put_line(f"{wish.name}: {wish.kind} {result}{entry}{f', {shown}' if shown else ''}")
+            put_text(f"{wish.name}: {wish.kind} {result}{entry}{f', {shown}' if shown else ''}")
         elif is_last:
             self._records.put(_record(wish, result, id_, state, why))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from acidctl.cli.inspect.work.listed_location import location_report, states_line
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, note, out_stream
+from acidctl.cli.output.console import Records, console, human_bytes, note, out_stream, picture_columns
 from acidctl.cli.output.list_choice import CheckedChoice, ListChoice
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.verbosity import VERBOSITY
@@ -35,9 +35,6 @@ SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "time": lambda entry: entry["modified"] or "",
     "state": lambda entry: list(STATE_STYLES).index(entry["state"]),
 }
-
-_WIDEST_PICTURE = 240
-"""Columns of a timeline in a pipe, which has no end."""
 
 
 def work(
@@ -235,7 +232,7 @@ class _Tables:
             [
                 (ScreenColumn("name"), itemgetter("name")),
                 (ScreenColumn("kind", worth=5), itemgetter("kind")),
-                (ScreenColumn("write ids", worth=6, is_clear=False), _write_ids),
+                (ScreenColumn("write ids", True, 6, is_clear=False), _write_ids),
                 (ScreenColumn("stmt", True, 2, beside=True, is_clear=False), lambda e: _number(e["statementId"])),
                 (
                     ScreenColumn("vis txn", True, 1, beside=True, is_clear=False),
@@ -294,7 +291,7 @@ def _print_timeline(lanes: Lanes) -> None:
 
     screen = console()
     screen.print()
-    for line in timeline(lanes, min(screen.width, _WIDEST_PICTURE), screen.encoding):
+    for line in timeline(lanes, picture_columns(screen), screen.encoding):
         screen.print(line, soft_wrap=True)
     screen.print()
 

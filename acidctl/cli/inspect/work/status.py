@@ -9,7 +9,7 @@ from typing import Any
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code
 from acidctl.cleaning.retention import Policy
-from acidctl.cli.output.console import human_bytes, put_json, put_line
+from acidctl.cli.output.console import human_bytes, put_json, put_text
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.looked_over import everything
 from acidctl.cli.report.outcomes import Visits
@@ -70,7 +70,7 @@ def work(
         put_json({**status_record(where, overview, queue, verdict), "night": night.record}, lines=False)
     else:
         for line in _screen(where, overview, queue, night, verdict, older_than):
-            put_line(line)
+            put_text(line, _LABEL + 2 * line.startswith(" "))
     visits.tell_strangers()
     wanted = verdict is Condition.TROUBLE or (verdict is Condition.DUE and fail_on == "due")
     return visits.status or (ExitStatus.FINDINGS if wanted else ExitStatus.DONE)

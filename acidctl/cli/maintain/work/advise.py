@@ -12,7 +12,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import current_files
 from acidctl.acid.triggers import Advice, advise
 from acidctl.cli.options.shared import global_words, refuse_unused, snapshot_words, storage_words
-from acidctl.cli.output.console import Records, console, human_bytes, note, put_line
+from acidctl.cli.output.console import Records, console, human_bytes, note, put_text
 from acidctl.cli.output.list_choice import BYTES, CheckedChoice, ListChoice
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
 from acidctl.cli.report.outcomes import Visits
@@ -225,4 +225,4 @@ def _sum_up(ranked: Sequence[dict[str, Any]]) -> None:
     files = _becomes(total, "files", _count)
     reads = _becomes(total, "seconds", _seconds)
     rewritten = human_bytes(sum(one["rewritten"] for one in chosen))
-    put_line(f"{which}: {files} files, {reads} for a read of each, {rewritten} to rewrite")
+    put_text(f"{which}: {files} files, {reads} for a read of each, {rewritten} to rewrite")

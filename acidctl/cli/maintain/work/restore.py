@@ -11,7 +11,7 @@ from acidctl.cli.maintain.work.clean import MOST_NOTES, NAMES_SHOWN
 from acidctl.cli.maintain.work.purge import trash_counts
 from acidctl.cli.options.many_locations import Procedure, to_be_typed
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import human_bytes, note, put_line, warn
+from acidctl.cli.output.console import human_bytes, note, put_text, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
@@ -174,10 +174,10 @@ def _list_runs(every: Sequence[_Trash], printer: RestorePrinter, *, is_one: bool
         what = f"{count}  {human_bytes(sum(run.bytes for run in whole))}"
         if is_one:
             names = " ".join(whole[0].names) if whole else ""
-            put_line(f"{run_id}  {what}  {names}" if whole else f"{run_id or TRASH}  {_phase(runs[0])}")
+            put_text(f"{run_id}  {what}  {names}" if whole else f"{run_id or TRASH}  {_phase(runs[0])}")
             continue
         rest = f"  ({len(runs) - len(whole)} incomplete or damaged)" if len(whole) < len(runs) else ""
-        put_line(f"{run_id or TRASH}  {human_count(len(runs), 'location')}  {what}{rest}")
+        put_text(f"{run_id or TRASH}  {human_count(len(runs), 'location')}  {what}{rest}")
 
 
 class RestorePrinter(Outcomes):

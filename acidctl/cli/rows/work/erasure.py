@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from acidctl import __version__
-from acidctl.cli.output.console import broken, console, human_bytes, note, put_json, put_line
+from acidctl.cli.output.console import console, human_bytes, note, put_json, put_line, put_text
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
 from acidctl.erasure.erasure import ErasureReport, Holding, TableErasure, search_tables, tables_to_search
@@ -241,11 +241,11 @@ class _Screen:
         events = sum(report.events for report in reports)
         if result == "held":
             holding = sum(1 for file in files if file.matched.events)
-            put_line(f"HELD: {human_count(events, 'event')} in {human_count(holding, 'file')} ({looked})")
+            put_text(f"HELD: {human_count(events, 'event')} in {human_count(holding, 'file')} ({looked})")
         elif result == "none":
-            put_line(f"NONE: no file holds such a row ({looked})")
+            put_text(f"NONE: no file holds such a row ({looked})")
         else:
-            put_line(f"NOT KNOWN: no such row was found, but not everything could be looked at ({looked})")
+            put_text(f"NOT KNOWN: no such row was found, but not everything could be looked at ({looked})")
         note(f"not seen: {'; '.join(NOT_SEEN)}")
 
     def _report(self, table: TableErasure, report: ErasureReport) -> None:
@@ -268,7 +268,7 @@ class _Screen:
         if sure:
             size = human_bytes(sum(file.size for file in sure))
             what = f"{human_count(one.events, 'event')} in {human_count(len(sure), 'file')}, {size}"
-            put_line(f"  {printable(one.holder.name)}  {state}  {what}")
+            put_text(f"  {one.holder.name}  {state}  {what}")
         for file in sure[: None if self._verbose else _FEW]:
             self._text("", f"{file.path}: {human_count(file.matched.events, 'event')}")
         if len(sure) > _FEW and not self._verbose:
@@ -290,9 +290,7 @@ class _Screen:
             self._text("", joined(step.reasons))
 
     def _text(self, label: str, text: str) -> None:
-        screen = console()
-        for place, part in enumerate(broken(printable(text), max(20, screen.width - 16))):
-            screen.print(f"    {('' if place else label).ljust(10)}  {part}".rstrip(), soft_wrap=True, markup=False)
+        put_text(f"    {label:<10}  {text}", 16)
 
 
 def _some(names: list[str]) -> str:
