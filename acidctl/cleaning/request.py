@@ -12,7 +12,7 @@ from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError
 from acidctl.location.change.lock import Locking
-from acidctl.location.change.work_log import LogEntry, log_done
+from acidctl.location.change.work_log import LogEntry, log_done, of_night
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.outcome import Outcome, Result
@@ -70,27 +70,32 @@ def carry_out(
     locking: Locking,
     *,
     run_id: str = "",
+    night: str = "",
     should_stop: Callable[[], bool] = never,
     on_removed: Callable[[Removal], None] | None = None,
 ) -> Cleaned:
-    """Carry a plan out under the lock of its location; for arguments and errors see
+    """Carry a plan out under the lock of its location; for other arguments and errors see
     :func:`acidctl.cleaning.apply.apply_plan`.
+
+    Args:
+        night: the id of the night that it is a part of; empty without one.
     """
     snapshot = plan.snapshot
     with locking.at(snapshot.fs, snapshot.path):
         cleaned = apply_plan(plan, how, run_id=run_id, should_stop=should_stop, on_removed=on_removed)
         if cleaned.is_changed:
-            log_done(snapshot.fs, snapshot.path, _entry(cleaned, how), locking.tell)
+            log_done(snapshot.fs, snapshot.path, _entry(cleaned, how, night), locking.tell)
         return cleaned
 
 
-def _entry(cleaned: Cleaned, how: How) -> LogEntry:
+def _entry(cleaned: Cleaned, how: How, night: str) -> LogEntry:
     facts = {
         "to": how.value,
         "entries": len(cleaned.removed),
         "names": [one.name for one in cleaned.removed],
         "bytes": cleaned.bytes,
         "left": len(cleaned.left),
+        **of_night(night),
     }
     source = cleaned.plan.snapshot.source.kind
     return LogEntry("clean", cleaned.result.value, cleaned.run.id if cleaned.run else "", source=source, facts=facts)

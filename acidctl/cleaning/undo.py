@@ -9,7 +9,7 @@ from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, tras
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
-from acidctl.location.change.work_log import Fact, LogEntry, log_done
+from acidctl.location.change.work_log import Fact, LogEntry, log_done, of_night
 from acidctl.outcome import Result
 from acidctl.storage.port import FileSystem
 
@@ -47,8 +47,9 @@ def bring_back(fs: FileSystem, run: TrashRun, locking: Locking) -> Restored:
             return Restored(location=shown, run=run, names=names, not_compared=error)
 
 
-def _entry(verb: str, result: Result, run: TrashRun) -> LogEntry:
+def _entry(verb: str, result: Result, run: TrashRun, night: str = "") -> LogEntry:
     facts: dict[str, Fact] = {"entries": len(run.names), "names": list(run.names), "bytes": run.bytes}
+    facts |= of_night(night)
     return LogEntry(verb, result.value, run.id, facts=facts)
 
 
@@ -58,8 +59,14 @@ def delete(
     locking: Locking,
     should_stop: Callable[[], bool] = lambda: False,
     on_deleted: Callable[[], None] = lambda: None,
+    *,
+    night: str = "",
 ) -> list[InTrash]:
-    """Delete runs of one location for good, under its lock; those that are left when it stops are not in the result."""
+    """Delete runs of one location for good, under its lock; those that are left when it stops are not in the result.
+
+    Args:
+        night: the id of the night that it is a part of; empty without one.
+    """
     gone: list[InTrash] = []
     if not runs:
         return gone
@@ -69,6 +76,6 @@ def delete(
                 break
             purge(fs, [run])
             gone.append(in_trash(fs, run, Result.PURGED))
-            log_done(fs, run.location, _entry("purge", Result.PURGED, run), locking.tell)
+            log_done(fs, run.location, _entry("purge", Result.PURGED, run, night), locking.tell)
             on_deleted()
     return gone

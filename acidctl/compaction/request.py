@@ -85,6 +85,7 @@ class CompactionRequest:
         locking: how others are kept away.
         buckets: of a rebalance; 0 for as many as there are.
         order_by: of a rebalance: what its rows are sorted by.
+        night: the id of the night that it is a part of; empty without one.
         auto_off_by: whose properties say so, ``table`` or ``database``, where a metastore knows them.
     """
 
@@ -105,6 +106,7 @@ class CompactionRequest:
     auto_off_by: str = ""
     buckets: int = 0
     order_by: str = ""
+    night: str = ""
 
     def __post_init__(self) -> None:
         """Names are taken for the values that they are of: ``CompactionRequest("major")``."""

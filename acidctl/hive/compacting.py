@@ -13,7 +13,7 @@ from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import Task
 from acidctl.errors import AcidctlError
-from acidctl.location.change.work_log import LogEntry, log_done
+from acidctl.location.change.work_log import Fact, LogEntry, log_done, of_night
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 
@@ -24,11 +24,11 @@ AT_ONCE = 50
 """Locations whose transactions are open at once."""
 
 
-def written_down(outcome: Compacted, tell: Callable[[str], None] | None = None) -> Compacted:
+def written_down(outcome: Compacted, request: CompactionRequest) -> Compacted:
     """The outcome, which is final, in the log of its location where anything was changed there."""
     if outcome.is_changed:
         plan, snapshot = outcome.plan, outcome.plan.snapshot
-        facts = {
+        facts: dict[str, Fact] = {
             "kind": plan.kind.value,
             "minWriteId": plan.min_write_id,
             "maxWriteId": plan.max_write_id,
@@ -39,8 +39,9 @@ def written_down(outcome: Compacted, tell: Callable[[str], None] | None = None) 
             "rows": outcome.rows,
             "rowsDropped": outcome.rows_dropped,
         }
-        entry = LogEntry("compact", outcome.result.value, source=snapshot.source.kind, facts=facts)
-        log_done(snapshot.fs, snapshot.path, entry, tell)
+        facts |= of_night(request.night)
+        entry = LogEntry("compact", outcome.result.value, request.night, source=snapshot.source.kind, facts=facts)
+        log_done(snapshot.fs, snapshot.path, entry, request.locking.tell)
     return outcome
 
 
@@ -74,7 +75,7 @@ def compact_locations(
     others = [one for found, one in planned if not is_under_hive(found, lists, request)]
     if others:
         with closing(carry_out(others, request, engine, on_task)) as outcomes:
-            yield from (written_down(one, request.locking.tell) for one in outcomes)
+            yield from (written_down(one, request) for one in outcomes)
     if not theirs:
         return
     # Thrift, only with a metastore.
@@ -133,7 +134,7 @@ def _in_turn(
                 yield answer
         with closing(carry(ready, check=check)) as outcomes:
             for outcome in outcomes:
-                yield written_down(turns[outcome.plan.staging].settle(outcome), request.locking.tell)
+                yield written_down(turns[outcome.plan.staging].settle(outcome), request)
     except BaseException as error:
         for turn in turns.values():
             turn.give_up(error)

@@ -454,7 +454,7 @@ class Worker:
         if turn.transaction.lost and not outcome.is_changed:
             turn.give_up(turn.transaction.lost)
             return Outcome(location=outcome.location, result=Result.FAILED, error=turn.transaction.lost)
-        outcome = written_down(turn.settle(outcome), request.locking.tell)
+        outcome = written_down(turn.settle(outcome), request)
         if outcome.is_changed and self._thresholds:
             with suppress(AcidctlError):  # figures only
                 tell_figures(turn.desk.metastore, self._thresholds, entry, answer.plan.inputs, outcome.published)

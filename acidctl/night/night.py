@@ -69,7 +69,7 @@ class Night:
         each: how locations are cleaned and purged; without it one after the other.
 
     Attributes:
-        id: the cleaning runs in all trashes have it, so that one restore undoes all of them.
+        id: the cleaning runs in all trashes have it, so that one restore undoes all of them; logs have it, too.
         until_cleaning: when compactions end.
     """
 
@@ -196,7 +196,7 @@ class Night:
                 continue
             by_location = {one.planned.location: one for one in some}
             planned = [(one.place.found, one.planned) for one in some]
-            request = replace(self._request.compaction, min_deltas=0)  # it is decided
+            request = replace(self._request.compaction, min_deltas=0, night=self.id)  # it is decided
             with closing(compact_locations(planned, self._lists, request, engine, on_task)) as outcomes:
                 for outcome in outcomes:
                     due = by_location[outcome.location]
@@ -241,7 +241,7 @@ class Night:
         def clean(one: ToClean) -> Cleaned:
             locking = replace(self._request.compaction.locking, age=one.older_than)
             how, plan = self._request.how, one.planned.plan
-            return cleaning.carry_out(plan, how, locking, run_id=self.id, should_stop=self._is_over)
+            return cleaning.carry_out(plan, how, locking, run_id=self.id, night=self.id, should_stop=self._is_over)
 
         for one, done in self._each(due, clean, lambda one, error: self._fails(NightPart.CLEAN, one.place, error)):
             yield from self._told()
@@ -280,7 +280,7 @@ class Night:
             return
 
         def purge(one: ToPurge) -> list[InTrash]:
-            return delete(one.place.found.fs, one.runs, self._request.compaction.locking, self._is_over)
+            return delete(one.place.found.fs, one.runs, self._request.compaction.locking, self._is_over, night=self.id)
 
         for one, gone in self._each(due, purge, lambda one, error: fails(one.place, error)):
             yield from self._told()

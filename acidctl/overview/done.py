@@ -29,7 +29,7 @@ def done_in(fs: FileSystem, location: str, top: Listing | None = None) -> list[L
     """
     names = {entry.path for entry in (fs.list_dir(location) if top is None else top).entries}
     found = read_log(fs, location) if any(logged_at(name) is not None for name in names) else []
-    recorded = {entry.run for entry in found}
+    recorded = {entry.run for entry in found if entry.verb != "compact"}  # which has that of its night
     if TRASH in names:
         with suppress(AcidctlError):  # of what may not be looked into the commands tell that do it
             found += _left("clean", trash_runs(fs, location), recorded)

@@ -36,6 +36,7 @@ def what(entry: LogEntry) -> str:
     parts = [_write_ids(entry), *_texts(entry, "kind", "repair"), _outputs(entry), _amount(entry)]
     left = entry.number("left")
     parts.append(f"{left:,} left for later" if left else "")
+    parts += [f"night {text}" for text in _texts(entry, "night")]
     parts.append("" if entry.is_recorded else "not in the log: told from what it left")
     return "; ".join(filter(None, parts))
 

@@ -57,7 +57,8 @@ class LogEntry:
     Attributes:
         verb: as it is typed: compact, clean, restore...
         result: what became of the location.
-        run: the id of the run in the trash or the backup, which one of several locations shares; of others its own.
+        run: the id of the run in the trash or the backup, which one of several locations shares; of a compaction that
+            of the night that it was a part of; of others its own.
         at: when it ended, seconds since the epoch.
         user, host: who did it, and where, as it says itself.
         version: of acidctl.
@@ -125,6 +126,11 @@ def _facts(said: Any) -> dict[str, Fact]:
         if is_number or is_names or isinstance(value, str):
             found[name[:_MOST_TEXT]] = _cut_short(value)
     return found
+
+
+def of_night(night: str) -> dict[str, Fact]:
+    """What the facts of an operation say of the night that it was a part of; nothing for the empty id."""
+    return {"night": night} if night else {}
 
 
 def log_done(

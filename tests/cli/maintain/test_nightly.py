@@ -94,6 +94,55 @@ def test_nights_compact_then_clean_then_purge_under_one_id(acidctl: Acidctl, war
     assert {table: len(read_rows(table)) for table in rows} == rows
 
 
+def test_all_that_a_night_did_is_known_by_its_id(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
+    orders = warehouse / "sales.db" / "orders"
+    runs = []
+    for first in (6, 11):  # what a night compacts the next one cleans, and the third one purges
+        done = acidctl(*DUE, "--yes", "-o", "jsonl", "--report", tmp_path / f"{first}.json", warehouse)
+        assert done.status == 0, done.err
+        runs.append(json.loads((tmp_path / f"{first}.json").read_text())["run"])
+        age(warehouse, 48)
+        write_deltas(orders, first, first + 4)
+        age(orders, 30)
+    nothing = acidctl("restore", "--yes", "--run", runs[0], warehouse)
+    assert nothing.status == 3
+    assert f"that run compacted {warehouse}" in nothing.err
+    assert "and 2 more locations" in nothing.err
+    assert "readers see the same rows" in nothing.err
+    logged = acidctl("log", "-o", "json", orders).json()
+    assert [(one["verb"], one["run"], one["facts"]["night"]) for one in logged] == [
+        ("clean", runs[1], runs[1]), ("compact", runs[1], runs[1]), ("compact", runs[0], runs[0]),
+    ]  # fmt: skip
+    assert acidctl("log", orders).out.count(f"night {runs[1]}") == 2
+    assert f"night {runs[0]}" in acidctl("history", orders).out
+    rows = read_rows(orders)
+    restored = acidctl("restore", "--run", runs[1], orders)
+    assert restored.status == 0
+    assert f"that run compacted {orders} (write ids 6 to 10; major; to base_0000010" in restored.err
+    assert read_rows(orders) == rows
+    days = warehouse / "sales.db" / "days" / "day=1"
+    assert acidctl(*DUE, "--yes", "--purge-older-than", "0", warehouse).status == 0
+    purged = acidctl("log", "-o", "json", "-n", "1", days).one()
+    assert (purged["verb"], purged["run"]) == ("purge", runs[1])
+    assert purged["facts"]["night"] > runs[1]
+
+
+def test_a_cleaning_that_left_no_line_is_told_beside_the_compaction_of_its_night(
+    acidctl: Acidctl, warehouse: Path
+) -> None:
+    orders = warehouse / "sales.db" / "orders"
+    for first in (6, 11):
+        assert acidctl(*DUE, "--yes", warehouse).status == 0
+        age(warehouse, 48)
+        write_deltas(orders, first, first + 4)
+        age(orders, 30)
+    (path,) = orders.glob(".acidctl-log-*")
+    kept = [line for line in path.read_text().splitlines() if '"clean"' not in line]
+    path.write_text("\n".join([*kept, "", ""]))
+    logged = acidctl("log", "-o", "json", orders).json()
+    assert sorted(one["verb"] for one in logged) == ["clean", "compact", "compact"]
+
+
 def test_what_bytes_do_not_reach_is_left_and_comes_first_next_night(acidctl: Acidctl, warehouse: Path) -> None:
     every = acidctl(*DUE, "--dry-run", "-o", "jsonl", warehouse)
     sizes = {step["location"]: step["inputBytes"] for step in every.lines() if step["result"] == "planned"}

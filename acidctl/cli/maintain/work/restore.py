@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun, trash_runs
@@ -13,9 +13,11 @@ from acidctl.cli.options.many_locations import Procedure, to_be_typed
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import human_bytes, note, put_text, warn
 from acidctl.cli.output.progress import progress
+from acidctl.cli.report.log_text import what
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import NotFoundError
+from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.find import Found, find, once, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.walk import WalkedLocation
@@ -44,7 +46,12 @@ def work(
     if list_only:
         _list_runs(every, printer, is_one=is_one)
         return printer.status
-    due = _chosen(every, run_id, " ".join(locations), printer)
+    try:
+        due = _chosen(every, run_id, " ".join(locations), printer)
+    except NotFoundError as error:
+        if run_id is None or not (compacted := _compacted(_places(locations, storage, printer), run_id, work)):
+            raise
+        raise NotFoundError(error.what, f"that run {_said(compacted)}", error.hint) from error
     printer.is_alone = len(due) == 1
     if dry_run or not is_one:
         for found, one in due:
@@ -58,6 +65,8 @@ def work(
         question = f"Restore: {count}, {size}?"
         work.confirm(f"{count} ({size}) would be restored", question, "nothing was restored", severe=severe)
     _restore(due, work, printer)
+    if printer.is_table and (compacted := _compacted((found for found, _ in due), due[0][1].id, work)):
+        note(f"that run {_said(compacted)}")
     return printer.status
 
 
@@ -88,6 +97,24 @@ def _places(locations: tuple[str, ...], storage: dict[str, str], printer: Restor
     below = find(locations, storage, SnapshotLists(), printer.observer, looks=False)
     for found, _ in with_tables(below, locations, storage):
         yield found
+
+
+def _compacted(places: Iterable[Found], run_id: str, work: Procedure) -> list[tuple[Found, LogEntry]]:
+    """What a night compacted, by the logs of its locations; a restore undoes its cleaning alone."""
+    read = work.each(once(places), lambda found: read_log(found.fs, found.location.path), lambda *_: None)
+    return [
+        (found, entry)
+        for found, entries in read
+        for entry in entries or ()
+        if entry.verb == "compact" and "night" in entry.facts and entry.run.startswith(run_id)
+    ]
+
+
+def _said(compacted: Sequence[tuple[Found, LogEntry]]) -> str:
+    found, entry = compacted[0]
+    more = f" and {human_count(len(compacted) - 1, 'more location')}" if len(compacted) > 1 else ""
+    how = text.partition("; night")[0] if (text := what(entry)) else entry.result
+    return f"compacted {found.shown}{more} ({how}), which stays as it is: readers see the same rows"
 
 
 def _chosen(every: Sequence[_Trash], run_id: str | None, given: str, printer: RestorePrinter) -> _Due:
