@@ -1,7 +1,8 @@
 """The JSON that commands print, as JSON Schema: docs/reference/schemas/, which `tools/make_docs.py` makes.
 
 A shape is written in short: the name of a type, with ``?`` where it may be null; a list of one shape is an array of
-it; a dictionary is an object, whose keys end with ``?`` where they may be absent; ``"map"`` has keys of others.
+it; a dictionary is an object, whose keys end with ``?`` where they may be absent; ``"map"`` has keys of others; a tuple
+of one shape is that, or null.
 """
 
 from __future__ import annotations
@@ -65,6 +66,53 @@ _DONE_THERE = {
     "acidctl": "str?", "snapshotFrom": "str?", "recorded": "bool", "facts": "map",
 }  # fmt: skip
 _LOCK = {"lock": "int", "on": "str", "type": "str", "state": "str"}
+_TXN_OR_LOCK = {
+    "id": "int?", "user": "str?", "host": "str?", "query": "str?", "started": "time?", "lastHeartbeat": "time?",
+    "age": "int?", "silent": "int?", "locks": [_LOCK],
+}  # fmt: skip
+_ENTRY = {
+    "id": "int", "on": "str", "database": "str", "table": "str", "partition": "str?", "kind": "str", "state": "str",
+    "pool": "str?", "worker": "str?", "job": "str?", "runAs": "str?", "initiator": "str?", "error": "str?",
+    "enqueued": "time?", "started": "time?", "committed": "time?", "ended": "time?", "age": "int?", "txn": "int?",
+    "nextTxn": "int?", "highestWriteId": "int?",
+}  # fmt: skip
+_BLOCKER = {
+    "id": "int?", "lock": "int?", "user": "str?", "host": "str?", "query": "str?", "started": "time?", "waiting": "int",
+    "bytes": "int?",
+}  # fmt: skip
+_OVERVIEW = {
+    "where": ["str"], "verdict": "str", "tables": "int", "locations": "int", "bytes": "int",
+    "compaction": {
+        "due": "int", "major": "int", "minor": "int",
+        "worst": [{"location": "str", "kind": "str", "gain": "num", "reason": "str", "reasonCode": "str"}],
+    },
+    "cleaning": {
+        "locations": "int", "freeBytes": "int", "soonBytes": "int", "laterBytes": "int", "abortedBytes": "int",
+        "keptBack": [{"code": "str", "reason": "str", "locations": "int", "entries": "int", "bytes": "int"}],
+    },
+    "trash": {"locations": "int", "runs": "int", "bytes": "int", "oldest": "time?"},
+    "unfinished": {"count": "int", "first": [{"location": "str", "staging": "str"}]},
+    "refused": {"locations": "int", "first": [{"location": "str", **_WHY}]},
+    "blocked": ({"count": "int", "first": [{**_BLOCKER, "advice": "str"}]},),
+    "stuck": (
+        {
+            "count": "int",
+            "first": [
+                {
+                    "id": "int", "on": "str", "kind": "str", "state": "str", "cause": "str", "why": "str",
+                    "frees": "str",
+                }
+            ],
+        },
+    ),
+    "lastDone": "time?",
+}  # fmt: skip
+_OF_TABLE = {
+    "table": "str", "locations": "int", "bytes": "int", "current": "int", "obsolete": "int", "aborted": "int",
+    "ignored": "int", "trash": "int", "deltas": "int", "files": "int", "filesAfter": "int", "score": "int",
+    "seconds": "num", "secondsAfter": "num", "compaction": "str?", "rewritten": "int", "freeBytes": "int",
+    "soonBytes": "int", "due": "int",
+}  # fmt: skip
 
 SHAPES: dict[str, Shape] = {
     "ls": {
@@ -86,21 +134,27 @@ SHAPES: dict[str, Shape] = {
             "warnings": ["str"],
         },
     },
-    "status": {
-        "where": ["str"], "verdict": "str", "tables": "int", "locations": "int", "bytes": "int",
-        "compaction": {
-            "due": "int", "major": "int", "minor": "int",
-            "worst": [{"location": "str", "kind": "str", "gain": "num", "reason": "str", "reasonCode": "str"}],
+    "status": {**_OVERVIEW, "night": ({"ended": "time?", "left": "int"},)},
+    "report": {
+        "at": "time", "acidctl": "str", "olderThan": "num", **_OVERVIEW, "failed": "int", "sources": "map",
+        "whole": _OF_TABLE, "largest": [_OF_TABLE], "others": ({"tables": "int", **_OF_TABLE},), "helped": "int",
+        "worst": [_OF_TABLE], "days": [{"day": "str", "deltas": "int"}],
+        "compactions": {
+            "count": "int", "inputBytes": "int", "bytes": "int",
+            "newest": [
+                {
+                    "at": "time", "location": "str", "kind": "str?", "entries": "int?", "inputBytes": "int?",
+                    "bytes": "int?", "user": "str?", "host": "str?",
+                }
+            ],
         },
-        "cleaning": {
-            "locations": "int", "freeBytes": "int", "soonBytes": "int", "laterBytes": "int", "abortedBytes": "int",
-            "keptBack": [{"code": "str", "reason": "str", "locations": "int", "entries": "int", "bytes": "int"}],
-        },
-        "trash": {"locations": "int", "runs": "int", "bytes": "int", "oldest": "time?"},
-        "unfinished": {"count": "int", "first": [{"location": "str", "staging": "str"}]},
-        "refused": {"locations": "int", "first": [{"location": "str", **_WHY}]},
-        "blocked": "map?", "stuck": "map?", "lastDone": "time?",
-        "night": "map?",
+        "before": [
+            {
+                "at": "time", "tables": "int", "locations": "int", "bytes": "int", "freeBytes": "int",
+                "soonBytes": "int", "laterBytes": "int", "abortedBytes": "int", "trashBytes": "int", "deltas": "int",
+                "files": "int", "due": "int",
+            }
+        ],
     },
     "why": {
         "location": "str",
@@ -159,24 +213,79 @@ SHAPES: dict[str, Shape] = {
         "thresholds": "map", "job": "map",
     },
     "txns": {
-        "id": "int?", "state?": "str?", "type?": "str?", "user": "str?", "host": "str?", "agent?": "str?",
-        "query": "str?",
-        "started": "time?", "lastHeartbeat": "time?", "age": "int?", "silent": "int?", "locks": [_LOCK],
-        "lock?": "int?", "waiting?": "int?", "bytes?": "int?",
-        "holds?": [{"on": "str", "compaction": "int?", "bytes": "int?"}],
-        "advice?": "str?", "result?": "str",
+        **_TXN_OR_LOCK, "state?": "str", "type?": "str?", "agent?": "str?",
+        "lock?": "int?", "waiting?": "int", "bytes?": "int?",
+        "holds?": [{"on": "str", "compaction": "int?", "bytes": "int?"}], "advice?": "str",
     },
     "locks": {
         "lock": "int", "part": "int", "on": "str", "database": "str", "table": "str?", "partition": "str?",
         "state": "str", "type": "str", "txn": "int?", "user": "str?", "host": "str?", "agent": "str?",
         "acquired": "time?", "lastHeartbeat": "time?", "age": "int?", "blockedBy": "map?",
     },
-    "compactions": {
-        "id": "int", "on": "str", "database": "str", "table": "str", "partition": "str?", "kind": "str", "state": "str",
-        "pool": "str?", "worker": "str?", "job": "str?", "runAs": "str?", "initiator": "str?", "error": "str?",
-        "enqueued": "time?", "started": "time?", "committed": "time?", "ended": "time?", "age": "int?", "txn": "int?",
-        "nextTxn": "int?", "highestWriteId": "int?", "cause?": "str?", "why?": "str?", "frees?": "str?",
-        "blockers?": ["int"], "result?": "str",
+        "compactions": {**_ENTRY, "cause?": "str?", "why?": "str?", "frees?": "str?", "blockers?": ["int"]},
+    "request": {
+        "on": "str", "database": "str", "table": "str", "partition": "str?", "kind": "str", "pool": "str?",
+        "result": "str", "id": "int?", "state": "str?", "reason": "str?", "error?": "str",
+    },
+    "abort-txn": {
+        **_TXN_OR_LOCK, "id": "int", "state": "str", "type": "str?", "agent": "str?", "result": "str", "error?": "str",
+    },
+    "abort-compaction": {**_ENTRY, "result": "str"},
+    "housekeep": {
+        "id": "int?", "lock": "int?", "user": "str?", "host": "str?", "agent": "str?", "started": "time?",
+        "lastHeartbeat": "time?", "silent": "int?", "result": "str", "type": "str?", "locks": [_LOCK],
+    },
+    "worker": {
+        "on": "str", "entry": "int", "kind": "str", "result": "str", "reason": "str?", "seconds": "num",
+        "error?": "str", "message?": "str", **{key: one for key, one in _TO_COMPACT.items() if key != "kind?"},
+        "snapshotSource?": "source",
+    },
+    "erasure": {
+        "condition": "str", "result": "str", "tool": "str", "began": "time", "ended": "time", "checksums": "bool",
+        "events": "int", "filesRead": "int", "bytes": "int", "stripes": "int", "stripesRead": "int",
+        "locations": [
+            {
+                "location": "str", "table": "str", "besideLocations": "bool", "result": "str",
+                "snapshot": {"writeIds": "str?", "validTxns": "str?"}, "snapshotSource": "source?", "live": "int?",
+                "events": "int",
+                "holdings": [
+                    {
+                        "directory": "str", "kind": "str", "events": "int", "files": "int", "bytes": "int",
+                        "isKnown": "bool",
+                    }
+                ],
+                "notLookedAt": [{"path": "str", "why": "str"}],
+                "steps": [
+                    {
+                        "do": "str", "text": "str", "command": "str?", "directories": ["str"], "notBefore": "time?",
+                        "afterRetention": "bool", "why": ["str"], "openWriteIds": ["int"],
+                    }
+                ],
+                "files": [
+                    {
+                        "path": "str", "size": "int", "modified": "time?", "sha256": "str?", "events": "int",
+                        "stripes": "int", "stripesRead": "int", "notKnown": "str?",
+                    }
+                ],
+            }
+        ],
+        "withoutColumns": [{"table": "str", "why": "str"}], "notEntered": ["str"], "notSeen": ["str"],
+    },
+    "upgrade-check": {
+        "from": "str", "to": "str", "result": "str",
+        "locations": [
+            {
+                "location": "str", "table": "str", "files": "int", "bytes": "int", "events": "int",
+                "findings": [{"code": "str", "text": "str", "paths": ["str"], "count": "int", "blocks": "bool"}],
+                "readers": [
+                    {"rule": "str", "severity": "str", "path": "str", "message": "str", "readers": ["str"]}
+                ],
+            }
+        ],
+        "conversions": [{"table": "str", "becomes": "str", "statement": "str"}],
+        "steps": [{"text": "str", "command": "str?", "bytes": "int?", "estimatedSeconds": "int?"}],
+        "bytes": "int", "estimatedSeconds": "int",
+        "comparison": ([{"name": "str", "result": "str", "rowsBefore": "int?", "rowsAfter": "int?"}],),
     },
     "validate": {
         "location": "str", "depth": "str", "snapshotSource?": "source?",
@@ -263,6 +372,8 @@ def schema_files() -> Iterator[tuple[str, str]]:
 
 
 def _schema(shape: Shape, is_closed: bool) -> dict[str, Any]:
+    if isinstance(shape, tuple):
+        return {"anyOf": [_schema(shape[0], is_closed), {"type": "null"}]}
     if isinstance(shape, list):
         return {"type": "array", "items": _schema(shape[0], is_closed)}
     if isinstance(shape, dict):

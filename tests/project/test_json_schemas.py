@@ -12,7 +12,7 @@ from json_schemas import SHAPES, schema_files, schema_of
 from jsonschema import Draft202012Validator
 from support.metastore.fake_hive import FakeHive
 from support.paths import REPO
-from support.tables import CLEAN_NOW
+from support.tables import CLEAN_NOW, make
 
 Acidctl = Callable[..., Any]
 COMPACT = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
@@ -72,6 +72,13 @@ def lines(table: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "restore", ("purge", "--yes", table)
     yield "history", ("history", table)
     yield "log", ("log", table)
+    yield "report", ("report", "--history", table.parent / "history", table)
+    yield "report", ("report", "--history", table.parent / "history", table.parent)
+    yield "erasure", ("erasure", "--prove", "--where", "id = 1", table)
+    yield "erasure", ("erasure", "--where", "id = 1", table.parent)
+    yield "upgrade-check", ("upgrade-check", table)
+    yield "upgrade-check", ("upgrade-check", "--from", "hive2", "--save", table.parent / "before", table)
+    yield "upgrade-check", ("upgrade-check", "--compare", table.parent / "before", table)
 
 
 def test_every_output_is_as_its_schema_says(acidctl: Acidctl, crud: Path) -> None:
@@ -125,6 +132,53 @@ def test_what_a_metastore_knows(acidctl: Acidctl, tmp_path: Path) -> None:
         ):  # fmt: skip
             found = acidctl(*line, "-o", "json", "--metastore", fake.address)
             assert problems(line[0], found.out) == [], line
+
+
+def test_what_is_changed_in_a_metastore(acidctl: Acidctl, tmp_path: Path) -> None:
+    with FakeHive(4) as fake:
+        for name in ("t", "u"):
+            fake.table("db", name, f"file:{tmp_path / name}")
+            (tmp_path / name).mkdir()
+        alive, dead, failing = fake.begin(), fake.begin(ago=9000), fake.begin(ago=9000)
+        fake.lock("db", "t", txn=dead)
+        fake.lock("db", "t", ago=9000)
+        waiting = fake.entry("db", "t", "initiated")
+        lines: tuple[tuple[str, tuple[Any, ...], set[str]], ...] = (
+            ("request", ("request", "--major", "--dry-run", "hive:db.*"), {"planned"}),
+            ("request", ("request", "--major", "hive:db.*"), {"refused", "requested"}),
+            ("abort-txn", ("abort", "txn", "--dry-run", alive, dead), {"planned"}),
+            ("abort-txn", ("abort", "txn", "--yes", alive), {"aborted"}),
+            ("abort-compaction", ("abort", "compaction", "--dry-run", waiting), {"planned"}),
+            ("abort-compaction", ("abort", "compaction", "--yes", waiting), {"aborted"}),
+            ("housekeep", ("housekeep", "--dry-run"), {"planned"}),
+            ("abort-txn", ("abort", "txn", "--yes", failing), {"failed"}),
+            ("housekeep", ("housekeep", "--yes"), {"ended"}),
+            ("worker", ("worker", "--once", "--engine", "local"), {"nothing-to-do"}),
+            ("request", ("request", "--minor", "hive:db.t"), {"failed"}),
+        )
+        for name, line, results in lines:
+            if "failed" in results:
+                fake.fault("abort_txn" if name == "abort-txn" else "compact2", "failed")
+            form = "jsonl" if name == "worker" else "json"
+            found = acidctl(*map(str, line), "-o", form, "--metastore", fake.address)
+            text = f"[{','.join(found.out.splitlines())}]" if form == "jsonl" else found.out
+            assert problems(name, text) == [], line
+            assert {one["result"] for one in json.loads(text)} == results, (line, found.err)
+
+
+def test_what_one_look_says_of_a_metastore(acidctl: Acidctl, tmp_path: Path) -> None:
+    with FakeHive(4) as fake:
+        fake.table("db", "t", f"file:{make(tmp_path / 't', 'base_5_v9', 'delta_4_4_0', 'delta_3_3_0')}")
+        txn = fake.begin(ago=90_000, query="q")
+        fake.lock("db", "t", txn=txn, ago=90_000)
+        fake.entry("db", "t", "ready for cleaning", committed=9000, next_txn=txn + 1)
+        fake.entry("db", "t", "initiated", enqueued=90_000)
+        for name in ("status", "report"):
+            found = acidctl(name, "-o", "json", "--metastore", fake.address, "hive:db.*")
+            assert problems(name, found.out) == [], name
+            one = json.loads(found.out)
+            assert one["stuck"]["first"], one
+            assert one["blocked"]["first"], one
 
 
 @pytest.mark.parametrize(
