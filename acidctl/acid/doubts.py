@@ -200,11 +200,7 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
         other = spelled.setdefault(directory.canonical_name, directory)
         if other is not directory:
             found.append(LayoutProblem("V5", directory.name, (other.name,), spelled_twice(other, directory)))
-    base = state.base.directory if state.base else None
-    if base:
-        for delta in (delta for delta in current if straddles(delta, base.max_write_id)):
-            why = reason(Code.STRADDLES_BASE, by=(delta.name, base.name))
-            found.append(LayoutProblem("V9", delta.name, (base.name,), why))
+    found += straddling(state)
     for kind in (Kind.DELTA, Kind.DELETE_DELTA):
         ranges = sorted((d for d in current if d.kind is kind), key=lambda d: d.range)
         for one, next_one in pairwise(ranges):
@@ -215,6 +211,15 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
         found += _file_problems(directory, children.get(directory.name, []))
         found += _mixed(directory, children.get(directory.name, []))
     return found
+
+
+def straddling(state: AcidState) -> Iterator[LayoutProblem]:
+    """Rule V9: deltas of which the base holds a part."""
+    base = state.base.directory if state.base else None
+    for delta in (verdict.directory for verdict in state.deltas if base):
+        if base and delta and straddles(delta, base.max_write_id):
+            why = reason(Code.STRADDLES_BASE, by=(delta.name, base.name))
+            yield LayoutProblem("V9", delta.name, (base.name,), why)
 
 
 def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> Reason:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from acidctl.acid.doubts import doubtful, half_finished, layout_problems, only_by_doubt, unmarked_bases
+from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, straddling, unmarked_bases
 from acidctl.acid.layout import strange_paths
 from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing
 from acidctl.acid.names import acid_directory, is_hidden
@@ -176,11 +176,10 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
 
 def _refuse_straddling(snapshot: Snapshot) -> None:
     """Raises RefusedError where a base and a delta overlap: one of the two is wrong, and nobody knows which."""
-    problems = [one for one in layout_problems(snapshot.listing, snapshot.state) if one.rule == "V9"]
-    if problems:
+    if problem := next(straddling(snapshot.state), None):
         raise RefusedError(
             f"cannot clean {snapshot.fs.display(snapshot.path)}",
-            f"{text_of(problems[0].reason)} (V9)",
+            f"{text_of(problem.reason)} ({problem.rule})",
             "find out which of the two is right, and move the other away",
         )
 

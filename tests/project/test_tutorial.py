@@ -73,7 +73,7 @@ def steps(page: str) -> Iterator[Step]:
 
 def steady(shown: str) -> str:
     """Its words, without times and sizes: lines may be folded elsewhere where a path is longer."""
-    shown = shown.replace(f"{getpass.getuser()}@{platform.node()}", "hive@edge")
+    shown = " ".join(shown.split()).replace(f"{getpass.getuser()}@{platform.node()}", "hive@edge")
     for pattern, name in _VARIES:
         shown = re.sub(pattern, name, shown)
     return " ".join(shown.split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ _SHOWN = 10
 _NARROWEST, _UNBOUNDED = 20, 10_000
 """Columns of what is printed."""
 _LEVELS = {"warning:": "warning", "error:": "error"}
+_BEFORE_UNIT, _NO_BREAK = re.compile(r"(?<=\d) (?=[KMGTP]?i?B\b)"), "\x00"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -73,12 +75,12 @@ def show_error(
 
 
 def broken(text: str, width: int, indent: int = 0) -> list[str]:
-    """The lines of a text that was made printable, broken between words; longer words stay whole.
+    """The lines of a text that was made printable, broken between words; longer words and sizes stay whole.
 
     Args:
         indent: of all lines but the first.
     """
-    words = text.lstrip(" ")
+    words = _BEFORE_UNIT.sub(_NO_BREAK, text.lstrip(" "))
     first, others = " " * (len(text) - len(words)), " " * indent
     wrapper = textwrap.TextWrapper(
         max(width, indent + _NARROWEST),
@@ -87,7 +89,7 @@ def broken(text: str, width: int, indent: int = 0) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return wrapper.wrap(words) or [""]
+    return [line.replace(_NO_BREAK, " ") for line in wrapper.wrap(words)] or [""]
 
 
 def say(label: str, text: str, **style: Any) -> None:

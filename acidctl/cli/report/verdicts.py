@@ -14,6 +14,7 @@ from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.output.console import human_bytes
 from acidctl.errors import AcidctlError
+from acidctl.location.evidence import Evidence
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
@@ -64,14 +65,17 @@ class Freeable:
         return f"{after.day} {after:%b %H:%M}"
 
 
-def freeable_in(found: Found, lists: SnapshotLists, snapshot: Snapshot) -> Freeable:
+def freeable_in(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence: Evidence) -> Freeable:
     """What `acidctl clean` would take there, as it is without options; nothing where it would refuse.
+
+    Args:
+        evidence: whether it is known to be of a transactional table.
 
     Raises:
         MetastoreError: the metastore does not say who reads there.
     """
     is_any = any(verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts)
-    if not (is_any and found.evidence().may_change):
+    if not (is_any and evidence.may_change):
         return Freeable()
     if lists.warehouse and found.hive:
         snapshot = found.snapshot(lists, readers=True, settled=False)

@@ -14,6 +14,7 @@ from acidctl.cli.inspect import ls
 from acidctl.cli.inspect.work.ls import SORT_KEYS
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.errors import AccessError
+from acidctl.location import find
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 
@@ -203,6 +204,19 @@ def test_what_can_be_freed_is_told_with_its_time(acidctl, tmp_path: Path) -> Non
     last = acidctl("ls", tmp_path / "young").out.splitlines()[-1]
     assert re.fullmatch(r"1 current, 1 obsolete; ok; 11 B free after \d+ [A-Z][a-z]{2} \d\d:\d\d UTC", last)
     assert "11 B now" in acidctl("ls", tmp_path).out
+
+
+def test_a_location_is_judged_once_whatever_is_said_of_it(  # type: ignore[no-untyped-def]
+    acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cleaning frees is told from what is known already."""
+    make(tmp_path / "t" / "day=1", "base_2", "delta_1_1", "delta_3_3")
+    asked: list[str] = []
+    usual = find.evidence_of
+    monkeypatch.setattr(find, "evidence_of", lambda fs, path, *more: asked.append(path) or usual(fs, path, *more))
+    found = acidctl("ls", tmp_path)
+    assert "11 B after" in found.out
+    assert asked == [str(tmp_path / "t" / "day=1")]
 
 
 def test_lines_columns_and_order_are_chosen(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

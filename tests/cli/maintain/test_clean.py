@@ -98,6 +98,15 @@ def test_what_is_held_back_is_said_where_nothing_may_go_yet(acidctl, tmp_path: P
     assert few.out == f"{table}: nothing to clean yet: {size} are more than --max-bytes\n"
 
 
+def test_where_a_delta_lies_across_the_base_nothing_is_removed(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", "base_5", "delta_1_1", "delta_4_8")
+    age(table, 48)
+    found = acidctl("clean", "--yes", table)
+    assert (found.status, "(V9)" in found.err) == (7, True)
+    assert names(table) == {"base_5", "delta_1_1", "delta_4_8"}
+    assert " free " not in acidctl("ls", table).out
+
+
 def test_why_agrees_with_clean(acidctl, table: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     other = make(tmp_path / "u", "base_5_v9", "delta_4_4_0", "base_2", "delta_1_1_0", "_tmp.delta_6_6/x", "delta_6_6")
     third = make(tmp_path / "v", "delta_2_3", "delete_delta_2_2_0", "delta_2_2_0", "backup/notes", "base_1")

@@ -17,6 +17,7 @@ import pytest
 from support.tables import without_log
 from support.terminals import without_last_line
 
+from acidctl.cli.output.console import broken
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 
 NAME = "delete_delta_0000002_0000002_0000"
@@ -122,7 +123,7 @@ def test_ls_on_a_terminal_cuts_no_name(acidctl, crud: Path, columns: int) -> Non
     assert "the base that readers use" not in shown
     size = sum(path.stat().st_size for path in (crud / NAME).iterdir())
     if columns == 80:
-        assert f"{NAME}  delete_delta  2          obsolete  {size} B\n" in shown
+        assert f"{NAME}  delete_delta          2  obsolete  {size} B\n" in shown
     else:
         assert f"{NAME}\n  write ids 2  obsolete  {size} B\n" in shown
 
@@ -132,3 +133,20 @@ def test_a_message_breaks_between_words(tmp_path: Path) -> None:
     assert shown.startswith("error: ")
     noted = on_terminal(40, "ls", tmp_path)
     assert "every\n      write id on disk" in noted
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "indent", "lines"),
+    [
+        ("one two three", 9, 4, ["one two three"]),
+        ("one two three four five", 26, 4, ["one two three four five"]),
+        ("one two three four five six seven", 26, 4, ["one two three four five", "    six seven"]),
+        ("  label  " + "x" * 40 + " y", 30, 9, ["  label", "         " + "x" * 40, "         y"]),
+        ("         " + "x" * 40 + " y", 30, 9, ["         " + "x" * 40, "         y"]),
+        ("it would remove about 12.5 KiB of 3 B", 27, 0, ["it would remove about", "12.5 KiB of 3 B"]),
+        ("a  b", 40, 2, ["a  b"]),
+        ("", 40, 2, [""]),
+    ],
+)
+def test_sentences_break_between_words_and_hang(text: str, width: int, indent: int, lines: list[str]) -> None:
+    assert broken(text, width, indent) == lines

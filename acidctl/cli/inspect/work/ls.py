@@ -18,6 +18,7 @@ from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList, lin
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.verdicts import Freeable, freeable_in, verdict_of, why_of
 from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.location.evidence import Evidence
 from acidctl.location.find import Found, find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
@@ -70,8 +71,9 @@ def work(
                 _draw(snapshot, drawn)
                 continue
             wishes = lists.wishes_of(found.hive)
-            report = location_report(snapshot, seen.evidence(), rows=rows, wishes=wishes, on_error=visits.gap)
-            free = _free(seen, lists, snapshot, visits) if chosen.needs_free else Freeable()
+            evidence = seen.evidence()
+            report = location_report(snapshot, evidence, rows=rows, wishes=wishes, on_error=visits.gap)
+            free = _free(seen, lists, snapshot, evidence, visits) if chosen.needs_free else Freeable()
         except AcidctlError as error:
             visits.failed(found.shown, error)
             continue
@@ -93,10 +95,10 @@ def work(
     return visits.status
 
 
-def _free(found: Found, lists: SnapshotLists, snapshot: Snapshot, visits: Visits) -> Freeable:
+def _free(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence: Evidence, visits: Visits) -> Freeable:
     """What a cleaning would free; nothing, and an error that is told, where that cannot be asked."""
     try:
-        return freeable_in(found, lists, snapshot)
+        return freeable_in(found, lists, snapshot, evidence)
     except AcidctlError as error:
         visits.failed(found.shown, error)
         return Freeable()
