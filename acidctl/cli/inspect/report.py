@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DURATION, NEW_FILE
+from acidctl.cli.options.param_types import NEW_FILE
 
 
 @shared.command(
@@ -16,13 +16,7 @@ from acidctl.cli.options.param_types import DURATION, NEW_FILE
     "acidctl report -o json /warehouse | jq '.cleaning.freeBytes'",
 )
 @shared.places_argument("locations", "[WHERE...]", required=False)
-@click.option(
-    "--older-than",
-    type=DURATION,
-    default="24h",
-    show_default=True,
-    help="What cleaning may take was superseded, or written, at least so long ago.",
-)
+@shared.retention_option()
 @click.option(
     "--history",
     type=NEW_FILE,

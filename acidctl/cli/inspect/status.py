@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DIRECTORY, DURATION
+from acidctl.cli.options.param_types import DIRECTORY
 from acidctl.cli.options.watch import watch_option
 
 
@@ -18,13 +18,7 @@ from acidctl.cli.options.watch import watch_option
 )
 @watch_option
 @shared.places_argument("locations", "[WHERE...]", required=False)
-@click.option(
-    "--older-than",
-    type=DURATION,
-    default="24h",
-    show_default=True,
-    help="What cleaning may take was superseded, or written, at least so long ago.",
-)
+@shared.retention_option()
 @click.option(
     "--fail-on",
     type=click.Choice(["trouble", "due"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import DURATION, NEW_FILE
+from acidctl.cli.options.param_types import NEW_FILE
 from acidctl.cli.options.removal import how_options
 
 plan_options = shared.together(
@@ -50,13 +50,7 @@ plan_options = shared.together(
 @shared.typed_option(
     "--plan", "plan_file", metavar="FILE", type=NEW_FILE, help="Save the plan for `acidctl apply`, and stop."
 )
-@click.option(
-    "--older-than",
-    type=DURATION,
-    default="24h",
-    show_default=True,
-    help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.",
-)
+@shared.retention_option("Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.")
 @shared.typed_option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")
 @click.option("--leftovers", is_flag=True, help="Remove abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
 @plan_options

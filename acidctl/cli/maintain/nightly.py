@@ -22,13 +22,7 @@ _what_options = shared.together(
         metavar="R",
         help="Major when the deltas have more than R of the base's bytes, instead of 0.1.",
     ),
-    click.option(
-        "--older-than",
-        type=DURATION,
-        default="24h",
-        show_default=True,
-        help="Keep what was superseded, or written, less than this long ago; at least 1h.",
-    ),
+    shared.retention_option("Keep what was superseded, or written, less than this long ago; at least 1h."),
     click.option(
         "--purge-older-than",
         type=DURATION,

@@ -467,6 +467,13 @@ unattended_options = together(
 """For many locations with nobody watching."""
 
 
+def retention_option(
+    text: str = "What cleaning may take was superseded, or written, at least so long ago.",
+) -> Callable[[F], F]:
+    """``--older-than`` of commands that clean, or say what a cleaning would take."""
+    return click.option("--older-than", type=DURATION, default="24h", show_default=True, help=text)
+
+
 def procedure(function: F) -> F:
     """``--yes``, ``--jobs``, ``--deadline`` and those of locks: passed on as the keyword `work`, a Procedure.
 
