@@ -77,7 +77,10 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
         for limit in LIMITS
     ),
     ("COLUMNS", "How wide tables and pictures are, in a pipe, too, where tables are as wide as they need without it."),
-    ("NO_COLOR", "When set, nothing is coloured."),
+    (
+        "NO_COLOR",
+        "When set, nothing has a colour or another style; so it is with TERM=dumb, which has no progress either.",
+    ),
     (
         "ACIDCTL_PAGER, PAGER",
         "What shows lists that are longer than the terminal; without them less, with LESS=FRX unless that is set; "

@@ -104,7 +104,7 @@ class LazyGroup(click.Group):
     envvar="ACIDCTL_CONFIG",
     help="Read this file instead of the user's own; /dev/null for none.",
 )
-@click.version_option(__version__, prog_name="acidctl")
+@click.version_option(__version__, "-V", "--version", prog_name="acidctl")
 @click.pass_context
 def cli(ctx: click.Context, log_format: str, no_pager: bool, profile: str | None, config_file: str | None) -> None:
     """See, dump, compact and clean Apache Hive ACID tables, without Hive.
@@ -174,7 +174,10 @@ def _seldom_collected() -> Iterator[None]:
 
 
 def with_program_options_first(args: Sequence[str]) -> list[str]:
-    """The line with the program's own options before the command, where click looks for them."""
+    """The line with the program's own options before the command, where click looks for them.
+
+    ``help ls`` becomes ``ls --help``.
+    """
     ours: list[str] = []
     rest: list[str] = []
     left = iter(args)
@@ -187,7 +190,7 @@ def with_program_options_first(args: Sequence[str]) -> list[str]:
             ours += [arg, *(value for value in (next(left, None),) if value is not None)]
         else:
             (ours if arg.startswith(tuple(f"{name}=" for name in GLOBAL)) else rest).append(arg)
-    return ours + rest
+    return ours + (rest if rest[:1] != ["help"] else [*rest[1:], "--help"])
 
 
 def value_of(option: str, line: Sequence[str]) -> str:
@@ -222,7 +225,7 @@ def _run(args: Sequence[str], debug: bool) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         name = next((arg for arg in args if arg in SUMMARIES), "")
-        _say("interrupted", "", AFTER_INTERRUPT.get(name, ""), ExitStatus.INTERRUPTED)
+        _say_interrupted(AFTER_INTERRUPT.get(name, ""))
         return ExitStatus.INTERRUPTED
     except BrokenPipeError:
         return ExitStatus.BROKEN_PIPE
@@ -252,6 +255,18 @@ def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:
     from acidctl.cli.output.console import show_error  # noqa: PLC0415 - only a failure needs it
 
     show_error(what, why, hint, status=status, code=code)
+
+
+def _say_interrupted(hint: str) -> None:
+    """In one line, below what the terminal made of Ctrl-C; a record has what to do by itself."""
+    from acidctl.cli.output.logs import json_log  # noqa: PLC0415 - only a failure needs it
+
+    if json_log():
+        _say("interrupted", "", hint, ExitStatus.INTERRUPTED)
+        return
+    if sys.stderr.isatty():
+        click.echo(err=True)
+    _say(f"interrupted; {hint}" if hint else "interrupted", "", "", ExitStatus.INTERRUPTED)
 
 
 def _show_usage(error: click.ClickException) -> None:

@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,24 +31,40 @@ class Terminals:
         self._process = process
 
     def run(
-        self, *line: str | Path, columns: int = 300, typed: str = "", nobody: bool = False, seconds: int = SECONDS
+        self,
+        *line: str | Path,
+        columns: int = 300,
+        typed: str = "",
+        nobody: bool = False,
+        seconds: int = SECONDS,
+        environ: Mapping[str, str] | None = None,
     ) -> tuple[int, str]:
         """The exit status of a line of acidctl, and all that its terminal got.
 
         Args:
             typed: what stands in its input, before the end of it.
             nobody: run it without any rights.
+            environ: besides what this process has, and what keeps the screen plain.
         """
-        return self._ask([str(word) for word in line], columns, typed, nobody, seconds)
+        return self._ask([str(word) for word in line], columns, typed, nobody, seconds, environ=environ)
 
     def execute(self, *line: str | Path, columns: int = 300, seconds: int = SECONDS) -> tuple[int, str]:
         """The same of another program."""
         return self._ask([str(word) for word in line], columns, "", False, seconds, execute=True)
 
     def _ask(
-        self, line: list[str], columns: int, typed: str, nobody: bool, seconds: int, *, execute: bool = False
+        self,
+        line: list[str],
+        columns: int,
+        typed: str,
+        nobody: bool,
+        seconds: int,
+        *,
+        execute: bool = False,
+        environ: Mapping[str, str] | None = None,
     ) -> tuple[int, str]:
-        environ = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": str(columns)}
+        plain = {"NO_COLOR": "1", "TERM": "xterm", "COLUMNS": str(columns)}
+        environ = {**os.environ, **plain, **(environ or {})}
         request = {
             "line": line, "columns": columns, "typed": typed, "nobody": nobody, "seconds": seconds, "exec": execute,
             "cwd": str(Path.cwd()), "environ": environ,

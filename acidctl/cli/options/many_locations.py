@@ -141,13 +141,22 @@ class Procedure:
             raise RefusedError(what, "there is no terminal to ask at", instead or "look at the plan, then give --yes")
         if VERBOSITY.is_quiet:
             raise RefusedError(what, "-q shows no plan to say yes to", instead or "leave -q out, or give --yes")
-        if severe:
-            agreed = click.prompt(f"{question} Type {severe} to go on", default="", show_default=False, err=True)
-            is_agreed = agreed.strip() == severe
-        else:
-            is_agreed = click.confirm(question, err=True)
-        if not is_agreed:
+        if not _is_agreed(question, severe):
             raise RefusedError(undone, "it was not confirmed", instead)
+
+
+def _is_agreed(question: str, severe: str) -> bool:
+    """The answer; the end of the input is none."""
+    try:
+        if not severe:
+            return click.confirm(question, err=True)
+        typed = click.prompt(f"{question} Type {severe} to go on", default="", show_default=False, err=True)
+    except click.Abort as end:
+        if not isinstance(end.__context__, EOFError):
+            raise
+        click.echo(err=True)
+        return False
+    return bool(typed.strip() == severe)
 
 
 MOST_TABLES_BY_YES = 20

@@ -193,8 +193,11 @@ def _lists(
 ) -> SnapshotLists:
     from acidctl.acid.assumption import Assumption  # noqa: PLC0415 - --help does without
     from acidctl.acid.writeids import Form  # noqa: PLC0415 - --help does without
+    from acidctl.cli.output.console import note_if_typed  # noqa: PLC0415 - --help does without
     from acidctl.location.lists import read_lists  # noqa: PLC0415 - --help does without
 
+    if write_ids_from == "-":
+        note_if_typed("lists of write ids")
     return read_lists(
         write_ids,
         write_ids_from=write_ids_from,

@@ -91,6 +91,9 @@ def _read(path: str, shown: str) -> bytes:
 
     with mapped("read", shown):
         if path == "-":
+            from acidctl.cli.output.console import note_if_typed  # noqa: PLC0415 - --help does without
+
+            note_if_typed("names and paths")
             data = sys.stdin.buffer.read(_MOST_BYTES + 1)
         else:
             with Path(path).open("rb") as file:

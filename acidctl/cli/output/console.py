@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from acidctl.cli.output.last_line import USUAL_COLUMNS, own_stream, terminal_columns
+from acidctl.cli.output.last_line import USUAL_COLUMNS, is_dumb, own_stream, terminal_columns
 from acidctl.cli.output.logs import json_log
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.redact import hidden, hidden_in
@@ -109,11 +109,17 @@ def say(label: str, text: str, **style: Any) -> None:
             indent = " " * (len(label) + 1)
             width = max(20, terminal_columns() - len(indent))
             lines = [indent * bool(place) + line for place, line in enumerate(broken(text, width))]
-            shown = label if os.environ.get("NO_COLOR") else click.style(label, **style)
+            shown = click.style(label, **style) if has_styles() else label
         behind = own_stream(sys.stderr)
         with on_terminal(behind, "\n"):
             behind.write(f"{shown} " + "\n".join(lines) + "\n")
             behind.flush()
+
+
+def note_if_typed(what: str) -> None:
+    """Say what is waited for where standard input is read and nothing is piped there."""
+    if sys.stdin.isatty():
+        note(f"reading {what} from the terminal, until Ctrl-D")
 
 
 def can_ask() -> bool:
@@ -241,8 +247,13 @@ def columns_told() -> int | None:
     return max(_NARROWEST, told) if told else None
 
 
+def has_styles() -> bool:
+    """Whether a terminal may be sent colours: not with NO_COLOR, and not where it understands none."""
+    return not os.environ.get("NO_COLOR") and not is_dumb()
+
+
 def console() -> Console:
-    """A rich console on standard output; colourless with NO_COLOR.
+    """A rich console on standard output; without colours and other styles where nobody wants or understands them.
 
     What is not a terminal gets plain lines, as long as they need to be; where COLUMNS tells a width, of that.
     """
@@ -261,13 +272,14 @@ def console() -> Console:
                 yield Segment(text if control else "\n".join(map(printable, text.split("\n"))), style, control)
 
     terminal = sys.stdout.isatty()
+    plain = not (terminal and has_styles())
     return PassingOn(
         file=own_stream(sys.stdout),
         highlight=False,
         markup=False,
         emoji=False,
         soft_wrap=not terminal,
-        no_color=True if not terminal or os.environ.get("NO_COLOR") else None,
+        color_system=None if plain else "auto",
         width=columns_told() or (None if terminal else _UNBOUNDED),
         quiet=VERBOSITY.is_quiet,
     )

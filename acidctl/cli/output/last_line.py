@@ -106,7 +106,7 @@ class LastLine:
         self._shown = text
 
     def _tick(self) -> None:
-        if self._ticking is None and sys.stderr.isatty():
+        if self._ticking is None and sys.stderr.isatty() and not is_dumb():
             self._ticking = done = threading.Event()
             threading.Thread(target=self._follow, args=(done,), name="acidctl-last-line", daemon=True).start()
 
@@ -122,6 +122,11 @@ class LastLine:
 
 
 LAST_LINE = LastLine()
+
+
+def is_dumb() -> bool:
+    """Whether the terminal understands nothing but lines."""
+    return os.environ.get("TERM", "").lower() in ("", "dumb", "unknown")
 
 
 def terminal_columns() -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.cli.output.last_line import LAST_LINE, is_dumb
 
 if TYPE_CHECKING:
     import subprocess
@@ -87,7 +87,7 @@ def pager_command() -> list[str]:
         words = shlex.split(asked)
     except ValueError:
         return []
-    if not words or words == ["cat"] or os.environ.get("TERM", "dumb") == "dumb" or shutil.which(words[0]) is None:
+    if not words or words == ["cat"] or is_dumb() or shutil.which(words[0]) is None:
         return []
     return words
 
