@@ -33,7 +33,7 @@ _SHOWN = 10
 _NARROWEST, _UNBOUNDED = 20, 10_000
 """Columns of what is printed."""
 _LEVELS = {"warning:": "warning", "error:": "error"}
-_BEFORE_UNIT, _NO_BREAK = re.compile(r"(?<=\d) (?=[KMGTP]?i?B\b)"), "\x00"
+_BEFORE_UNIT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:[KMGTP]?i?B|s|min|h|d)\b)"), "\x00"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -75,7 +75,7 @@ def show_error(
 
 
 def broken(text: str, width: int, indent: int = 0) -> list[str]:
-    """The lines of a text that was made printable, broken between words; longer words and sizes stay whole.
+    """The lines of a text that was made printable, broken between words; longer words, sizes and durations stay whole.
 
     Args:
         indent: of all lines but the first.

@@ -89,6 +89,7 @@ def test_nobody_takes_it(ask: Ask, fake: FakeHive) -> None:
     fake.config |= {"metastore.compactor.worker.threads": "0", "hive.metastore.runworker.in": "metastore"}
     id_ = fake.entry("s", "t", "initiated", enqueued=5)
     assert stuck(ask, fake) == {id_: "no-worker"}
+    assert "; start a server with" in ask(fake, "compactions", "--stuck").out
     fake.config["metastore.compactor.worker.threads"] = "2"
     assert stuck(ask, fake) == {}
 

@@ -89,6 +89,8 @@ def test_a_location_that_cannot_be_cleaned_as_it_is_is_trouble(acidctl: Acidctl,
     assert acidctl("status", table).status == TROUBLE
     (one,) = status_of(acidctl, table)["refused"]["first"]
     assert (one["location"], one["code"]) == (str(table), "refused")
+    (line,) = (line for line in acidctl("status", table).out.splitlines() if "(V9)" in line)
+    assert line.count(str(table)) == 1
 
 
 def test_one_that_cannot_be_read_does_not_hide_the_others(acidctl: Acidctl, tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ def test_a_message_breaks_between_words(tmp_path: Path) -> None:
         ("  label  " + "x" * 40 + " y", 30, 9, ["  label", "         " + "x" * 40, "         y"]),
         ("         " + "x" * 40 + " y", 30, 9, ["         " + "x" * 40, "         y"]),
         ("it would remove about 12.5 KiB of 3 B", 27, 0, ["it would remove about", "12.5 KiB of 3 B"]),
+        ("nobody has looked for 25 h at it", 25, 0, ["nobody has looked for", "25 h at it"]),
         ("a  b", 40, 2, ["a  b"]),
         ("", 40, 2, [""]),
     ],

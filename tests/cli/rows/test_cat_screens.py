@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.files.acid_files import damage_stripe, ids, write_delta
 
 import acidctl as package
@@ -119,3 +120,12 @@ def test_rows_that_are_wider_than_the_terminal_become_records(terminal, crud: Pa
     assert "RECORD" not in terminal.run(*line, columns=80)[1]
     assert "-[ RECORD 2 ]" in terminal.run(*line, columns=40)[1]
     assert "RECORD" not in terminal.run(*line, "--no-record", columns=40)[1]
+
+
+def test_rows_that_are_wider_than_a_pipe_was_told_to_be_become_records(  # type: ignore[no-untyped-def]
+    acidctl, crud: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = acidctl("cat", "-o", "table", "--row-id", crud).out
+    assert "RECORD" not in whole
+    monkeypatch.setenv("COLUMNS", "20")
+    assert "-[ RECORD 1 ]-" in acidctl("cat", "-o", "table", "--row-id", crud).out

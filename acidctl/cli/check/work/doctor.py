@@ -86,7 +86,7 @@ def _metastore(
 
     record["metastore"], problems = check_metastore(metastore, pairs)
     for line in lines_of(record["metastore"]) if is_table else ():
-        put_text(line, _MARGIN)
+        put_text(line, 2 * _MARGIN)
     return problems
 
 

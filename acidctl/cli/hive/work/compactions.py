@@ -129,7 +129,5 @@ def _stuck_table(found: Sequence[Record]) -> FittedTable:
         _FIRST,
         "why, and what frees it",
         found,
-        lambda one, cells: Row(
-            cells, f"{one['why']}. {one['frees'][:1].upper()}{one['frees'][1:]}", styles=((3, "red"),)
-        ),
+        lambda one, cells: Row(cells, f"{one['why']}; {one['frees']}", styles=((3, "red"),)),
     )

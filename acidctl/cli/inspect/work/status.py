@@ -234,7 +234,7 @@ def _screen(
         f"{human_count(overview.refused_count, 'location')} as they are" if overview.refused_count else "",
         overview.refused,
         overview.refused_count,
-        lambda pair: f"{pair[0]}: {pair[1]}",
+        lambda pair: str(pair[1]) if pair[0] in pair[1].what else f"{pair[0]}: {pair[1]}",
     )
     if overview.last_done is not None:
         yield _line("last run", f"{utc(overview.last_done)}: acidctl log tells of what was done")

@@ -13,7 +13,7 @@ import click
 import pyarrow as pa
 from click.core import ParameterSource
 
-from acidctl.cli.output.console import console, note, out_stream, table_of
+from acidctl.cli.output.console import columns_told, console, note, out_stream, table_of
 from acidctl.cli.output.progress import Bar, progress
 from acidctl.cli.output.wide_rows import is_wider, print_records
 from acidctl.errors import UsageProblem
@@ -165,7 +165,8 @@ def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.
     rows = [cells for batch in every for cells in cell_rows(batch, TABLE_ROWS, types)]
     names = (schema if first is None else first.schema).names
     screen, table = console(), table_of(names, rows[:TABLE_ROWS], style="bold")
-    if record or (record is None and screen.is_terminal and is_wider(table, screen)):
+    is_narrow = screen.is_terminal or columns_told() is not None
+    if record or (record is None and is_narrow and is_wider(table, screen)):
         print_records(names, rows[:TABLE_ROWS], screen)
     else:
         screen.print(table)
