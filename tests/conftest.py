@@ -67,6 +67,7 @@ def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         for name in OF_THE_USER:
             patch.delenv(name, raising=False)
+            os.unsetenv(name)  # readline, which pytest loads, tells children of COLUMNS behind Python's back
         yield
 
 
