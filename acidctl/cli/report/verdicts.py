@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from acidctl.acid.reasons import Code
+from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.state import State
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
@@ -43,10 +43,12 @@ class Freeable:
     def text(self) -> str:
         """``2.9 KiB free now``, ``2.9 KiB free after 23 Nov 16:27 UTC``; empty for nothing."""
         parts = [f"{human_bytes(self.now)} free now"] * (self.now > 0)
-        if self.later:
-            when = f"after {self._after} UTC" if self._after else "later"
-            parts.append(f"{human_bytes(self.later)} free {when}")
-        return ", ".join(parts)
+        return ", ".join([*parts, *[self.later_text] * (self.later > 0)])
+
+    @property
+    def later_text(self) -> str:
+        """The second half of it, whatever the size."""
+        return f"{human_bytes(self.later)} free {f'after {self._after} UTC' if self._after else 'later'}"
 
     @property
     def cell(self) -> str:
@@ -99,13 +101,19 @@ def held_back(plan: CleaningPlan) -> str:
     """
     names: dict[str, list[str]] = {}
     for name, why in plan.kept_back:
-        names.setdefault(text_of(why), []).append(name)
+        names.setdefault(_in_short(why), []).append(name)
     kept = sorted(((_bytes(plan, some), why) for why, some in names.items()), key=lambda one: -one[0])
-    parts = [replace(freeable_of(plan), now=0).text]
+    parts = [freeable_of(plan).later_text] * bool(plan.waiting)
     parts += [f"{human_bytes(size)} kept back: {why}" for size, why in kept[:_REASONS]]
     parts += [f"and for {len(kept) - _REASONS} more reasons"] * (len(kept) > _REASONS)
     parts += [f"{human_bytes(_bytes(plan, plan.postponed))} are more than --max-bytes"] * bool(plan.postponed)
-    return ", ".join(filter(None, parts))
+    return ", ".join(parts)
+
+
+def _in_short(why: Reason) -> str:
+    """Of what rests on many others, the first of these."""
+    more = f", and {len(why.parts) - 1:,} more like it" if len(why.parts) > 1 else ""
+    return text_of(replace(why, parts=why.parts[:1])) + more
 
 
 def _bytes(plan: CleaningPlan, names: Iterable[str]) -> int:

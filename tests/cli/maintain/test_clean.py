@@ -94,8 +94,16 @@ def test_what_is_held_back_is_said_where_nothing_may_go_yet(acidctl, tmp_path: P
         assert reason in acidctl("status", *options, of_hive4).out
     age(table, 48)
     assert acidctl("clean", "-n", table).out.startswith(f"{table}: 2 to remove")
+    doubted = make(tmp_path / "w", "delta_1_3_v7", "delta_1_1_0", "delta_4_6_v8", "delta_4_4_0")
+    age(doubted, 48)
+    assert said(doubted).count("whether transaction") == 1
+    assert ", and 1 more like it" in said(doubted)
     few = acidctl("clean", "-n", "--max-bytes", "3", table)
     assert few.out == f"{table}: nothing to clean yet: {size} are more than --max-bytes\n"
+    for path in table.rglob("delta_*/*"):
+        path.write_bytes(b"")
+    age(table, 2)
+    assert said(table).startswith(" yet: 0 B free after ")
 
 
 def test_where_a_delta_lies_across_the_base_nothing_is_removed(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
