@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import click
 
-from acidctl.cli.output.console import can_ask
+from acidctl.cli.output.console import can_ask, end_question
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import folder_of_table
 from acidctl.errors import AcidctlError, RefusedError
@@ -154,7 +154,7 @@ def _is_agreed(question: str, severe: str) -> bool:
     except click.Abort as end:
         if not isinstance(end.__context__, EOFError):
             raise
-        click.echo(err=True)
+        end_question()
         return False
     return bool(typed.strip() == severe)
 

@@ -127,6 +127,11 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def end_question() -> None:
+    """What comes next stands below a question that got no answer."""
+    click.echo(err=True)
+
+
 def put_line(text: str = "") -> None:
     """One line on standard output, whatever names it holds; none with `-q`."""
     if not VERBOSITY.is_quiet:
