@@ -534,9 +534,13 @@ def test_it_waits_serves_its_figures_and_ends_when_told(fake: FakeHive) -> None:
         until(lambda: "find_next_compact2" in fake.calls)
         fake.entry("s", "t", "initiated")
         until(lambda: fake.queue[0].state == "ready for cleaning")
-        text = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
+
+        def counted() -> bool:  # a moment after the metastore knows
+            text = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
+            return 'acidctl_worker_entries_total{result="compacted"} 1.0' in text
+
+        until(counted)
         assert urllib.request.urlopen(f"http://{address}/healthz", timeout=10).read() == b"ok\n"
-        assert 'acidctl_worker_entries_total{result="compacted"} 1.0' in text
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(f"http://{address}/", timeout=10)
         records, err = worker.end()
