@@ -214,6 +214,6 @@ def test_the_python_page_runs_on_the_demo_table(terminal: Terminals, folder: Pat
         counts[away] += 1
         if not away:
             exec(compile(block, "docs/how-to/python.md", "exec"), names)
-    assert counts == [3, 1]
+    assert counts == [4, 1]
     assert names["scan"].to_table().column_names == ["ROW__ID", "id", "value"]
     assert names["done"].published == ("base_0000003",)

@@ -69,7 +69,8 @@ class Screened(StandIn):
         return len(text)
 
     def flush(self) -> None:
-        self.behind.flush()
+        if not self.behind.closed:  # as Python flushes what is collected, when what is behind has gone before
+            self.behind.flush()
 
     def isatty(self) -> bool:
         return self.behind.isatty()
