@@ -131,8 +131,9 @@ _FREES: Mapping[Cause, Callable[[Stuck, Switches], str]] = {
         )
     ),
     Cause.POOL_NOT_SERVED: lambda one, switches: (
-        f"start a worker of that pool (acidctl worker --pool {shlex.quote(one.entry.pool)}), or acidctl abort compaction "
-        f"{one.entry.id} and ask again without a pool; others take it after {age_text(switches.pool_timeout)}"
+        f"start a worker of that pool (acidctl worker --pool {shlex.quote(one.entry.pool)}), or "
+        f"acidctl abort compaction {one.entry.id} and ask again without a pool; "
+        f"others take it after {age_text(switches.pool_timeout)}"
     ),
     Cause.TXN_ABORTED: lambda *_: (
         "acidctl cleaner asks for the compaction again; a cleaner of Hive's with HIVE-29572 marks it as failed"
