@@ -9,6 +9,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from support.command_line import Result
 
+from acidctl.acid import reasons
 from acidctl.acid.reasons import Code
 from acidctl.cli.check.work.explain import known_words
 from acidctl.cli.main import cli
@@ -98,6 +99,6 @@ def test_a_shell_completes_them() -> None:
 
 def test_the_families_begin_where_the_codes_say_so() -> None:
     """A new family in the list of codes needs a name here, too."""
-    text = (Path(__file__).parents[3] / "acidctl" / "acid" / "reasons.py").read_text()
+    text = Path(reasons.__file__).read_text("utf-8")
     first = [after.split("=")[0].strip() for after in text.split("\n    # ")[1:] for after in after.split("\n")[1:2]]
     assert [family.first.name for family in FAMILIES] == first
