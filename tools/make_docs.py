@@ -22,11 +22,11 @@ from metastore_settings import MEANINGS as METASTORE_SETTINGS
 
 from acidctl import __version__
 from acidctl.acid.reasons import Code
-from acidctl.acid.state import State
 from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
 from acidctl.cli.report.reason_examples import example
 from acidctl.cli.report.status_advice import TO_DO
+from acidctl.cli.report.terms import STATES, TERMS
 from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import ExitStatus
 from acidctl.metastore.settings import NAMES
@@ -43,25 +43,6 @@ COMPLETIONS: dict[str, type[ShellComplete]] = {
     "completions/_acidctl": ZshComplete,
     "completions/acidctl.fish": FishComplete,
 }
-
-STATES: dict[State, str] = {
-    State.CURRENT: "A reader of the snapshot reads it.",
-    State.OBSOLETE: "No reader needs it: a base or a wider delta holds its write ids. `acidctl clean` removes it.",
-    State.ABORTED: "Its transaction was rolled back: no reader returns its rows. `acidctl clean` removes it.",
-    State.IGNORED: "Readers pass over it and `acidctl clean` leaves it alone: its write id is open or above the high "
-    "watermark, a compaction is still writing it, its name is hidden or cannot be read, or it is a partition.",
-}
-
-TERMS: tuple[tuple[str, str], ...] = (
-    ("location", "The directory of a table without partitions, or of one partition."),
-    ("write id", "The number that a transaction gets in each table it writes; it is part of the directories' names."),
-    ("base", "base_<write id>: all rows up to that write id."),
-    ("delta", "delta_<first>_<last>: what these write ids inserted."),
-    ("delete delta", "delete_delta_<first>_<last>: the ids of the rows that these write ids deleted."),
-    ("original file", "A file of rows that was there before the table became transactional."),
-    ("high watermark", "The highest write id that a snapshot knows; what is above it is not read."),
-    ("open, aborted", "Of a write id: its transaction is still at work, or was rolled back."),
-)
 
 ENVIRONMENT: tuple[tuple[str, str], ...] = (
     (
@@ -367,7 +348,7 @@ def _of_the_program(page: Page) -> Iterator[tuple[str, list[str]]]:
         commands += _items((f".BR {roff(f'acidctl-{name}')} (1)", _prose(text)) for name, text in section.items())
     yield "COMMANDS", commands
     yield "STATES", _items((_bold(state.value), _prose(text)) for state, text in STATES.items())
-    yield "TERMS", _items((_bold(term), _prose(text)) for term, text in TERMS)
+    yield "TERMS", _items((_bold(term.name), _prose(term.what)) for term in TERMS)
     forms = [".PP", *_prose("How each type of Hive is written in JSON, by `acidctl cat` and `acidctl dump`:")]
     for form in FORMS:
         example = f"Example: {_bold(form.example)}"
@@ -587,7 +568,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "metastore-settings": metastore_table,
     "rules": rule_table,
     "states": lambda: _two_columns(("state", "meaning"), ((state.value, text) for state, text in STATES.items())),
-    "terms": lambda: _markdown(("term", "meaning"), ((term, _escaped(text)) for term, text in TERMS)),
+    "terms": lambda: _markdown(("term", "meaning"), ((term.name, _escaped(term.what)) for term in TERMS)),
 }
 
 

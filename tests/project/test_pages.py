@@ -16,6 +16,7 @@ from acidctl import errors
 from acidctl.cli.command_table import SUMMARIES, command_named
 from acidctl.cli.config.layers import GENERAL, TRUSTED, options_of
 from acidctl.cli.report import metrics
+from acidctl.metastore.queue.stuck import Cause
 from acidctl.spark.datasource.load_options import METASTORE, NAMES, STORAGE
 
 PAGES = sorted(
@@ -152,6 +153,11 @@ def test_every_error_of_the_api_is_listed_with_its_code() -> None:
     classes = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.AcidctlError)]
     for one in classes:
         assert one is errors.AcidctlError or f"| `{one.__name__}` | `{one.code}` |" in page
+
+
+def test_every_cause_of_a_stuck_compaction_has_a_way_out() -> None:
+    page = text_of("docs/how-to/blocked.md").partition("## A compaction that is stuck")[2].partition("\n## ")[0]
+    assert set(re.findall(r"`([a-z-]+)`", page)) >= {cause.value for cause in Cause}
 
 
 def test_every_series_of_metrics_is_listed_with_its_labels() -> None:

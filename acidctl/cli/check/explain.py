@@ -19,6 +19,7 @@ def _known(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
     "acidctl explain few-deltas",
     "acidctl explain 14",
     "acidctl explain V26",
+    "acidctl explain base_0000010_v0000123",
     "acidctl explain -o json superseded-by-base | jq -r '.[].todo'",
 )
 @click.argument("words", nargs=-1, metavar="[WORD...]", shell_complete=_known)
@@ -27,6 +28,6 @@ def _known(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
 def command() -> None:
     """Say what a word means that acidctl or its JSON has said, and what to do then.
 
-    WORD is the code of a reason (few-deltas), an exit status (14), a rule of validate (V26), or the code of an error
-    (conflict). Without a word the families are listed.
+    WORD is the code of a reason (few-deltas), an exit status (14), a rule of validate (V26), the code of an error
+    (conflict), a state (obsolete), a term (snapshot), or the name of a directory. Without a word all are listed.
     """

@@ -49,9 +49,9 @@ def command(**asked: Any) -> int:
     Each entry is taken as Hive's workers take it, compacted under a transaction and a shared lock, and visible in SHOW
     COMPACTIONS all the while. Its result appears with the commit; Hive's cleaner removes what it replaced.
 
-    Entries that workers of this machine left behind, who ended without a word, are given back at the start.
+    Entries that dead workers of this machine have left are given back to the queue at the start.
 
-    It takes Hive 4. Before, and without a daemon: acidctl compact --auto 'hive:*.*'.
+    It needs Hive 4. On Hive 3.1, or without a service: acidctl compact --auto 'hive:*.*'.
     """
     from acidctl.cli.hive.work.worker import work  # noqa: PLC0415 - loaded when it runs
 

@@ -69,7 +69,8 @@ class Screened(StandIn):
         return len(text)
 
     def flush(self) -> None:
-        self.behind.flush()
+        if not self.behind.closed:  # as Python flushes what is collected, when what is behind has gone before
+            self.behind.flush()
 
     def isatty(self) -> bool:
         return self.behind.isatty()
@@ -98,6 +99,7 @@ class _Output(io.BufferedWriter):
         self._failed = False
         self._is_terminal = descriptor is not None and os.isatty(descriptor)
         self._unsaid = b""
+        self._paging = PAGING  # which is still here when Python ends, and flushes what it had kept
         super().__init__(io.FileIO(os.devnull if descriptor is None else descriptor, "w", closefd=descriptor is None))
 
     def write(self, data: ReadableBuffer, /) -> int:
@@ -115,7 +117,7 @@ class _Output(io.BufferedWriter):
             return super().write(data)
 
     def flush(self) -> None:
-        if not self._failed and not PAGING.pager:
+        if not self._failed and not self._paging.pager:
             with self._told():
                 super().flush()
             if self._unsaid:

@@ -14,7 +14,8 @@ TO_DO: Mapping[ExitStatus, str] = {
     ExitStatus.BAD_DATA: "`acidctl validate` says what is broken, and `acidctl repair` mends some of it",
     ExitStatus.ACCESS: "run it as a user who may, or ask for the permission",
     ExitStatus.STORAGE: "see whether the store can be reached and has room, then run it again",
-    ExitStatus.REFUSED: "read the message: it says what would make it safe",
+    ExitStatus.REFUSED: "read the message: it says what would make it safe; most often --yes, where no terminal can be "
+    "asked, or who says which rows are committed: a metastore, --write-ids, --assume-committed",
     ExitStatus.ENVIRONMENT: "`acidctl doctor` shows what is used, and what is missing",
     ExitStatus.CONFLICT: "run it again: it plans by what is there now",
     ExitStatus.HISTORY: "use a newer snapshot: `acidctl why` says which one can be read",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -123,21 +124,25 @@ _FREES: Mapping[Cause, Callable[[Stuck, Switches], str]] = {
     Cause.NO_JOB: _by_initiator,
     Cause.NO_WORKER: lambda _, switches: (
         "start a server with compactor.worker.threads above 0"
-        + (", or acidctl abort compaction takes it out" if switches.is_hive4 else "; acidctl compact works without")
+        + (
+            ", or acidctl worker, which does the same; acidctl abort compaction takes it out"
+            if switches.is_hive4
+            else "; acidctl compact works without"
+        )
     ),
     Cause.POOL_NOT_SERVED: lambda one, switches: (
-        f"start a worker of that pool, or acidctl abort compaction "
-        f"{one.entry.id} and ask again without a pool; others take it after {age_text(switches.pool_timeout)}"
+        f"start a worker of that pool (acidctl worker --pool {shlex.quote(one.entry.pool)}), or "
+        f"acidctl abort compaction {one.entry.id} and ask again without a pool; "
+        f"others take it after {age_text(switches.pool_timeout)}"
     ),
-    Cause.TXN_ABORTED: lambda one, _: (
-        "Hive's cleaner takes it off, with HIVE-29572 as failed; where it stays, mark it "
-        f"failed (mark_failed of id {one.entry.id}) and ask for the compaction again"
+    Cause.TXN_ABORTED: lambda *_: (
+        "acidctl cleaner asks for the compaction again; a cleaner of Hive's with HIVE-29572 marks it as failed"
     ),
     Cause.BLOCKED: lambda *_: "acidctl txns --blocking says whose it is and what ends it",
     Cause.NOT_CLEANED: lambda _, switches: (
         "see the log of the server that cleans"
         if switches.cleaner
-        else "the server that answered runs no cleaner: start one (compactor.cleaner.on), or acidctl clean"
+        else "the server that answered runs no cleaner: start one (compactor.cleaner.on), or acidctl cleaner"
     ),
     Cause.GIVEN_UP: lambda one, _: (
         f"mend the reason, then acidctl request --{_kind(one)} hive:{one.entry.name}: "

@@ -264,6 +264,14 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     (
+        r"Invalid UID, could not determine effective user|invalid null input: name",
+        lambda m, _: EnvironmentProblem(
+            "Java starts no Spark for a user without a name",
+            f"the system knows no name of user {os.geteuid()}, as in a container: {m[0]}",
+            "Give it one in /etc/passwd, with useradd, or use `engine='local'`",
+        ),
+    ),
+    (
         r"\[INVALID_CONF_VALUE[^\]\n]*\] ([^\n]*)",
         lambda m, _: UsageProblem("A Spark property has a value that Spark cannot use", m[1], "Correct it"),
     ),

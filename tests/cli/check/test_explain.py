@@ -9,6 +9,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from support.command_line import Result
 
+from acidctl.acid import reasons
 from acidctl.acid.reasons import Code
 from acidctl.cli.check.work.explain import known_words
 from acidctl.cli.main import cli
@@ -35,6 +36,7 @@ def test_everything_that_can_be_said_is_explained(acidctl: Acidctl) -> None:
         (" Conflict ", "status 9"), ("no-cleanup", "is set for the table"),
         ("superseded-by-delta", "its write ids are in delta_0000001_0000005"),
         ("half-a-minor", "delta_0000001_0000005 hides it"),
+        ("obsolete", "No reader needs it"), ("Snapshot", "a listing of the location"), ("7", "--assume-committed"),
     ],
 )  # fmt: skip
 def test_one_word(acidctl: Acidctl, word: str, said: str) -> None:
@@ -42,6 +44,30 @@ def test_one_word(acidctl: Acidctl, word: str, said: str) -> None:
     assert found.status == 0
     assert said in found.out
     assert "To do: " in found.out
+
+
+@pytest.mark.parametrize(
+    ("name", "terms"),
+    [
+        ("_v0000123", ["visibility transaction"]),
+        ("_v", ["visibility transaction"]),
+        ("delete_delta", ["delete delta"]),
+        ("base_0000010_v0000026", ["base", "visibility transaction"]),
+        ("base_-9223372036854775808", ["base"]),
+        ("delta_0000007_0000007_0001", ["delta", "statement id"]),
+        ("delete_delta_0000001_0000005_v0000009", ["delete delta", "visibility transaction"]),
+        ("000000_0_copy_1", ["original file"]),
+        ("bucket_00000_flush_length", ["flush length"]),
+        ("aborted", ["aborted"]),
+    ],
+)
+def test_what_a_name_on_disk_shows(acidctl: Acidctl, name: str, terms: list[str]) -> None:
+    assert [one["word"] for one in acidctl("explain", "-o", "jsonl", name).lines()] == terms
+
+
+@pytest.mark.parametrize("name", ["base_", "base_x", "delta_1", "delta_1_²", "base_1_v1_copy"])
+def test_names_that_are_none_of_hives(acidctl: Acidctl, name: str) -> None:
+    assert acidctl("explain", name).status == 2
 
 
 @pytest.mark.parametrize(("word", "near"), [("few-delta", "few-deltas"), ("V62", "V6"), ("confict", "conflict")])
@@ -73,6 +99,6 @@ def test_a_shell_completes_them() -> None:
 
 def test_the_families_begin_where_the_codes_say_so() -> None:
     """A new family in the list of codes needs a name here, too."""
-    text = (Path(__file__).parents[3] / "acidctl" / "acid" / "reasons.py").read_text()
+    text = Path(reasons.__file__).read_text("utf-8")
     first = [after.split("=")[0].strip() for after in text.split("\n    # ")[1:] for after in after.split("\n")[1:2]]
     assert [family.first.name for family in FAMILIES] == first

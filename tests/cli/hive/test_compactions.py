@@ -101,6 +101,7 @@ def test_a_pool_that_nobody_serves(ask: Ask, fake4: FakeHive) -> None:
     fake4.entry("s", "w", "initiated", enqueued=60, pool="empty")
     usual = fake4.entry("s", "x", "initiated", enqueued=7000)
     assert stuck(ask, fake4) == {waits: "pool-not-served", usual: "no-worker"}
+    assert "acidctl worker --pool empty" in " ".join(ask(fake4, "compactions", "--stuck").out.split())
 
 
 def test_one_whose_transaction_was_aborted(ask: Ask, fake4: FakeHive) -> None:
@@ -121,6 +122,7 @@ def test_a_cleaning_that_waits(ask: Ask, fake4: FakeHive) -> None:
     shown = ask(fake4, "compactions", "--stuck")
     assert "cleaning waits for transaction 1 and 14 more" in shown.out
     assert "cleaner: start one" in shown.out
+    assert "or acidctl cleaner" in " ".join(shown.out.split())
     found = ask(fake4, "compactions", "--stuck", "--table", "s.t", "-o", "json")
     assert found.one()["blockers"] == list(range(1, 11))
 

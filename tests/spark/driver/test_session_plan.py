@@ -261,6 +261,11 @@ def test_stage_failure_names_task_host_and_cause() -> None:
         ),
         ("Could not parse Master URL: 'x'", UsageProblem, "'M' is not a master that Spark knows"),
         ("java.lang.UnsupportedClassVersionError: a/b", EnvironmentProblem, "Java is too old for this Spark"),
+        (
+            "java.io.IOException: Invalid UID, could not determine effective user",
+            EnvironmentProblem,
+            "Java starts no Spark",
+        ),
         ("There is insufficient memory for the Java Runtime", MemoryProblem, "Java did not get enough memory"),
         ("java.io.IOException: No space left on device", StorageError, "Spark's scratch folder is full"),
         ("java.net.UnknownHostException: rm.example", EnvironmentProblem, "Spark's master M cannot be reached"),

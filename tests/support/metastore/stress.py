@@ -414,7 +414,13 @@ class Stress:
             request_compaction(self.metastore, Wish("default", name, "", "major"))
         time.sleep(chance.uniform(0, 2))
         with self.model:
-            self.hive.sql(f"drop table {name}")
+            try:
+                self.hive.sql(f"drop table {name}")
+            except HiveError as error:  # its transaction has a time-out that is short for a busy machine
+                if "timed out" not in str(error):
+                    raise
+                self.did["drops that timed out"] += 1
+                self.hive.sql(f"drop table if exists {name}")
 
     def restart(self) -> None:
         """Kill the metastore, and start it on what it left."""

@@ -7,9 +7,11 @@ from typing import Any
 
 from acidctl import errors
 from acidctl.acid.reasons import Code
+from acidctl.acid.state import State
 from acidctl.cli.output.console import Records, put_line, put_text
 from acidctl.cli.report.reason_examples import FAMILIES, example, family_of
 from acidctl.cli.report.status_advice import TO_DO
+from acidctl.cli.report.terms import PROVE, STATES, TERMS, Term, terms_of
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.spelling import spelled
@@ -42,7 +44,7 @@ def work(*, words: tuple[str, ...], output: str) -> int:
 
 def known_words() -> list[str]:
     """All that can be explained."""
-    return [*(code.value for code in Code), *_STATUSES, *RULES, *_ERRORS]
+    return [*(code.value for code in Code), *_STATUSES, *RULES, *_ERRORS, *State, *(term.name for term in TERMS)]
 
 
 def _meanings(word: str) -> Sequence[Meaning]:
@@ -56,10 +58,13 @@ def _meanings(word: str) -> Sequence[Meaning]:
         found.append(_of_rule(name.upper()))
     if name in _ERRORS:
         found.append(_of_error(name))
+    if name in list(State):
+        found.append(_of_state(State(name)))
+    found += [_of_term(term) for term in terms_of(name)]
     if not found:
         raise UsageProblem(
             f"nothing is called {word}",
-            "it is no code of a reason or an error, no exit status and no rule",
+            "it is no code of a reason or an error, no exit status, no rule, no state, no term and no name of Hive's",
             did_you_mean(name, known_words(), "`acidctl explain` lists what there is"),
         )
     return found
@@ -112,6 +117,28 @@ def _of_error(name: str) -> Meaning:
     }
 
 
+def _of_state(state: State) -> Meaning:
+    return {
+        "word": state.value,
+        "kind": "state",
+        "family": "states",
+        "what": STATES[state],
+        "example": None,
+        "todo": PROVE,
+    }
+
+
+def _of_term(term: Term) -> Meaning:
+    return {
+        "word": term.name,
+        "kind": "term",
+        "family": "terms",
+        "what": term.what,
+        "example": None,
+        "todo": term.todo,
+    }
+
+
 def _families() -> Iterator[Meaning]:
     members = {family.name: [code.value for code in Code if family_of(code) is family] for family in FAMILIES}
     for family in FAMILIES:
@@ -119,6 +146,10 @@ def _families() -> Iterator[Meaning]:
     yield _family("exit statuses", "what a command ends with", list(_STATUSES))
     yield _family("rules", "what `acidctl validate` checks", list(RULES))
     yield _family("errors", "codes of errors in JSON", sorted(_ERRORS))
+    yield _family("states", "what `acidctl ls` calls a directory", list(State))
+    yield _family(
+        "terms", "words of Hive's, also by the name of a directory: base_10_v0000123", [term.name for term in TERMS]
+    )
 
 
 def _family(name: str, what: str, words: list[str]) -> Meaning:
@@ -128,7 +159,8 @@ def _family(name: str, what: str, words: list[str]) -> Meaning:
 def _print(meaning: Meaning, *, is_first: bool) -> None:
     if meaning["kind"] == "family":
         put_text(f"{meaning['word']}: {meaning['what']}", most=_WIDTH)
-        put_text(f"    {' '.join(meaning['words'])}", most=_WIDTH)
+        words = meaning["words"]
+        put_text(f"    {(', ' if any(' ' in word for word in words) else ' ').join(words)}", most=_WIDTH)
         return
     if not is_first:
         put_line()

@@ -54,7 +54,7 @@ def timeline(lanes: Lanes, width: int, encoding: str = "utf-8") -> Iterator[Text
         text.append("".join(blocks[step] for step in line).rstrip(), _STYLES[row.state.value])
         yield text
     if lanes.blocking is not None:
-        yield _marked(lanes, columns, left, pointer)
+        yield _marked(lanes, columns, left, width, pointer)
     legend = f"{blocks[-1]} {human_bytes(highest)}; a step lower is {STEP} times less"
     yield Text((" " * left if left + len(legend) <= width else "") + legend, "dim")
 
@@ -76,11 +76,12 @@ def _ends(lanes: Lanes, columns: int) -> str:
     return low + high.rjust(max(columns - len(low), len(high) + 1))
 
 
-def _marked(lanes: Lanes, columns: int, left: int, pointer: str) -> Text:
+def _marked(lanes: Lanes, columns: int, left: int, width: int, pointer: str) -> Text:
     """Below the lanes: up to where they are compacted."""
     assert lanes.blocking is not None
     said = f"{lanes.blocking} is open: blocks compaction"
     at, _ = lanes.span(lanes.blocking, lanes.blocking, columns)
-    if at > len(said):
-        return Text(" " * left + f"{said} ".rjust(at) + pointer, "yellow")
+    fits_behind = left + at + len(pointer) + 1 + len(said) <= width
+    if at > len(said) or (not fits_behind and left + at > len(said)):
+        return Text(f"{said} ".rjust(left + at) + pointer, "yellow")
     return Text(" " * (left + at) + f"{pointer} {said}", "yellow")

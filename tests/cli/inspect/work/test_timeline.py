@@ -13,6 +13,7 @@ from support.command_line import Result
 from support.made.listings import cases
 from support.tables import make, snapshot_of
 
+from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.state import select
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.cli.inspect.work.timeline import BLOCKS, timeline
@@ -71,6 +72,17 @@ def test_any_location_at_any_width(case: tuple, width: int, encoding: str) -> No
     assert bool(lines) == bool(found.rows)
     if width >= 80:
         assert all(cell_len(line.plain) <= width for line in lines)
+
+
+def test_what_blocks_is_named_where_there_is_room() -> None:
+    files = ("base_0000000/bucket_00000", "base_0000006/bucket_00000", "000000_0")
+    listing = Listing("t", tuple(Entry(path, 1, None, is_dir=False) for path in files))
+    verdicts = select(listing, ValidWriteIds(7, 6, open=(6, 7), aborted=(1,)), None, {}).verdicts
+    found = lanes([Child(verdict, Amount(1, number * 1000, None)) for number, verdict in enumerate(verdicts)], 6)
+    for width in range(80, 120):
+        lines = [line.plain for line in timeline(found, width)]
+        assert max(map(cell_len, lines)) <= width
+        assert any("6 is open: blocks compaction" in line for line in lines)
 
 
 def test_ls_is_never_a_wall(acidctl: Acidctl, tmp_path: Path) -> None:

@@ -1,0 +1,100 @@
+"""Words of listings: the states of directories, and terms with the names in which they are met."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from acidctl.acid.state import State
+
+STATES: Mapping[State, str] = {
+    State.CURRENT: "A reader of the snapshot reads it.",
+    State.OBSOLETE: "No reader needs it: a base or a wider delta holds its write ids. `acidctl clean` removes it.",
+    State.ABORTED: "Its transaction was rolled back: no reader returns its rows. `acidctl clean` removes it.",
+    State.IGNORED: "Readers pass over it and `acidctl clean` leaves it alone: its write id is open or above the high "
+    "watermark, a compaction is still writing it, its name is hidden or cannot be read, or it is a partition.",
+}
+
+PROVE = "`acidctl why LOCATION NAME` proves the state of a directory, and says what cleaning waits for"
+"""What to do about a state, or about a directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term of Hive's, or of acidctl's.
+
+    Attributes:
+        names: a regular expression for the names, in lower case, of directories and files that show it.
+    """
+
+    name: str
+    what: str
+    todo: str = PROVE
+    names: str = ""
+
+
+TERMS = (
+    Term(
+        "location",
+        "The directory of a table without partitions, or of one partition.",
+        "`acidctl ls PATH` lists the locations below a path",
+    ),
+    Term(
+        "snapshot",
+        "What one reader sees: a listing of the location, and which write ids are committed then.",
+        "name a metastore, or give Hive's lists, so that acidctl sees what Hive's readers see",
+    ),
+    Term(
+        "write id",
+        "The number that a transaction gets in each table it writes; it is part of the directories' names.",
+        "`acidctl history LOCATION` shows what every write id did",
+    ),
+    Term("base", "base_<write id>: all rows up to that write id.", names=r"base_-?\d+(_v\d+)?"),
+    Term("delta", "delta_<first>_<last>: what these write ids inserted.", names=r"delta_\d+_\d+(_\d+)?(_v\d+)?"),
+    Term(
+        "delete delta",
+        "delete_delta_<first>_<last>: the ids of the rows that these write ids deleted.",
+        names=r"delete_delta(_\d+_\d+(_\d+)?(_v\d+)?)?",
+    ),
+    Term(
+        "statement id",
+        "The third number of a delta, as in delta_7_7_0001: which statement of its transaction wrote it.",
+        names=r"(delete_)?delta_\d+_\d+_\d+(_v\d+)?",
+    ),
+    Term(
+        "visibility transaction",
+        "The end of a name, as in base_10_v0000123: a compaction of Hive 4 wrote it in "
+        "transaction 123. A reader passes over it until that transaction is committed.",
+        "name a metastore, or give --valid-txns, so that acidctl knows whether it is committed",
+        names=r"_v|.*_v\d+",
+    ),
+    Term(
+        "original file",
+        "A file of rows that was there before the table became transactional.",
+        names=r"\d+_\d+(_copy_\d+)?",
+    ),
+    Term(
+        "flush length",
+        "bucket_<number>_flush_length: up to where a streaming writer has committed the file beside it.",
+        "`acidctl repair flush-length` cuts the file, when that writer is dead",
+        names=r"bucket_\d+(_\d+)?_flush_length",
+    ),
+    Term(
+        "high watermark",
+        "The highest write id that a snapshot knows; what is above it is not read.",
+        "`acidctl why LOCATION` shows that of the snapshot",
+    ),
+    Term(
+        "open",
+        "Of a write id: its transaction is still at work, and nobody else reads what it wrote.",
+        "`acidctl txns` lists open transactions, where a metastore knows them",
+    ),
+)
+
+
+def terms_of(word: str) -> Iterator[Term]:
+    """Terms that a word is, and those that the name of a directory or a file shows; the word is in lower case."""
+    for term in TERMS:
+        if word == term.name or (term.names and re.fullmatch(term.names, word, re.ASCII)):
+            yield term
