@@ -338,7 +338,8 @@ SHAPES: dict[str, Shape] = {
     "doctor": {
         "python": "str", "java": [{"candidate": "str", "verdict": "str"}],
         "packages": [{"name": "str", "version": "str"}], "environment": [{"name": "str", "value": "str"}],
-        "archive": "str", "spark?": "str?", "nodes?": ["map"], "pruning?": "str", "metastore?": "map?",
+        "archive": "str", "spark?": "str?", "nodes?": ["map"], "pruning?": "str",
+        "columnar?": "str", "metastore?": "map?",
     },
     "run-report": {
         "acidctl": "str", "command": "str", "arguments": ["str"], "host": "str", "pid": "int", "user": "str",

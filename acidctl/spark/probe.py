@@ -61,6 +61,7 @@ class SparkCheck:
         nodes: what the executors of a cluster see, each kind once.
         problems: what they lack; then no more was tried.
         pruning: why the data source reads more columns than a query uses; empty where it does not.
+        columnar: why it hands over rows and not batches of columns; empty where it does not.
     """
 
     seconds: float
@@ -70,6 +71,7 @@ class SparkCheck:
     nodes: tuple[ExecutorFacts, ...] = ()
     problems: tuple[EnvironmentProblem, ...] = ()
     pruning: str = ""
+    columnar: str = ""
 
 
 def gather(environ: Mapping[str, str] = os.environ) -> Facts:
@@ -102,23 +104,25 @@ def spark_check(options: SparkOptions) -> SparkCheck:
         seconds = time.monotonic() - began
         jvm = session.context._jvm
         java = str(jvm.java.lang.System.getProperty("java.version")) if jvm is not None else "unknown"
-        pruning = "" if problems else _pruning(session)
-        return SparkCheck(seconds, session.context.version, java, session.master, nodes, problems, pruning)
+        source = () if problems else _source_check(session)
+        return SparkCheck(seconds, session.context.version, java, session.master, nodes, problems, *source)
 
 
-def _pruning(session: Session) -> str:
-    """Why the data source does not prune; asked of an SQL session, which no other check needs."""
+def _source_check(session: Session) -> tuple[str, str]:
+    """Why the data source does not prune and hands over rows; asked of an SQL session, which no other check needs."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is there only now
 
     from acidctl.spark.datasource.hive_acid import HiveAcidDataSource  # noqa: PLC0415 - as above
-    from acidctl.spark.datasource.pruning import install_rule, why_not_pruned  # noqa: PLC0415 - as above
+    from acidctl.spark.datasource.pruning import install_rule, why_not_pruned, why_rows  # noqa: PLC0415 - as above
 
     try:
         spark = SparkSession(session.context)
         spark.dataSource.register(HiveAcidDataSource)
-        return install_rule(spark) or why_not_pruned(spark) or ""
+        pruning = install_rule(spark) or why_not_pruned(spark) or ""
+        return pruning, pruning or why_rows(spark) or ""
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
-        return (str(error).splitlines() or [type(error).__name__])[0]
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        return why, why
 
 
 def prepare() -> str | None:

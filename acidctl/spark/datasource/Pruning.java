@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.catalyst.expressions.*;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
@@ -40,6 +41,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * first field `where`, conditions that Spark applies itself all the same, and `all`, a schema that is still to be checked. `reading.py` and `filters.py`
  * beside this file read it. The plan's own expressions change only where a field has become a column, and count(*) a sum of counts.
  *
+ * Its scans hand over batches of columns where `handOver` was told how; see `ArrowColumns.java`.
+ *
  * Compiled by Janino: no lambdas, no generics. Where Spark's versions differ members are found by reflection.
  */
 public class Pruning extends Rule {
@@ -48,6 +51,21 @@ public class Pruning extends Rule {
   private static final int SHOWN = 300;
 
   private volatile String problem = "";
+  private volatile UnaryOperator columns;
+
+  /** Whether scans hand over batches of columns, by `columns`, or rows. */
+  public boolean handsOver() {
+    return columns != null;
+  }
+
+  public UnaryOperator columns() {
+    return columns;
+  }
+
+  /** Takes what makes of a scan's plan the same that hands over batches of columns. */
+  public void handOver(UnaryOperator columns) {
+    this.columns = columns;
+  }
 
   /** What went wrong last; the plan then stayed as it was. */
   public String problem() {
@@ -157,7 +175,7 @@ public class Pruning extends Rule {
     if (shown.length() > 0) {
       text += ", leaves out by " + (shown.length() > SHOWN ? shown.substring(0, SHOWN) + "..." : shown.toString());
     }
-    LogicalPlan plan = withScan(relation, new PrunedScan(copy(old, asked), text), output);
+    LogicalPlan plan = withScan(relation, new PrunedScan(copy(old, asked), text, columns), output);
     Fields replace = new Fields(taken);
     for (int i = 0; i < filters.size(); i++) plan = onto((LogicalPlan) filters.get(i), plan, replace);
     return top == null ? plan : onto(top, plan, replace);
@@ -508,10 +526,12 @@ public class Pruning extends Rule {
   private static class PrunedScan implements Scan, SupportsMetadata {
     private final Scan scan;
     private final String text;
+    private final UnaryOperator columns;
 
-    PrunedScan(Scan scan, String text) {
+    PrunedScan(Scan scan, String text, UnaryOperator columns) {
       this.scan = scan;
       this.text = text;
+      this.columns = columns;
     }
 
     public StructType readSchema() {
@@ -529,7 +549,7 @@ public class Pruning extends Rule {
     }
 
     public Batch toBatch() {
-      return scan.toBatch();
+      return columns == null ? scan.toBatch() : (Batch) columns.apply(scan.toBatch());
     }
 
     public CustomMetric[] supportedCustomMetrics() {
@@ -541,7 +561,7 @@ public class Pruning extends Rule {
     }
 
     public Scan.ColumnarSupportMode columnarSupportMode() {
-      return scan.columnarSupportMode();
+      return columns == null ? scan.columnarSupportMode() : Scan.ColumnarSupportMode.SUPPORTED;
     }
   }
 }

@@ -4,12 +4,17 @@ An optimizer rule in Java, ``Pruning.java`` beside this file, is compiled in the
 Spark's own jars, and put behind Spark's rules (``spark.experimental.extraOptimizations``).  It changes the scans of
 this source and nothing else.  Where it cannot be compiled (Spark Connect, a Spark whose classes are others) or fails at
 a plan, plans stay as they are: every column is read, and results are the same.
+
+The scans that it changes hand over batches of columns, where :mod:`acidctl.spark.datasource.columnar` can have it so.
 """
 
 from __future__ import annotations
 
-import importlib.resources
+import contextlib
 from typing import Any
+
+from acidctl.spark.datasource.columnar import ship_columns, try_on_executor
+from acidctl.spark.datasource.java_classes import compile_java, java_source, short_error
 
 RULE = "acidctl.Pruning"
 """The rule's name; where ``spark.sql.optimizer.excludedRules`` names it, nothing is pruned."""
@@ -21,9 +26,11 @@ def install_rule(spark: Any) -> str | None:
         experimental = spark._jsparkSession.experimental()
         rules = experimental.extraOptimizations()
         if _found(rules) is None:
-            getattr(experimental, "extraOptimizations_$eq")(rules.appended(_compiled(spark)))
+            rule = compile_java(spark, _source()).new(RULE)
+            _hand_over_columns(spark, rule)
+            getattr(experimental, "extraOptimizations_$eq")(rules.appended(rule))
     except Exception as error:  # noqa: BLE001 - a private door of PySpark's: whatever is behind it, reading works without
-        return _short(error)
+        return short_error(error)
     return None
 
 
@@ -36,28 +43,31 @@ def why_not_pruned(spark: Any) -> str | None:
         rule = _found(spark._jsparkSession.experimental().extraOptimizations())
         return (rule.problem() if rule is not None else install_rule(spark)) or "Spark does not apply the rule"
     except Exception as error:  # noqa: BLE001 - as above
-        return _short(error)
+        return short_error(error)
+
+
+def why_rows(spark: Any) -> str | None:
+    """None when scans that the rule prunes hand over columns, tried on one executor; else why they hand over rows."""
+    try:
+        rule = _found(spark._jsparkSession.experimental().extraOptimizations())
+        if rule is None:
+            return "Spark has no rule for it"
+        if not rule.handsOver():
+            rule.handOver(ship_columns(spark))
+        try_on_executor(spark, rule.columns())
+    except Exception as error:  # noqa: BLE001 - as above
+        return short_error(error)
+    return None
+
+
+def _hand_over_columns(spark: Any, rule: Any) -> None:
+    with contextlib.suppress(Exception):  # then rows; why, `why_rows` finds out where somebody asks
+        rule.handOver(ship_columns(spark))
 
 
 def _found(rules: Any) -> Any | None:
     return next((rules.apply(i) for i in range(rules.size()) if rules.apply(i).getClass().getName() == RULE), None)
 
 
-def _compiled(spark: Any) -> Any:
-    gateway = spark.sparkContext._gateway
-    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(spark._jsparkSession.getClass().getClassLoader())
-    compiler.cook(_source())
-    made = compiler.getClassLoader().loadClass(RULE)
-    none = gateway.new_array(gateway.jvm.Class, 0), gateway.new_array(gateway.jvm.Object, 0)
-    return made.getDeclaredConstructor(none[0]).newInstance(none[1])
-
-
 def _source() -> str:
-    return (importlib.resources.files("acidctl.spark.datasource") / "Pruning.java").read_text("utf-8")
-
-
-def _short(error: Exception) -> str:
-    java = getattr(error, "java_exception", None)
-    lines = str(java if java is not None else error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+    return java_source("Pruning.java")

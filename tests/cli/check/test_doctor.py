@@ -57,10 +57,12 @@ def test_what_a_node_lacks_is_shown_and_is_the_status(
 def test_a_spark_whose_plans_stay_as_they_are_is_shown(
     acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = SparkCheck(2.5, "5.0.0", "21", "local[*]", pruning="CompileException: line 3")
+    check = SparkCheck(2.5, "5.0.0", "21", "local[*]", pruning="CompileException: line 3", columnar="no jar")
     monkeypatch.setattr("acidctl.cli.check.work.doctor.spark_check", lambda options: check)
-    assert "hive_acid reads every column (CompileException: line 3)" in acidctl("doctor", "--spark").out
-    assert acidctl("doctor", "--spark", "-o", "json").json()["pruning"] == "CompileException: line 3"
+    shown = " ".join(acidctl("doctor", "--spark").out.split())
+    assert "hive_acid reads every column (CompileException: line 3), and gives Spark rows one by one (no jar)" in shown
+    found = acidctl("doctor", "--spark", "-o", "json").json()
+    assert (found["pruning"], found["columnar"]) == ("CompileException: line 3", "no jar")
 
 
 @pytest.mark.parametrize("options", [("--queue", "etl", "--master", "local"), ("--conf", "a=b"), ("--conf", "novalue")])

@@ -19,6 +19,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.orc.types import OrcType
 from acidctl.spark import read, read_changes
 from acidctl.spark.datasource import explain, register
+from acidctl.spark.datasource.pruning import why_rows
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.worker import executor_facts
@@ -251,7 +252,9 @@ def on_cluster(spark: Any, folder: Path) -> Any:
     """SQL on a cluster, and where its executors work and have acidctl from."""
     outcome = sql(spark, folder)
     facts = spark.sparkContext.parallelize([0.3] * 8, 8).map(executor_facts).collect()
-    return outcome | {"executors": sorted({(fact.folder, fact.code) for fact in facts})}
+    plan = load(spark, folder / "big")._jdf.queryExecution().executedPlan().toString()
+    handed = ("ColumnarToRow" in plan, why_rows(spark))
+    return outcome | {"executors": sorted({(fact.folder, fact.code) for fact in facts}), "handed over": handed}
 
 
 def main() -> None:

@@ -68,11 +68,13 @@ def _spark(engine: EngineChoice, record: dict[str, Any], *, is_table: bool) -> t
     record["spark"] = f"{check.spark} on {check.master}, Java {check.java}: {first} {check.seconds:.1f} s"
     record["nodes"] = [_node(node) for node in check.nodes]
     record["pruning"] = None if check.problems else check.pruning or "on"
+    record["columnar"] = None if check.problems else check.columnar or "on"
     if is_table:
         put_text(f"{'spark':10} {record['spark']}", _MARGIN)
         if not check.problems:
             reads = f"every column ({check.pruning})" if check.pruning else "the columns that a query uses"
-            put_text(f"{'':10} the data source hive_acid reads {reads}", _MARGIN)
+            gives = f"rows one by one ({check.columnar})" if check.columnar else "batches of columns"
+            put_text(f"{'':10} the data source hive_acid reads {reads}, and gives Spark {gives}", _MARGIN)
         for node in check.nodes:
             _show_node(node)
     return check.problems
