@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib import import_module
@@ -273,15 +274,34 @@ snapshot_options = passed_as(
 """The lists of Hive's, and what stands for them: passed on as the keyword `lists`, a SnapshotLists."""
 
 
+def other_line(*words: str, path: str, of_snapshot: bool = False) -> str:
+    """The line of another command on one location, with what this one was told of settings and of the store.
+
+    Args:
+        words: the command and its options.
+        of_snapshot: with what this one was told of the snapshot, too: the other one must be told.
+    """
+    told = [*(snapshot_words() if of_snapshot else ()), *storage_words()]
+    return shlex.join(["acidctl", *global_words(), *words, *told, path])
+
+
 def snapshot_words() -> list[str]:
-    """What this command was told of the snapshot, as words for the line of another one that must be told."""
+    """What this command was told of the snapshot, as words for the line of another one that must be told.
+
+    A pattern of tables that are left out, and a lock for reading, are this command's own.
+    """
     context = click.get_current_context()
     words = []
     for param in context.command.params:
-        value = context.params.get(param.name or "")
-        given = context.get_parameter_source(param.name or "") not in (None, ParameterSource.DEFAULT)
-        if param.name in inspect.signature(_lists).parameters and given and value is not None:
-            shown = f"{value:f}".rstrip("0").rstrip(".") + "s" if param.name == "assume_committed" else value
+        name = param.name or ""
+        value = context.params.get(name)
+        given = context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
+        if name not in inspect.signature(_lists).parameters or not given or value is None:
+            continue
+        if name == "metastore_option":
+            words += _pair_words("--metastore-option", value)
+        elif name not in ("exclude", "read_lock"):
+            shown = f"{value:f}".rstrip("0").rstrip(".") + "s" if name == "assume_committed" else value
             words.append(f"{param.opts[0]}={shown}")
     is_told = any(word.startswith(("--write-ids=", "--write-ids-from=", "--assume-committed=")) for word in words)
     return words if is_told else [*words, "--assume-committed"]
@@ -289,11 +309,12 @@ def snapshot_words() -> list[str]:
 
 def storage_words() -> list[str]:
     """What this command was told of the store, as words for the line of another one; of secrets the names only."""
-    words = []
-    for item in click.get_current_context().params.get("storage_option") or ():
-        key, _, value = item.partition("=")
-        words.append(f"--storage-option={key}={HIDDEN if is_secret_name(key) else value}")
-    return words
+    return _pair_words("--storage-option", click.get_current_context().params.get("storage_option") or ())
+
+
+def _pair_words(option: str, items: Sequence[str]) -> list[str]:
+    pairs = (item.partition("=") for item in items)
+    return [f"{option}={key}={HIDDEN if is_secret_name(key) else value}" for key, _, value in pairs]
 
 
 def global_words() -> list[str]:

@@ -92,6 +92,20 @@ def test_its_commands_say_of_the_storage_what_was_said(acidctl, tmp_path: Path) 
     assert line["command"] == f"acidctl --config={config} compact --major {words} memory:///advised/sales.db/worn"
 
 
+def test_its_commands_say_of_the_metastore_what_was_said(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]
+    told = (
+        "--metastore=none",
+        "--metastore-option=timeout=7",
+        "--metastore-option",
+        "password=abc",
+        "--exclude",
+        "db.x",
+    )
+    (line,) = acidctl("advise", "-o", "jsonl", *told, warehouse / "worn").lines()
+    words = "--metastore=none --metastore-option=timeout=7 '--metastore-option=password=***' --assume-committed"
+    assert line["command"] == f"acidctl compact --major {words} {warehouse / 'worn'}"
+
+
 @pytest.mark.parametrize(
     "told",
     [

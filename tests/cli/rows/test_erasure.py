@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 from support.files.acid_files import AB, insert, struct, write_acid
 from support.metastore.fake_hive import FakeHive
+from support.tables import age
 
 from acidctl.orc.types import OrcType
 
@@ -46,6 +48,26 @@ def test_from_held_to_gone(acidctl, crud: Path) -> None:  # type: ignore[no-unty
     data = Path(file["path"]).read_bytes()
     assert (file["size"], file["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
     assert "NONE: no file holds such a row" in acidctl(*asked, crud).out
+
+
+def test_its_commands_are_those_that_do_it(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    age(crud, 30)
+
+    def first() -> tuple[str, list[str]]:
+        report = acidctl("erasure", "--where", "id = 3", "-o", "json", crud).json()
+        step = report["locations"][0]["steps"][0]
+        return step["do"], shlex.split(step["command"])[1:]
+
+    do, words = first()
+    assert (do, "--assume-committed" in words) == ("compact", True)
+    assert acidctl(*words, "--engine", "local").status == 0
+    do, words = first()
+    assert do == "clean"
+    assert acidctl(*words, "--yes", "--older-than=0", "--unsafe-retention", "--assume-committed=0s").status == 0
+    do, words = first()
+    assert do == "purge"
+    assert acidctl(*words, "--yes").status == 0
+    assert acidctl("erasure", "--where", "id = 3", crud).status == 0
 
 
 def test_live_rows_are_deleted_first(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]

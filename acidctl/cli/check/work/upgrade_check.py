@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 from acidctl import __version__
 from acidctl.acid.layout import TableType
+from acidctl.cli.options.shared import other_line
 from acidctl.cli.output.console import console, human_bytes, note, put_json, put_line, put_text, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
@@ -205,7 +205,8 @@ def _steps(seen: _Seen) -> list[dict[str, Any]]:
         step("end writers and open transactions", "acidctl txns")
     for one in seen.needs:
         if one.needs(Need.COMPACT):
-            step(f"compact {one.table}", f"acidctl compact --major {shlex.quote(one.path)}", one.bytes)
+            line = other_line("compact", "--major", path=one.path, of_snapshot=True)
+            step(f"compact {one.table}", line, one.bytes)
     if steps:
         step("look again: nothing may be left", "acidctl upgrade-check WHERE...")
     if seen.needs:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from acidctl import __version__
+from acidctl.cli.options.shared import other_line
 from acidctl.cli.output.console import console, human_bytes, note, put_json, put_line, put_text
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
@@ -201,16 +202,15 @@ _TEXTS = {
 
 
 def _command(step: ErasureStep, path: str, table: str, condition: str) -> str:
-    at = shlex.quote(path)
     commands: dict[Remedy, Callable[[], str]] = {
         Remedy.DELETE: lambda: f"DELETE FROM {table} WHERE {condition};",
-        Remedy.COMPACT: lambda: f"acidctl compact --major {at}",
-        Remedy.CLEAN: lambda: f"acidctl clean {at}",
-        Remedy.CLEAN_LEFTOVERS: lambda: f"acidctl clean --leftovers {at}",
-        Remedy.PURGE: lambda: f"acidctl purge {at}",
-        Remedy.FORGET: lambda: f"acidctl repair forget {at}",
+        Remedy.COMPACT: lambda: other_line("compact", "--major", path=path, of_snapshot=True),
+        Remedy.CLEAN: lambda: other_line("clean", path=path),
+        Remedy.CLEAN_LEFTOVERS: lambda: other_line("clean", "--leftovers", path=path),
+        Remedy.PURGE: lambda: other_line("purge", path=path),
+        Remedy.FORGET: lambda: other_line("repair", "forget", path=path),
         Remedy.EMPTY_HDFS_TRASH: lambda: f"hdfs dfs -rm -r -skipTrash {' '.join(map(shlex.quote, step.names))}",
-        Remedy.LOOK: lambda: f"acidctl validate --deep --all {at}",
+        Remedy.LOOK: lambda: other_line("validate", "--deep", "--all", path=path),
     }
     return commands[step.remedy]() if step.remedy in commands else ""
 
