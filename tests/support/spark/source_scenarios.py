@@ -171,7 +171,7 @@ def errors(spark: Any, folder: Path) -> Any:
     }
 
 
-def _with_updates(folder: Path) -> str:
+def table_with_updates(folder: Path) -> str:
     """Ten rows; 3 is updated by the write ids 2 and 5, 5 is deleted by 3, and 11 comes with 4."""
     table = folder / "with updates"
     if not table.exists():
@@ -188,7 +188,7 @@ def _copied(spark: Any, folder: Path) -> Any:
     """What the recipe of the documentation makes of a copy, and the table itself."""
     text = (REPO / "docs/how-to/spark.md").read_text().partition("## Keep a copy")[2]
     code = text.partition("```python\n")[2].partition("```")[0]
-    table = _with_updates(folder)
+    table = table_with_updates(folder)
     for old, new in (("hive:sales.orders", table), ("/copies", str(folder / "copies")), ("800", "1"), ("812", "5")):
         assert old in code
         code = code.replace(old, new)
@@ -218,7 +218,7 @@ def changes(spark: Any, folder: Path) -> Any:
         ),
         "count": spark.sql("SELECT count(*) AS n FROM changes").collect()[0].n,
         "filtered": plain(spark.sql("SELECT id FROM changes WHERE _change = 'delete' AND id >= 0").collect()),
-        "keyed": plain(read_changes(spark, _with_updates(folder), 1, 5, key=["id"]).collect()),
+        "keyed": plain(read_changes(spark, table_with_updates(folder), 1, 5, key=["id"]).collect()),
         "copied": _copied(spark, folder),
         "at once": read(spark, path, at=1).count(),
         "by name": _by_name(spark, path),
