@@ -63,8 +63,24 @@ def register(spark: SparkSession) -> None:
     elif not is_local(spark.sparkContext.master or ""):
         ship_package(spark.sparkContext.addPyFile)
     with _own_python(spark):
-        spark.dataSource.register(HiveAcidDataSource)
+        _make_known(spark)
     install_rule(spark)
+
+
+def _make_known(spark: SparkSession) -> None:
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - only the driver's
+    from pyspark.sql.udf import _wrap_function  # noqa: PLC0415 - only the driver's
+
+    try:
+        spark.dataSource.register(HiveAcidDataSource)
+    except AnalysisException as error:
+        # Of a source that another session of the application has Spark says that it exists, and does not find it.
+        if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
+            raise
+        jvm: Any = spark.sparkContext._jvm
+        source = jvm.org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource
+        made = source(_wrap_function(spark.sparkContext, HiveAcidDataSource))
+        spark._jsparkSession.sessionState().dataSourceManager().registerDataSource(HiveAcidDataSource.name(), made)
 
 
 @contextlib.contextmanager

@@ -106,9 +106,12 @@ def test_a_plan_takes_columns_and_the_classes_are_sent_once(spark: Any, table: s
     assert pruning.why_rows(spark) is None
     sent = spark.sparkContext._jsc.sc().listJars().size()
     other = spark.newSession()
-    assert pruning.install_rule(other) is None
+    register(other)
     assert pruning.why_rows(other) is None
     assert spark.sparkContext._jsc.sc().listJars().size() == sent
+    register(other)
+    assert hands_over_columns(load(other, table))
+    assert load(other, table).count() == load(spark, table).count()
 
 
 @pytest.mark.spark
