@@ -130,6 +130,19 @@ def _iso_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def age_text(seconds: float | None) -> str:
+    """``3 h``; a dash where nobody knows."""
+    return "-" if seconds is None else duration(seconds)
+
+
+def time_of(seconds: float | None) -> str | None:
+    """A time of a record, as JSON has it; None for what no calendar has."""
+    try:
+        return iso_time(seconds)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
 def utc(seconds: float) -> str:
     """``2026-11-21 22:24 UTC``: the minute that had begun."""
     return _utc(seconds // 60)

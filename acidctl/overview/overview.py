@@ -6,30 +6,24 @@ Hive's queue are; of each location only figures are kept.
 
 from __future__ import annotations
 
-import fnmatch
 import heapq
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError
-from acidctl.hive.blocking import Blocker, find_blockers
-from acidctl.hive.waiting import Waiting, ready_entries
 from acidctl.location.find import Found
-from acidctl.location.given import is_hive_name, table_in
 from acidctl.location.lists import SnapshotLists
-from acidctl.metastore.activity import KnownTxns, find_locks, find_transactions, key_of
-from acidctl.metastore.client import Metastore
-from acidctl.metastore.queue.compactions import find_compactions
-from acidctl.metastore.queue.stuck import Cause, Stuck, find_stuck
-from acidctl.metastore.server import Switches, find_switches
 from acidctl.overview.place import DueCompaction, InTheTrash, KeptBack, LocationNeeds, needs_of
+
+if TYPE_CHECKING:  # what these need is there only where a metastore is used
+    from acidctl.hive.waiting import Waiting
 
 R = TypeVar("R")
 
@@ -136,19 +130,14 @@ class Condition(StrEnum):
     TROUBLE = "trouble"
 
 
-def overall_condition(overview: Overview, queue: QueueView | None, older_than: float, *, failed: bool) -> Condition:
+def overall_condition(overview: Overview, *, failed: bool, held_up: bool) -> Condition:
     """The verdict on all that was looked over.
 
     Args:
-        older_than: what is held back for longer than these seconds is trouble.
         failed: not everything could be looked at.
+        held_up: a metastore says that something is stuck, or holds back cleaning for too long.
     """
-    if (
-        failed
-        or overview.unfinished_count
-        or overview.refused_count
-        or (queue and (queue.stuck or queue.overdue(older_than)))
-    ):
+    if failed or held_up or overview.unfinished_count or overview.refused_count:
         return Condition.TROUBLE
     return Condition.DUE if overview.due or overview.free else Condition.FINE
 
@@ -216,67 +205,3 @@ def _in_threads(places: Iterable[Found], look: Callable[[Found], R]) -> Iterator
         finally:
             for _, future in waiting:
                 future.cancel()
-
-
-# --- what a metastore knows besides ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class QueueView:
-    """What holds back cleanings of these tables, and what is stuck in the queue for them.
-
-    Attributes:
-        blockers: the one first that holds back most bytes.
-        stuck: but for entries that only wait for such a blocker.
-        known, switches: the transactions and the settings of the server that this was told from.
-    """
-
-    blockers: tuple[Blocker, ...]
-    stuck: tuple[Stuck, ...]
-    known: KnownTxns
-    switches: Switches
-
-    def overdue(self, older_than: float) -> list[Blocker]:
-        """Those that are older than what is cleaned has to be: cleaning waits for nothing else any more."""
-        return [one for one in self.blockers if (self.known.age(one.started) or 0.0) > older_than]
-
-
-def look_at_queue(metastore: Metastore, overview: Overview, where: Sequence[str]) -> QueueView:
-    """Ask a metastore what holds back the cleaning of what was looked over, and what is stuck; by one list of all
-    transactions.
-
-    Args:
-        where: the places as they were given: of the tables that names mean, entries count that have no location.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
-    """
-    # In this order: what the queue says of a transaction that had ended before is certain.
-    switches = find_switches(metastore)
-    known = find_transactions(metastore)
-    entries, locks = find_compactions(metastore), find_locks(metastore)
-    patterns = [table_in(name) for name in where if is_hive_name(name)]
-
-    def is_meant(table: str) -> bool:
-        return overview.holds(table) or any(fnmatch.fnmatchcase(table.lower(), one) for one in patterns)
-
-    ready = {
-        key_of(one.database, one.table, one.partition): one
-        for one in ready_entries(entries)
-        if is_meant(f"{one.database}.{one.table}")
-    }
-    waiting = [
-        replace(one, entry=ready.pop(key_of(one.database, one.table, one.partition), None)) for one in overview.waiting
-    ]
-    waiting += [Waiting(one.database, one.table, one.partition, one) for one in ready.values()]
-    stuck = find_stuck(entries, known, switches, () if switches.is_hive4 else locks)
-    return QueueView(
-        tuple(find_blockers(waiting, known, locks, switches)),
-        tuple(
-            one
-            for one in stuck
-            if one.cause is not Cause.BLOCKED and is_meant(f"{one.entry.database}.{one.entry.table}")
-        ),
-        known,
-        switches,
-    )

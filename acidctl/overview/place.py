@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import LAST_SECONDS
@@ -15,13 +16,15 @@ from acidctl.cleaning.trash import TRASH, TrashRun
 from acidctl.compaction.plan import below_straddlers
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
 from acidctl.errors import AcidctlError, RefusedError
-from acidctl.hive.waiting import Waiting, amount_waiting
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import parent_of
+
+if TYPE_CHECKING:  # what it needs is there only where a metastore is used
+    from acidctl.hive.waiting import Waiting
 
 SOON_SECONDS = 86400.0
 """What may go within a day goes soon."""
@@ -211,6 +214,8 @@ def _root_of(found: Found) -> tuple[str, str]:
 def _held_up(found: Found, snapshot: Snapshot) -> Waiting | None:
     if found.hive is None:
         return None
+    from acidctl.hive.waiting import Waiting, amount_waiting  # noqa: PLC0415 - with thrift: only for a metastore
+
     size, replaced = amount_waiting(snapshot)
     partition = "/".join(f"{key}={value}" for key, value in found.location.partition)
     return Waiting(found.hive.database, found.hive.name, partition, None, size, replaced) if size else None

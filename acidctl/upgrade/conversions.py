@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.location.given import is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import SnapshotLists
-from acidctl.metastore.tables import HiveTable
 from acidctl.rows.foreign.format import Format
+
+if TYPE_CHECKING:  # what these need is there only where a metastore is used
+    from acidctl.metastore.tables import HiveTable
 
 
 @dataclass(frozen=True, slots=True)

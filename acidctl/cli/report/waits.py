@@ -10,22 +10,9 @@ from acidctl.hive.blocking import Blocker
 from acidctl.metastore.activity import KnownTxns
 from acidctl.metastore.queue.stuck import Cause, Stuck
 from acidctl.metastore.server import Switches
-from acidctl.wording import duration, iso_time
+from acidctl.wording import age_text, time_of
 
 _OF_COMPACTION = ("COMPACTION", "REBALANCE_COMPACTION")
-
-
-def age_text(seconds: float | None) -> str:
-    """``3 h``; a dash where nobody knows."""
-    return "-" if seconds is None else duration(seconds)
-
-
-def time_of(seconds: float | None) -> str | None:
-    """A time of a record, as JSON has it; None for what no calendar has."""
-    try:
-        return iso_time(seconds)
-    except (OverflowError, ValueError, OSError):
-        return None
 
 
 def who_blocks(one: Blocker) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from acidctl.cli.hive.work.txns import txn_record
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import Records, note, put_text
 from acidctl.cli.report.outcomes import show_failure
-from acidctl.cli.report.waits import age_text
 from acidctl.errors import AcidctlError, ExitStatus, RefusedError, UsageProblem
 from acidctl.metastore.activity import KnownTxns, Txn, TxnStatus, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore
@@ -24,7 +23,7 @@ from acidctl.metastore.queue.compactions import (
     abort_compactions,
     find_compactions,
 )
-from acidctl.wording import human_count
+from acidctl.wording import age_text, human_count
 
 
 def abort_txns(*, ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metastore, output: str) -> int:

@@ -8,13 +8,14 @@ from operator import itemgetter
 from acidctl.cli.hive.work.listed import Record, table_named, whole
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.view import View
-from acidctl.cli.report.waits import age_text, time_of, what_frees, why_stuck
+from acidctl.cli.report.waits import what_frees, why_stuck
 from acidctl.hive.hive import look_for_stuck
 from acidctl.metastore.activity import now_by
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.queue.compactions import Compaction, find_compactions, is_wanted
 from acidctl.metastore.queue.stuck import Stuck
 from acidctl.metastore.server import Switches
+from acidctl.wording import age_text, time_of
 
 _COLUMNS = (
     "id", "on", "kind", "state", "pool", "worker", "job", "runAs", "initiator", "enqueued", "started", "committed",

@@ -9,13 +9,12 @@ from typing import Any
 from acidctl.cli.hive.work.listed import lock_record, locks_text, whole
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import Records, note, put_text, warn
-from acidctl.cli.report.waits import age_text, time_of
 from acidctl.errors import ExitStatus
 from acidctl.metastore.activity import Lock, Txn
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.housekeeping import Dead, end_dead, find_dead, refuse_where_it_is_done, silent_for
 from acidctl.metastore.server import find_switches
-from acidctl.wording import human_count
+from acidctl.wording import age_text, human_count, time_of
 
 
 def work(

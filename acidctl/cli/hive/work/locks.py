@@ -8,9 +8,9 @@ from operator import itemgetter
 from acidctl.cli.hive.work.listed import Record, table_named, whole
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.view import View
-from acidctl.cli.report.waits import age_text, time_of
 from acidctl.metastore.activity import Lock, find_locks, now_by
 from acidctl.metastore.client import Metastore
+from acidctl.wording import age_text, time_of
 
 _COLUMNS = (
     "lock", "part", "on", "state", "type", "txn", "user", "host", "agent", "acquired", "lastHeartbeat", "age",

@@ -11,7 +11,7 @@ from acidctl.cli.output.console import human_bytes, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.view import View
 from acidctl.cli.report.outcomes import show_failure
-from acidctl.cli.report.waits import age_text, time_of, what_to_do, who_blocks
+from acidctl.cli.report.waits import what_to_do, who_blocks
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import Blocker
 from acidctl.hive.hive import as_hive_names, look_for_blockers
@@ -20,7 +20,7 @@ from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, Lock, Txn, TxnStatus, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.server import Switches
-from acidctl.wording import human_count
+from acidctl.wording import age_text, human_count, time_of
 
 _COLUMNS = (
     "id", "state", "type", "user", "host", "agent", "query", "started", "lastHeartbeat", "age", "silent", "locks",

@@ -22,7 +22,7 @@ from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.overview.census import take_census
 from acidctl.overview.lanes import Lanes
-from acidctl.overview.overview import look_at_queue, overall_condition
+from acidctl.overview.overview import overall_condition
 from acidctl.overview.trend import PastReport, earlier, moments_in, text_with
 from acidctl.storage.os_errors import mapped
 
@@ -49,10 +49,14 @@ def work(
     queue = None
     if lists.warehouse:
         try:
+            from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
+
             queue = look_at_queue(lists.warehouse.metastore, found.overview, where)
         except AcidctlError as error:  # what the disk told is told all the same
             visits.failed("", error)
-    verdict = overall_condition(found.overview, queue, older_than, failed=visits.status > 0)
+    verdict = overall_condition(
+        found.overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
+    )
     before = earlier(_moments(history), where, found.now)
     record = report_record(where, found, queue, verdict, older_than, before)
     _put(_text(output, record, found.costliest), out)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acidctl import __version__
 from acidctl.cli.inspect.work.status import status_record
-from acidctl.cli.report.waits import time_of
 from acidctl.location.change.work_log import LogEntry
 from acidctl.overview.census import Census, TableFigures, Use, whole_of
-from acidctl.overview.overview import Condition, QueueView
+from acidctl.overview.overview import Condition
 from acidctl.overview.trend import FIGURES, PastReport
+from acidctl.wording import time_of
+
+if TYPE_CHECKING:  # what it needs is there only where a metastore is used
+    from acidctl.overview.queue_view import QueueView
 
 Record = dict[str, Any]
 LARGEST, WORST, BEFORE = 40, 15, 90

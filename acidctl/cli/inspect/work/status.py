@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code
@@ -13,24 +13,24 @@ from acidctl.cli.output.console import human_bytes, put_json, put_text
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.looked_over import everything
 from acidctl.cli.report.outcomes import Visits
-from acidctl.cli.report.waits import age_text, time_of, what_frees, what_to_do, who_blocks, why_stuck
 from acidctl.errors import AcidctlError, ExitStatus
-from acidctl.hive.blocking import Blocker
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
-from acidctl.metastore.queue.stuck import Stuck
 from acidctl.night.memory import Memory, usual_folder
 from acidctl.overview.overview import (
     NAMED,
     Condition,
     Overview,
-    QueueView,
-    look_at_queue,
     look_over,
     overall_condition,
 )
 from acidctl.overview.place import LocationNeeds
-from acidctl.wording import human_count, text_of, utc
+from acidctl.wording import age_text, human_count, text_of, time_of, utc
+
+if TYPE_CHECKING:  # what these need is there only where a metastore is used
+    from acidctl.hive.blocking import Blocker
+    from acidctl.metastore.queue.stuck import Stuck
+    from acidctl.overview.queue_view import QueueView
 
 Record = dict[str, Any]
 _OF_QUERIES = (Code.READER_HOLDS, Code.OLD_QUERIES)
@@ -62,10 +62,14 @@ def work(
     queue = None
     if lists.warehouse:
         try:
+            from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
+
             queue = look_at_queue(lists.warehouse.metastore, overview, where)
         except AcidctlError as error:  # what the disk told is told all the same
             visits.failed("", error)
-    verdict = overall_condition(overview, queue, older_than, failed=visits.status > 0)
+    verdict = overall_condition(
+        overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
+    )
     if output == "json":
         put_json({**status_record(where, overview, queue, verdict), "night": night.record}, lines=False)
     else:
@@ -165,6 +169,8 @@ def _kept_back(overview: Overview) -> list[Any]:
 def _blocked_record(queue: QueueView | None) -> Record | None:
     if queue is None:
         return None
+    from acidctl.cli.report.waits import what_to_do, who_blocks  # noqa: PLC0415 - with thrift: where a metastore is
+
     return {
         "count": len(queue.blockers),
         "first": [
@@ -177,6 +183,8 @@ def _blocked_record(queue: QueueView | None) -> Record | None:
 def _stuck_record(queue: QueueView | None) -> Record | None:
     if queue is None:
         return None
+    from acidctl.cli.report.waits import what_frees, why_stuck  # noqa: PLC0415 - with thrift: where a metastore is
+
     return {
         "count": len(queue.stuck),
         "first": [
@@ -308,6 +316,8 @@ def _queue(queue: QueueView, older_than: float) -> Iterator[str]:
 
 
 def _blocker(one: Blocker, queue: QueueView) -> str:
+    from acidctl.cli.report.waits import what_to_do  # noqa: PLC0415 - with thrift: where a metastore is
+
     what = f"transaction {one.txn.id}" if one.txn else f"lock {one.locks[0].id}"
     size = f", {human_bytes(one.bytes)}" if one.bytes is not None else ""
     since = f" since {age_text(queue.known.age(one.started))}" if one.started is not None else ""
@@ -316,6 +326,8 @@ def _blocker(one: Blocker, queue: QueueView) -> str:
 
 
 def _stuck(one: Stuck, queue: QueueView) -> str:
+    from acidctl.cli.report.waits import why_stuck  # noqa: PLC0415 - with thrift: where a metastore is
+
     return f"{one.entry.id} {one.entry.kind} of {one.entry.name}: {why_stuck(one, queue.switches)}"
 
 
