@@ -274,6 +274,9 @@ snapshot_options = passed_as(
 """The lists of Hive's, and what stands for them: passed on as the keyword `lists`, a SnapshotLists."""
 
 
+_OF_LISTS = frozenset(inspect.signature(_lists).parameters)
+
+
 def other_line(*words: str, path: str, of_snapshot: bool = False) -> str:
     """The line of another command on one location, with what this one was told of settings and of the store.
 
@@ -281,11 +284,11 @@ def other_line(*words: str, path: str, of_snapshot: bool = False) -> str:
         words: the command and its options.
         of_snapshot: with what this one was told of the snapshot, too: the other one must be told.
     """
-    told = [*(snapshot_words() if of_snapshot else ()), *storage_words()]
-    return shlex.join(["acidctl", *global_words(), *words, *told, path])
+    told = [*(_snapshot_words() if of_snapshot else ()), *_storage_words()]
+    return shlex.join(["acidctl", *_global_words(), *words, *told, path])
 
 
-def snapshot_words() -> list[str]:
+def _snapshot_words() -> list[str]:
     """What this command was told of the snapshot, as words for the line of another one that must be told.
 
     A pattern of tables that are left out, and a lock for reading, are this command's own.
@@ -296,7 +299,7 @@ def snapshot_words() -> list[str]:
         name = param.name or ""
         value = context.params.get(name)
         given = context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
-        if name not in inspect.signature(_lists).parameters or not given or value is None:
+        if name not in _OF_LISTS or not given or value is None:
             continue
         if name == "metastore_option":
             words += _pair_words("--metastore-option", value)
@@ -307,7 +310,7 @@ def snapshot_words() -> list[str]:
     return words if is_told else [*words, "--assume-committed"]
 
 
-def storage_words() -> list[str]:
+def _storage_words() -> list[str]:
     """What this command was told of the store, as words for the line of another one; of secrets the names only."""
     return _pair_words("--storage-option", click.get_current_context().params.get("storage_option") or ())
 
@@ -317,7 +320,7 @@ def _pair_words(option: str, items: Sequence[str]) -> list[str]:
     return [f"{option}={key}={HIDDEN if is_secret_name(key) else value}" for key, _, value in pairs]
 
 
-def global_words() -> list[str]:
+def _global_words() -> list[str]:
     """What stood before the name of this command of configuration files and profiles."""
     root = click.get_current_context().find_root()
     return [

@@ -1,9 +1,17 @@
-"""Where commands look that look over a warehouse."""
+"""Where commands look that look over a warehouse, and what its metastore knows besides."""
 
 from __future__ import annotations
 
-from acidctl.errors import UsageProblem
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from acidctl.cli.report.outcomes import Visits
+from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.lists import SnapshotLists
+from acidctl.overview.overview import Overview
+
+if TYPE_CHECKING:  # what it needs is there only where a metastore is used
+    from acidctl.overview.queue_view import QueueView
 
 
 def everything(lists: SnapshotLists) -> tuple[str, ...]:
@@ -19,3 +27,16 @@ def everything(lists: SnapshotLists) -> tuple[str, ...]:
             "give a table, a database or a warehouse; or give `metastore`",
         )
     return ("hive:*.*",)
+
+
+def queue_seen(lists: SnapshotLists, overview: Overview, where: Sequence[str], visits: Visits) -> QueueView | None:
+    """What the metastore says of what was looked over; None without one, and where it fails, which is told."""
+    if lists.warehouse is None:
+        return None
+    from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
+
+    try:
+        return look_at_queue(lists.warehouse.metastore, overview, where)
+    except AcidctlError as error:  # what the disk told is told all the same
+        visits.failed("", error)
+        return None

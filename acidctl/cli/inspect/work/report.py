@@ -13,10 +13,10 @@ from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.output.progress import progress
 from acidctl.cli.page.report_html import report_html
 from acidctl.cli.page.report_markdown import report_markdown
-from acidctl.cli.report.looked_over import everything
+from acidctl.cli.report.looked_over import everything, queue_seen
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.run_files import refuse_target
-from acidctl.errors import AcidctlError, BadDataError, UsageProblem
+from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.change.own_files import alone_in, followed, replace_file
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
@@ -46,14 +46,7 @@ def work(
     with progress("looking at locations") as bar:
         places = visits.known(once(find(where, storage, lists, visits.observer)))
         found = take_census(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
-    queue = None
-    if lists.warehouse:
-        try:
-            from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
-
-            queue = look_at_queue(lists.warehouse.metastore, found.overview, where)
-        except AcidctlError as error:  # what the disk told is told all the same
-            visits.failed("", error)
+    queue = queue_seen(lists, found.overview, where, visits)
     verdict = overall_condition(
         found.overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
     )

@@ -11,9 +11,9 @@ from acidctl.acid.reasons import Code
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.output.console import human_bytes, put_json, put_text
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.looked_over import everything
+from acidctl.cli.report.looked_over import everything, queue_seen
 from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.errors import ExitStatus
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.night.memory import Memory, usual_folder
@@ -59,14 +59,7 @@ def work(
 
         places = visits.known(once(find(where, storage, lists, visits.observer)))
         overview = look_over(places, lists, Policy(older_than), visits.failed, looked)
-    queue = None
-    if lists.warehouse:
-        try:
-            from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
-
-            queue = look_at_queue(lists.warehouse.metastore, overview, where)
-        except AcidctlError as error:  # what the disk told is told all the same
-            visits.failed("", error)
+    queue = queue_seen(lists, overview, where, visits)
     verdict = overall_condition(
         overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
     )

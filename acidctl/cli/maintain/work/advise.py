@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import itemgetter
@@ -11,7 +10,7 @@ from typing import Any
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import current_files
 from acidctl.acid.triggers import Advice, advise
-from acidctl.cli.options.shared import global_words, refuse_unused, snapshot_words, storage_words
+from acidctl.cli.options.shared import other_line, refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, note, put_text
 from acidctl.cli.output.list_choice import BYTES, CheckedChoice, ListChoice
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
@@ -64,7 +63,6 @@ def work(
     names = tuple(ADVICE_COLUMNS) if chosen.columns is None else chosen.columns
     records = Records(output, names, has_headings=chosen.has_headings)
     ranked: list[dict[str, Any]] = []
-    told, program = [*snapshot_words(), *storage_words()], ["acidctl", *global_words()]
     for found in visits.known(find(locations, storage, lists, visits.observer)):
         try:
             snapshot = found.snapshot(lists)
@@ -72,10 +70,7 @@ def work(
             snapshot.require_history()
             advice = advise(snapshot.listing, snapshot.state)
             delete_rows = _delete_rows(snapshot, advice) if rows else None
-            # Both kinds of delta may appear one after the other.
-            offline = ["--offline"] if advice.kind is CompactionKind.MINOR and advice.delete_files else []
-            record = _record(found.shown, advice, delete_rows, [*offline, *told], program)
-            ranked.append({**record, "snapshotSource": snapshot.source.record})
+            ranked.append({**_record(found.shown, advice, delete_rows), "snapshotSource": snapshot.source.record})
         except AcidctlError as error:
             visits.failed(found.shown, error)
     ranked.sort(key=lambda one: one["location"])
@@ -108,19 +103,8 @@ def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
     return sum(footer_rows(snapshot, file, full=True) or 0 for file in files)
 
 
-def _record(
-    location: str,
-    advice: Advice,
-    delete_rows: int | None,
-    words: Sequence[str] = (),
-    program: Sequence[str] = ("acidctl",),
-) -> dict[str, Any]:
-    """Its JSON form.
-
-    Args:
-        words: further ones of the command to run.
-        program: those before its name.
-    """
+def _record(location: str, advice: Advice, delete_rows: int | None) -> dict[str, Any]:
+    """Its JSON form."""
     kind = advice.kind.value if advice.kind else None
     return {
         "location": location,
@@ -141,8 +125,14 @@ def _record(
         "seconds": round(advice.seconds, 3),
         "secondsAfter": round(advice.seconds_after, 3),
         "fits": None,
-        "command": shlex.join([*program, "compact", f"--{kind}", *words, location]) if kind else None,
+        "command": _command(location, advice, advice.kind) if advice.kind else None,
     }
+
+
+def _command(location: str, advice: Advice, kind: CompactionKind) -> str:
+    # Both kinds of delta may appear one after the other.
+    offline = ["--offline"] if kind is CompactionKind.MINOR and advice.delete_files else []
+    return other_line("compact", f"--{kind.value}", *offline, path=location, of_snapshot=True)
 
 
 def _show(

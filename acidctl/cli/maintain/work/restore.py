@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from acidctl.cleaning.outcomes import InTrash, Restored, in_trash
 from acidctl.cleaning.trash import TRASH, TrashRun, trash_runs
@@ -113,8 +114,8 @@ def _compacted(places: Iterable[Found], run_id: str, work: Procedure) -> list[tu
 def _said(compacted: Sequence[tuple[Found, LogEntry]]) -> str:
     found, entry = compacted[0]
     more = f" and {human_count(len(compacted) - 1, 'more location')}" if len(compacted) > 1 else ""
-    how = text.partition("; night")[0] if (text := what(entry)) else entry.result
-    return f"compacted {found.shown}{more} ({how}), which stays as it is: readers see the same rows"
+    how = what(replace(entry, facts={name: fact for name, fact in entry.facts.items() if name != "night"}))
+    return f"compacted {found.shown}{more} ({how or entry.result}), which stays as it is: readers see the same rows"
 
 
 def _chosen(every: Sequence[_Trash], run_id: str | None, given: str, printer: RestorePrinter) -> _Due:
