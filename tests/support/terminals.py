@@ -48,9 +48,15 @@ class Terminals:
         """
         return self._ask([str(word) for word in line], columns, typed, nobody, seconds, environ=environ)
 
-    def execute(self, *line: str | Path, columns: int = 300, seconds: int = SECONDS) -> tuple[int, str]:
+    def execute(
+        self,
+        *line: str | Path,
+        columns: int = 300,
+        seconds: int = SECONDS,
+        environ: Mapping[str, str] | None = None,
+    ) -> tuple[int, str]:
         """The same of another program."""
-        return self._ask([str(word) for word in line], columns, "", False, seconds, execute=True)
+        return self._ask([str(word) for word in line], columns, "", False, seconds, execute=True, environ=environ)
 
     def _ask(
         self,

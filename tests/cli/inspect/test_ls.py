@@ -91,6 +91,18 @@ def test_table_sort_rows_and_timeline(acidctl, crud: Path) -> None:  # type: ign
     assert sum(entry["rows"] for entry in report["entries"]) == 6
 
 
+def test_a_picture_in_a_pipe_is_as_wide_as_a_usual_terminal(acidctl, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    table = make(tmp_path / "t", *(f"delta_{i}_{i}_0" for i in range(1, 300)))
+
+    def width() -> int:
+        lines = acidctl("ls", "--timeline", table).out.splitlines()
+        return next(len(line) for line in lines if line.startswith("write ids"))
+
+    assert 60 < width() <= 80
+    monkeypatch.setenv("COLUMNS", "120")
+    assert 100 < width() <= 120
+
+
 def test_due_compaction_is_told_with_its_trigger(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", *(f"delta_{i}_{i}_0" for i in range(1, 12)))
     assert "11 current; major due: 11 deltas, limit 10, and no base" in acidctl("ls", table).out

@@ -109,6 +109,7 @@ def test_all_that_a_night_did_is_known_by_its_id(acidctl: Acidctl, warehouse: Pa
     assert f"that run compacted {warehouse}" in nothing.err
     assert "and 2 more locations" in nothing.err
     assert "readers see the same rows" in nothing.err
+    assert f"night {runs[0]}" not in nothing.err, "that is what was asked for"
     logged = acidctl("log", "-o", "json", orders).json()
     assert [(one["verb"], one["run"], one["facts"]["night"]) for one in logged] == [
         ("clean", runs[1], runs[1]), ("compact", runs[1], runs[1]), ("compact", runs[0], runs[0]),

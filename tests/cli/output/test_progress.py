@@ -116,6 +116,12 @@ def test_lines_stand_above_the_bar_and_none_is_cut(terminal: Terminals) -> None:
     assert "at it [############" in raw
 
 
+def test_a_terminal_that_understands_lines_alone_gets_no_bar(terminal: Terminals) -> None:
+    status, raw = terminal.execute(sys.executable, "-c", SCRIPT, columns=60, environ={"TERM": "dumb"})
+    assert (status, "at it" in raw, "\x1b" in raw) == (0, False, False), raw
+    assert screen(raw) == ["first", "note: second", "third", "fourth: here", "fifth", "done", ""]
+
+
 def test_a_terminal_that_does_not_tell_its_width(terminal: Terminals) -> None:
     """It tells 0 columns; lines were broken as for 20."""
     status, raw = terminal.execute(sys.executable, "-c", SCRIPT, columns=0)
