@@ -109,6 +109,7 @@ def test_a_plan_takes_columns_and_the_classes_are_sent_once(spark: Any, table: s
     register(other)
     assert pruning.why_rows(other) is None
     assert spark.sparkContext._jsc.sc().listJars().size() == sent
+    assert len([*Path(spark.sparkContext._temp_dir).rglob("acidctl-columns-*.jar")]) == 1
     register(other)
     assert hands_over_columns(load(other, table))
     assert load(other, table).count() == load(spark, table).count()
