@@ -11,6 +11,8 @@ from hypothesis import settings
 from support import memory_store
 from support.paths import DATA, REPO
 
+from acidctl.cli.output import redact
+
 pytest_plugins = (
     "support.command_line",  # acidctl, crud, terminal
     "support.judge.fixtures",  # hive, java
@@ -69,6 +71,12 @@ def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterato
             patch.delenv(name, raising=False)
             os.unsetenv(name)  # readline, which pytest loads, tells children of COLUMNS behind Python's back
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command line's secrets are hidden as long as its process lives: here that of thousands of tests."""
+    monkeypatch.setattr(redact, "_known", set())
 
 
 @pytest.fixture(scope="session")

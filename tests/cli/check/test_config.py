@@ -22,7 +22,6 @@ from acidctl.cli.command_table import command_named
 from acidctl.cli.config.layers import Layer, merged_settings, options_of, variable_of
 from acidctl.cli.config.setting_files import user_path
 from acidctl.cli.main import value_of, with_program_options_first
-from acidctl.cli.output import redact
 from acidctl.errors import StorageError, UsageProblem
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystemSpec
@@ -38,7 +37,6 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
-    monkeypatch.setattr(redact, "_known", set())
 
 
 @pytest.fixture

@@ -21,11 +21,6 @@ from acidctl.storage.registry import open_location
 Acidctl = Callable[..., Any]
 
 
-@pytest.fixture(autouse=True)
-def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redact, "_known", set())
-
-
 def records(err: str) -> list[dict[str, Any]]:
     """Every line of standard error, which is to be JSON."""
     found = [json.loads(line) for line in err.splitlines()]

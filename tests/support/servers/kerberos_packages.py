@@ -6,13 +6,13 @@ login are built with them: PyPI has no wheels of two of them for Linux, so the e
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from support.servers.hdfs_server import ServerUnavailable, cache_folder, download_debian
@@ -61,7 +61,8 @@ class KerberosPrograms:
 
 def python_packages() -> Path | None:
     """A folder for `sys.path` that has `requests_kerberos`; None where it is installed."""
-    if importlib.util.find_spec("requests_kerberos"):
+    # An earlier test of this process may have imported that of the cache, which programs it starts do not have.
+    if PathFinder.find_spec("requests_kerberos"):
         return None
 
     def build(folder: Path) -> None:
