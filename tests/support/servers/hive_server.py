@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from zipfile import ZipFile
 
 from support.servers.hdfs_server import ServerUnavailable, free_ports
 from support.servers.jars import fetch
@@ -63,10 +64,12 @@ class HiveServer:
         write_site(directory / "conf/hive-site.xml", _properties(version, directory, metastore) | dict(more or {}))
         (directory / "conf/hive-log4j2.properties").write_text(_LOG4J)
         (directory / "conf/log4j2.properties").write_text(_LOG4J)
-        path = [directory / "conf", folder / "classes", folder / "lib/*"]
+        path = [directory / "conf", *_without_its_jar(version, folder, directory), folder / "classes", folder / "lib/*"]
         main = ["Sql"] if version > 3 else ["Launch", ":".join(str(part) for part in path), "Sql"]
         whole = path if version > 3 else [folder / "classes"]
-        self._process = Process(command(whole, *main, heap="1g", home=directory), directory / "hive.log", pipes=True)
+        self._process = Process(
+            command(whole, *main, heap="1g", home=directory, options=["-Xmn320m"]), directory / "hive.log", pipes=True
+        )
         try:
             self._answer()
         except BaseException:
@@ -166,6 +169,20 @@ class HiveServer:
         self._process.stop()
 
 
+def _without_its_jar(version: int, folder: Path, directory: Path) -> list[Path]:
+    """Further parts of the class path, for Tez to copy no jar of 83 MB for each of its containers.
+
+    The class whose place Hive asks for its own jar lies in a folder there; then it takes ``hive.jar.path``.
+    """
+    if version == 3:
+        return []
+    (jar,) = folder.glob("lib/hive-exec-*.jar")
+    with ZipFile(jar) as opened, ZipFile(directory / "empty.jar", "w"):
+        names = [name for name in opened.namelist() if name.startswith("org/apache/hadoop/hive/ql/exec/tez/DagUtils")]
+        opened.extractall(directory / "exec", names)
+    return [directory / "exec"]
+
+
 def _is_open(port: int) -> bool:
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
@@ -196,8 +213,10 @@ def _properties(version: int, directory: Path, metastore: str) -> dict[str, str]
         "hive.user.install.directory": f"{directory}/install",
         "hadoop.tmp.dir": f"{directory}/hadoop",
         "fs.defaultFS": "file:///",
+        "fs.file.impl": "DiskFileSystem",
         "mapreduce.framework.name": "local",
         **(_TEZ if version > 3 else _MR),
+        **({"hive.jar.path": f"file://{directory}/empty.jar"} if version > 3 else {}),
         "tez.staging-dir": f"{directory}/tez",
         "mapreduce.cluster.local.dir": f"{directory}/mapreduce",
         "mapreduce.jobtracker.staging.root.dir": f"{directory}/staging",
@@ -212,8 +231,13 @@ _TEZ = {
     "tez.runtime.optimize.local.fetch": "true",
     "tez.ignore.lib.uris": "true",
     "tez.am.disable.client-version-check": "true",
+    "hive.tez.dag.status.check.interval": "50ms",
 }
-_MR = {"hive.execution.engine": "mr", "hive.auto.convert.join": "false"}
+_MR = {
+    "hive.execution.engine": "mr",
+    "hive.auto.convert.join": "false",
+    "hive.exec.counters.pull.interval": "50",  # milliseconds: how often Hive looks whether a job is done
+}
 
 
 if __name__ == "__main__":
