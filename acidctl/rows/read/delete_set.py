@@ -178,6 +178,11 @@ class DeleteSet:
         self.size = sum(len(part.row_id) for part in groups.values())
         self.is_absolute = all(part.bound is None for part in groups.values())
 
+    @property
+    def nbytes(self) -> int:
+        """What its keys and bounds take in memory, in bytes."""
+        return self.size * (8 if self.is_absolute else 24)
+
     def may_hit(self, found: StripeRange) -> bool:
         """Whether a key of the set may be among those of a stripe."""
         (low, high), (least, most), (first, last) = found.original, found.bucket, found.row_id

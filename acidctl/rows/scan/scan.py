@@ -71,6 +71,7 @@ class Scan:
         partition: further columns with the same value in all rows.
         row_type: of the result; by default that of the location's files together.
         sources: the files of the snapshot, when they have been opened already.
+        deletes: gives what kills its rows, where somebody else may have read that already.
 
     Attributes:
         where: the condition, parsed.
@@ -98,6 +99,7 @@ class Scan:
         partition: Sequence[PartitionColumn] = (),
         row_type: OrcType | None = None,
         sources: Sequence[EventFile] | None = None,
+        deletes: Callable[[], DeleteSet] | None = None,
         on_loss: OnLoss | None = None,
     ) -> None:
         snapshot.require_history()
@@ -105,6 +107,7 @@ class Scan:
         self._only = only
         self.deleted = deleted
         self._on_loss = on_loss
+        self._given_deletes = deletes
         self.sources = list(open_sources(snapshot, on_loss) if sources is None else sources)
         self.row_type = row_type or table_row_type(snapshot.declared, row_types(self.sources))
         self._partition = tuple(partition)
@@ -243,6 +246,8 @@ class Scan:
 
     @cached_property
     def _deletes(self) -> DeleteSet:
+        if self._given_deletes is not None:
+            return self._given_deletes()
         return load_deletes(self.sources, self._snapshot.write_ids, on_loss=self._on_loss)
 
     @contextmanager

@@ -19,6 +19,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
@@ -217,6 +218,7 @@ class HiveAcidReader(DataSourceReader):
         self._table: TablePlan | None = table
         self._reading = reading
         self._condition: Predicate | None = reading.condition
+        self._load = uuid4().hex
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the plan: the tasks have their own share of it."""
@@ -257,7 +259,7 @@ class HiveAcidReader(DataSourceReader):
             from acidctl.spark.datasource.reading import read_split  # noqa: PLC0415 - may be missing: told
 
             for split in partition.value:
-                yield from read_split(split, self._reading, self._condition)
+                yield from read_split(split, self._reading, self._condition, self._load)
 
 
 class _ChangesReader:

@@ -21,6 +21,7 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.spark.datasource.filters import noted_condition
 from acidctl.spark.datasource.spark_types import SparkForm, check_asked, spark_type
 from acidctl.spark.datasource.table_plan import LocationSplit, TablePlan
+from acidctl.spark.datasource.task_deletes import deletes_of
 
 NOTE = "acidctl"
 """The key of a field's metadata in which the rule of :mod:`acidctl.spark.datasource.pruning` says what it wants."""
@@ -133,14 +134,20 @@ def _column(known: Namespace, field: st.StructField, note: Mapping[str, Any], pa
     return column
 
 
-def read_split(split: LocationSplit, reading: Reading, condition: Predicate | None) -> Iterator[pa.RecordBatch]:
+def read_split(
+    split: LocationSplit, reading: Reading, condition: Predicate | None, load: str
+) -> Iterator[pa.RecordBatch]:
     """The rows of one share, less those of stripes that cannot meet the condition, on an executor.
+
+    Args:
+        load: its name, which no other one has.
 
     Raises:
         BadDataError: a file cannot be read, or a value has no place in Spark's type.
         NotFoundError: a file has vanished since the table was listed.
     """
     columns = [column for column in reading.columns if column is not None]
+    sources = open_event_files(split.snapshot, split.snapshot.files())
     scan = Scan(
         split.snapshot,
         # Partition columns have their places in each location; the others are what they are, whatever their names.
@@ -149,7 +156,8 @@ def read_split(split: LocationSplit, reading: Reading, condition: Predicate | No
         skipping=condition,
         partition=split.partition,
         row_type=reading.row_type,
-        sources=open_event_files(split.snapshot, split.snapshot.files()),
+        sources=sources,
+        deletes=lambda: deletes_of(load, split.snapshot, sources),
     )
     if reading.counts:
         yield pa.RecordBatch.from_arrays([pa.array([scan.count()], pa.int64())], schema=reading.schema)

@@ -1,0 +1,44 @@
+"""What kills the rows of a load, read once by each process of Python: its tasks come one after the other.
+
+A task names the delete files whose keys may hit its stripes; those of one bucket mostly name the same.  Spark gives the
+next task to a process that has ended one (``spark.python.worker.reuse``), and ends one that had none for a minute.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from acidctl.location.snapshot import Snapshot
+from acidctl.rows.read.delete_set import DeleteSet
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.visibility import load_deletes
+
+MOST_BYTES = 64 << 20
+"""What is held beside the set that was asked for last, in bytes."""
+
+_Key = tuple[str, str, tuple[str, ...]]
+_held: OrderedDict[_Key, DeleteSet] = OrderedDict()
+
+
+def deletes_of(load: str, snapshot: Snapshot, sources: Sequence[EventFile]) -> DeleteSet:
+    """What kills rows of a task's share, as an earlier task of the same load has read it, or read now.
+
+    Args:
+        load: the name of the load, which no other one has: in one load a path is one file, and a snapshot one snapshot.
+        snapshot: of the share.
+        sources: its files, opened; those that kill nothing do not count.
+
+    Raises:
+        BadDataError, NotFoundError: a file cannot be read.
+    """
+    killers = [source for source in sources if source.is_delete or source.may_hold_changes]
+    key = load, snapshot.path, tuple(sorted(source.path for source in killers))
+    found = _held.pop(key, None)
+    if found is None:
+        found = load_deletes(killers, snapshot.write_ids)
+    _held[key] = found
+    others = sum(one.nbytes for one in _held.values()) - found.nbytes
+    while others > MOST_BYTES:
+        others -= _held.popitem(last=False)[1].nbytes
+    return found
