@@ -76,8 +76,9 @@ def test_a_timeline_in_a_pipe_is_as_wide_as_a_usual_terminal_or_as_it_is_told(
 
     assert drawn() == 80
     for columns, wide in (("100", 100), ("400", 400), ("0", 80), ("wide", 80), ("-3", 80), ("9" * 30, 80)):
-        monkeypatch.setenv("COLUMNS", columns)
-        assert drawn() == wide, columns
+        with monkeypatch.context() as patch:  # pytest itself asks for it when it tells of this test
+            patch.setenv("COLUMNS", columns)
+            assert drawn() == wide, columns
 
 
 def test_a_table_in_a_pipe_has_a_line_for_each_row(acidctl: Acidctl, warehouse: Path) -> None:

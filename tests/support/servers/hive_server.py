@@ -61,10 +61,11 @@ class HiveServer:
         folder = fetch(f"hive{version}")
         if not metastore:
             prepare_schema(version, directory)
-        write_site(directory / "conf/hive-site.xml", _properties(version, directory, metastore) | dict(more or {}))
-        (directory / "conf/hive-log4j2.properties").write_text(_LOG4J)
-        (directory / "conf/log4j2.properties").write_text(_LOG4J)
-        path = [directory / "conf", *_without_its_jar(version, folder, directory), folder / "classes", folder / "lib/*"]
+        conf = directory / "hive-conf"  # a metastore may have its own in `directory`
+        write_site(conf / "hive-site.xml", _properties(version, directory, metastore) | dict(more or {}))
+        (conf / "hive-log4j2.properties").write_text(_LOG4J)
+        (conf / "log4j2.properties").write_text(_LOG4J)
+        path = [conf, *_without_its_jar(version, folder, directory), folder / "classes", folder / "lib/*"]
         main = ["Sql"] if version > 3 else ["Launch", ":".join(str(part) for part in path), "Sql"]
         whole = path if version > 3 else [folder / "classes"]
         self._process = Process(
