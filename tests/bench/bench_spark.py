@@ -41,7 +41,7 @@ STRIPES = 100
 """About so many a table, so that a filter can leave out 99 of 100."""
 COLUMNS = 200
 TASKS = 40
-"""About so many read the table with deletes, of which each needs all"""
+"""About so many read the table with deletes, of which each needs all."""
 RULES = "spark.sql.optimizer.excludedRules"
 
 
@@ -135,10 +135,11 @@ def main() -> None:
         write_acid(folder / "acid_w", row_of((f"c{n}", OrcType("double")) for n in range(COLUMNS)), wide(few), few)
         fs, path = open_location(str(folder / "acid_d"))
         write_big(fs, path, BigOptions(rows=given.rows, write_ids=1, deletes=given.rows // 10, base=True))
+        share = sum(entry.size for entry in fs.list_tree(path).entries) // TASKS
         for one in ("t", "w", "d"):
             reader = spark.read.format("hive_acid")
             if one == "d":
-                reader = reader.option("targetBytes", str(sum(one.size for one in fs.list_tree(path).entries) // TASKS))
+                reader = reader.option("targetBytes", str(share))
             reader.load(str(folder / f"acid_{one}")).createOrReplaceTempView(f"acid_{one}")
             flat = str(folder / f"flat_{one}")
             spark.table(f"acid_{one}").write.option("compression", "zlib").orc(flat)

@@ -14,10 +14,10 @@ from acidctl.rows.read.delete_set import DeleteSet
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import load_deletes
 
-MOST_BYTES = 64 << 20
-"""What is held beside the set that was asked for last, in bytes."""
+MOST_BYTES, MOST_SETS = 64 << 20, 64
+"""What is held beside the set that was asked for last, in bytes, and how many sets: a session may live for days."""
 
-_Key = tuple[str, str, tuple[str, ...]]
+_Key = tuple[str, tuple[str, ...]]
 _held: OrderedDict[_Key, DeleteSet] = OrderedDict()
 
 
@@ -25,7 +25,7 @@ def deletes_of(load: str, snapshot: Snapshot, sources: Sequence[EventFile]) -> D
     """What kills rows of a task's share, as an earlier task of the same load has read it, or read now.
 
     Args:
-        load: the name of the load, which no other one has: in one load a path is one file, and a snapshot one snapshot.
+        load: the name of the load, which no other one has: in one load a file is one file, and a snapshot one snapshot.
         snapshot: of the share.
         sources: its files, opened; those that kill nothing do not count.
 
@@ -33,12 +33,15 @@ def deletes_of(load: str, snapshot: Snapshot, sources: Sequence[EventFile]) -> D
         BadDataError, NotFoundError: a file cannot be read.
     """
     killers = [source for source in sources if source.is_delete or source.may_hold_changes]
-    key = load, snapshot.path, tuple(sorted(source.path for source in killers))
+    if not killers:
+        return load_deletes((), snapshot.write_ids)
+    # With their stores: partitions may lie on several, at the same paths.
+    key = load, tuple(sorted(source.fs.display(source.path) for source in killers))
     found = _held.pop(key, None)
     if found is None:
         found = load_deletes(killers, snapshot.write_ids)
     _held[key] = found
     others = sum(one.nbytes for one in _held.values()) - found.nbytes
-    while others > MOST_BYTES:
+    while others > MOST_BYTES or len(_held) > MOST_SETS:
         others -= _held.popitem(last=False)[1].nbytes
     return found
