@@ -40,8 +40,6 @@ from acidctl.storage.registry import open_location
 STRIPES = 100
 """About so many a table, so that a filter can leave out 99 of 100."""
 COLUMNS = 200
-TASKS = 40
-"""About so many read the table with deletes, of which each needs all."""
 RULES = "spark.sql.optimizer.excludedRules"
 
 
@@ -135,11 +133,8 @@ def main() -> None:
         write_acid(folder / "acid_w", row_of((f"c{n}", OrcType("double")) for n in range(COLUMNS)), wide(few), few)
         fs, path = open_location(str(folder / "acid_d"))
         write_big(fs, path, BigOptions(rows=given.rows, write_ids=1, deletes=given.rows // 10, base=True))
-        share = sum(entry.size for entry in fs.list_tree(path).entries) // TASKS
-        for one in ("t", "w", "d"):
-            reader = spark.read.format("hive_acid")
-            if one == "d":
-                reader = reader.option("targetBytes", str(share))
+        for one, target in (("t", "128m"), ("w", "128m"), ("d", "1")):
+            reader = spark.read.format("hive_acid").option("targetBytes", target)
             reader.load(str(folder / f"acid_{one}")).createOrReplaceTempView(f"acid_{one}")
             flat = str(folder / f"flat_{one}")
             spark.table(f"acid_{one}").write.option("compression", "zlib").orc(flat)
@@ -151,7 +146,7 @@ def main() -> None:
             "count(*)": "SELECT count(*) FROM @t",
             "99 of 100 stripes left out": f"SELECT * FROM @t WHERE id < {given.rows // STRIPES // 2}",
             "one of 200 columns": "SELECT c100 FROM @w",
-            f"a tenth is deleted, {TASKS} tasks": "SELECT * FROM @d",
+            "a tenth is deleted, a task a stripe": "SELECT * FROM @d",
         }
         print(f"{given.rows:,} rows, and {few:,} of {COLUMNS} columns; floor {floor:.2f} s")
         print("| query | acid s | flat s | acid/flat | unpruned s |\n|---|---:|---:|---:|---:|")
