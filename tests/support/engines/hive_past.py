@@ -57,6 +57,7 @@ class Past:
         cleaned: directories were removed, so that not all can be told any more.
         overwritten: write ids that put all rows in the place of others.
         renumbered: a REBALANCE gave all rows new ids, so that nothing can be compared with what was before it.
+        copied: rows of other partitions, by write id, that a REBALANCE may have copied to here, as Hive 4.0.1's does.
         destroyed: how much could not be told for that.
     """
 
@@ -68,6 +69,7 @@ class Past:
     overwritten: set[int] = field(default_factory=set)
     cleaned: bool = False
     renumbered: bool = False
+    copied: Counter[int] = field(default_factory=Counter)
     destroyed: int = 0
 
     def location(self) -> Location:
@@ -96,6 +98,12 @@ class Past:
             else:
                 self.done[now] = done_by(self.rows[last], rows)
         self.rows[now] = rows
+
+    def renumber(self, others: Iterable[Past]) -> None:
+        """A REBALANCE is done."""
+        self.renumbered = True
+        for past in others:
+            self.copied.update(key[0] for key, _ in past.rows[max(past.rows)])
 
     def forget(self, rows: Rows) -> None:
         """Hive removed all that was there, without a trace."""
@@ -178,7 +186,8 @@ class Past:
                 assert Done(line.inserted, line.deleted or 0, line.updated or 0) == wanted, told
             else:
                 assert line.deleted is line.updated is None, told
-                assert alive[number] <= line.inserted <= wanted.inserted + wanted.updated, told
+                most = wanted.inserted + wanted.updated + self.copied[number]
+                assert alive[number] <= line.inserted <= most, told
         for number, wanted in self.done.items():
             line_is_there = number in lines and (lines[number].is_complete or self.cleaned)
             is_unknown = self.cleaned and said.unknown_below is not None and number < said.unknown_below

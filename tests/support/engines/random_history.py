@@ -254,7 +254,7 @@ class RandomHistory(HiveTable):
         state = compact_by_hive(self.hive, self.name, kind, where.replace("true", ""))
         assert state in {READY, "succeeded", "refused"}, (state, self.statements)
         if kind == "rebalance" and state != "refused":
-            self.pasts[where].renumbered = True
+            self.pasts[where].renumber(past for other, past in self.pasts.items() if other != where)
         if kind == "minor" and has_copied_deletes(self.locations()[where]):
             self._heal(where)
         # Some of Hive 4's compactions write no marker, and rule V13 says so.
