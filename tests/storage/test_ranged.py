@@ -123,7 +123,7 @@ def test_arrow_reads_through_it() -> None:
         assert source.read_at(7, 990) == DATA[990:997]
 
 
-@pytest.mark.parametrize(("is_local", "requests"), [(True, 5), (False, 1)])
+@pytest.mark.parametrize(("is_local", "requests"), [(True, 10), (False, 1)])
 def test_pieces_are_few_where_each_is_a_request(is_local: bool, requests: int) -> None:
     """And small where they are not: fresh memory takes longer than the reading."""
     data = bytes(range(256)) * (10 << 10)

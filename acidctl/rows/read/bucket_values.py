@@ -37,9 +37,9 @@ def versions_of(values: NDArray[Any]) -> NDArray[np.int64]:
 def decode_all(values: NDArray[Any]) -> BucketParts:
     """As :func:`acidctl.acid.bucket.decode`, and no error for what has no codec."""
     unsigned, version = _unsigned(values), versions_of(values)
-    known = [version == 0, version == 1]
-    bucket = np.select(known, [unsigned, unsigned >> 16 & MAX_BUCKET], _NONE)
-    return BucketParts(version, bucket, np.select(known, [np.zeros_like(unsigned), unsigned & MAX_STATEMENT], _NONE))
+    old, new = version == 0, version == 1
+    bucket = np.where(old, unsigned, np.where(new, unsigned >> 16 & MAX_BUCKET, _NONE))
+    return BucketParts(version, bucket, np.where(old, 0, np.where(new, unsigned & MAX_STATEMENT, _NONE)))
 
 
 def _unsigned(values: NDArray[Any]) -> NDArray[np.int64]:
