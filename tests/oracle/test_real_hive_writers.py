@@ -218,9 +218,9 @@ def test_an_aborted_overwrite_keeps_hive_3_from_reading_until_it_is_cleaned(hive
     goes_on(table)
 
 
-def test_partitions_of_many_values(hive: HiveServer) -> None:
-    odd = ["a b", "x=y", "50%", "ü", "a/b", "a:b", "#", "%2F", "..", "A", "a"]
-    values = [*(f"d{number}" for number in range(30)), *odd]  # of 8 and the odd ones Hive 3 fails by a fault of its own
+def test_partitions_of_odd_values(hive: HiveServer) -> None:
+    # With eight plain values more Hive 3 fails by a fault of its own.
+    values = ["d0", "a b", "x=y", "50%", "ü", "a/b", "a:b", "#", "%2F", "..", "A", "a"]
     table = made(hive, "many", "partitioned by (day string)")
     rows = ", ".join(f"({i}, 'n', '{day}')" for i, day in enumerate(values))
     table.run(f"insert into many partition (day) values {rows}")

@@ -582,12 +582,15 @@ class Story:
         if any(state in ("initiated", READY) for state in compactions(self._hive, told.name)):
             return
         kind = self._chance.choice(list(CompactionKind))
+        path = Path(location.path.removeprefix("file:"))
         if self._hive.version > 3:
-            self._run(f"set hive.compactor.crud.query.based={self._chance.choice(['true', 'false'])}")
+            by_query = self._chance.choice(["true", "false"])
+            if not str(path).isascii():
+                by_query = "true"  # by MapReduce it loses the rows there, which a test of its own holds
+            self._run(f"set hive.compactor.crud.query.based={by_query}")
         self.statements.append(f"-- Hive compacts {kind.value} {location.hive_name}")
         part = self._named(location.partition) if told.keys else ""
         state = compact_by_hive(self._hive, told.name, kind.value, part)
-        path = Path(location.path.removeprefix("file:"))
         ends = {READY, "succeeded", "refused"}
         if self._hive.version == 3 and not str(path).isascii():
             ends.add("failed")  # which a test of its own holds

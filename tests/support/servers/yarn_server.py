@@ -19,6 +19,7 @@ from support.servers.kerberos_server import KerberosHdfsServer
 
 SMALL = (
     *("spark.executor.memory=512m", "spark.executor.memoryOverhead=512m", "spark.yarn.am.memory=512m"),
+    "spark.yarn.am.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     f"spark.yarn.jars=local:{Path(pyspark.__file__).parent}/jars/*",  # else all 400 MB are sent to each application
 )
 """Settings of Spark for executors of this machine."""
