@@ -219,8 +219,8 @@ def test_an_aborted_overwrite_keeps_hive_3_from_reading_until_it_is_cleaned(hive
 
 
 def test_partitions_of_odd_values(hive: HiveServer) -> None:
-    # With eight plain values more Hive 3 fails by a fault of its own.
-    values = ["d0", "a b", "x=y", "50%", "ü", "a/b", "a:b", "#", "%2F", "..", "A", "a"]
+    # With a few plain values more Hive 3 fails by a fault of its own.
+    values = ["a b", "x=y", "50%", "ü", "a/b", "a:b", "#", "%2F", "..", "A", "a"]
     table = made(hive, "many", "partitioned by (day string)")
     rows = ", ".join(f"({i}, 'n', '{day}')" for i, day in enumerate(values))
     table.run(f"insert into many partition (day) values {rows}")
