@@ -60,6 +60,7 @@ class Code(StrEnum):
     HALF_A_MINOR = "half-a-minor"
     HOLDS_TWIN = "holds-twin"
     INSERT_UNKNOWN = "insert-unknown"
+    LOST_ROWS = "lost-rows"
     NO_CLEANUP = "no-cleanup"
     NOT_PLANNED = "not-planned"
     OLD_QUERIES = "old-queries"
@@ -158,6 +159,7 @@ class Code(StrEnum):
     # What must happen before a cleaning may take it.
     AS_TOLD = "as-told"
     ALLOW_CLEANUP = "allow-cleanup"
+    BRING_ROWS_BACK = "bring-rows-back"
     CLEAN = "clean"
     CLEAN_AFTER_QUERIES = "clean-after-queries"
     CLEAN_BY_FORCE = "clean-by-force"

@@ -368,6 +368,8 @@ _REMEDIES = {
 def _next_of_kept_back(why: Reason) -> Iterator[Reason]:
     if why.code is Code.HALF_A_MINOR:
         yield reason(Code.FIND_MISSING_TWIN, by=why.by)
+    elif why.code is Code.LOST_ROWS:
+        yield reason(Code.BRING_ROWS_BACK, by=why.by)
     codes = dict.fromkeys(code for one in (why, *why.parts) for code in _REMEDIES.get(one.code, ()))
     yield from map(reason, codes)
 

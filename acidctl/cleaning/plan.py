@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, straddling, unmarked_bases
+from acidctl.acid.empty_results import empty_results
 from acidctl.acid.layout import strange_paths
 from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing
 from acidctl.acid.names import acid_directory, is_hidden
@@ -335,6 +336,7 @@ class _Judge:
             kept[name] = reason(Code.HALF_A_MINOR, by=(wide,))
         for name in unmarked_bases(listing, state):
             kept[name] = reason(Code.UNMARKED_BASE)
+        kept |= self._lost
         for verdict in _removable(state):
             strange = next(strange_paths(self._entries.get(verdict.name, ())), "")
             if strange:
@@ -352,6 +354,19 @@ class _Judge:
     def _entries(self) -> Mapping[str, list[Entry]]:
         """All there is, by child; whatever time is asked about, nothing strange may go."""
         return self._snapshot.listing.by_child
+
+    @cached_property
+    def _lost(self) -> dict[str, Reason]:
+        """What has rows that an empty result of a compaction lacks, and the results, which show it."""
+        if not empty_results(self._snapshot.listing, self._snapshot.state):
+            return {}
+        from acidctl.rows.read.lost_rows import find_lost_rows  # noqa: PLC0415 - most locations need no row of theirs
+
+        found: dict[str, Reason] = {}
+        for lost in find_lost_rows(self._snapshot):
+            why = reason(Code.LOST_ROWS, by=(lost.result.name,), events=lost.events)
+            found |= dict.fromkeys((*lost.result.replaced, lost.result.name), why)
+        return found
 
     def _beyond_cleaner(self) -> Reason:
         given, lowered = self._snapshot.txns, self._cleaner.txns

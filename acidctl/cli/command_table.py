@@ -49,7 +49,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Try and check": {
         "validate": "Check names, files and rows by the rules of the format.",
         "upgrade-check": "Say what a newer Hive needs.",
-        "repair": "Mend what validate finds broken.",
+        "repair": "Mend what validate finds.",
         "demo": "Write a table to try things on.",
         "explain": "Say what a code, a status or a rule means.",
         "config": "Show the settings that count, and their origin.",

@@ -26,6 +26,7 @@ COMMANDS = {
     "dump()": "dump",
     "forget_repair()": "repair forget",
     "purge()": "purge",
+    "repair('empty-result')": "repair empty-result",
     "repair('flush-length')": "repair flush-length",
     "repair('key-index')": "repair key-index",
     "repair('nested')": "repair nested",

@@ -29,8 +29,9 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.events import EventFile, open_event_files
+from acidctl.rows.read.lost_rows import find_lost_rows
 from acidctl.rows.read.schema_evolution import merge_row_types
-from acidctl.wording import some_of, text_of
+from acidctl.wording import lost_events, some_of, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,7 @@ def plan_compaction(
             is left below a directory that lies across the last write id.
     """
     snapshot = below_straddlers(snapshot)
+    _refuse_lost_rows(snapshot)
     state = snapshot.state
     snapshot.require_history()
     files = snapshot.files()
@@ -298,6 +300,17 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
             f"there is {', '.join(signs[:3])}",
             "wait until it has ended, give `write_ids`, or `force` when you know that it is dead",
         )
+
+
+def _refuse_lost_rows(snapshot: Snapshot) -> None:
+    """Raises BadDataError where readers go by an empty result that lacks rows: compacted, they could not come back."""
+    for lost in find_lost_rows(snapshot):
+        if lost.result.is_read:
+            raise BadDataError(
+                f"cannot compact {snapshot.fs.display(snapshot.path)}",
+                f"{lost_events(lost.result.name, lost.events, lost.result.name)} (V43)",
+                "run `repair('empty-result')`, which brings them back",
+            )
 
 
 def _refuse_odd_names(snapshot: Snapshot, files: Sequence[DataFile]) -> None:

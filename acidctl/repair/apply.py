@@ -14,6 +14,7 @@ from acidctl.location.change.work_log import LogEntry, log_done
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, sweep, undo, write_note
 from acidctl.repair.copying import stage
+from acidctl.repair.empty_result import plan_empty_result
 from acidctl.repair.flush_length import plan_flush_length
 from acidctl.repair.key_index import plan_key_index
 from acidctl.repair.nested import plan_nested
@@ -22,6 +23,7 @@ from acidctl.repair.version_file import plan_version_file
 from acidctl.storage.port import FileSystem, join, parent_of
 
 _PLANS = {
+    RepairKind.EMPTY_RESULT: plan_empty_result,
     RepairKind.KEY_INDEX: plan_key_index,
     RepairKind.FLUSH_LENGTH: plan_flush_length,
     RepairKind.NESTED: plan_nested,

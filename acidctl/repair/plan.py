@@ -20,6 +20,7 @@ LIVE_SECONDS = 3600
 class RepairKind(StrEnum):
     """The repairs."""
 
+    EMPTY_RESULT = "empty-result"
     KEY_INDEX = "key-index"
     FLUSH_LENGTH = "flush-length"
     NESTED = "nested"

@@ -15,6 +15,7 @@ from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import open_event_files
 from acidctl.validation.checks.cross_file import across_rows
+from acidctl.validation.checks.empty_results import lost_by_compactions
 from acidctl.validation.checks.engines import for_readers, for_readers_by_tails
 from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, acid_v1, across_tails
 from acidctl.validation.checks.listing import V13, V24, ListingToCheck, check_listing
@@ -87,6 +88,7 @@ class LocationCheck:
         look = self._look = ListingToCheck(snapshot, options.now, options.thresholds, bad)
         try:
             snapshot.require_history()
+            self.add(lost_by_compactions(snapshot))
         except AcidctlError as error:
             self._not_checked("", error)
         self.report.unchecked += (Unchecked(name, problem) for name, problem in closed.items())

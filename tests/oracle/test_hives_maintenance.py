@@ -13,6 +13,7 @@ from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive
 from support.engines.hive_histories import History, Rows, ours
 from support.engines.real_hive import HiveTable
 from support.servers.hive_server import HiveServer
+from support.validating import check
 
 from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
@@ -191,6 +192,22 @@ def test_hive_4_sees_a_result_with_a_visibility_id_when_its_transaction_commits(
     assert len(history.judge()) == len(after) + 1
 
 
+def _brought_back(table: HiveTable, before: Rows) -> None:
+    """Hive reads half of the rows; of the others nothing is cleaned, and once it reads all its cleaner lets them be."""
+    assert len(table.rows()) == len(before) / 2
+    path = table.path / "city=Zürich"
+    (result,) = (name for name in names(path) if "_v" in name and not name.startswith("delete"))
+    (report,) = check(path, write_ids=str(table.write_ids))
+    assert [one.path for one in report.findings if one.rule == "V43"] == [result]
+    location = Location(path, write_ids=table.write_ids, valid_txns=table.hive.transactions())
+    assert location.clean(0, unsafe_retention=True).removed == ()
+    assert location.repair("empty-result", force=True, offline=True)
+    assert table.judge() == before
+    clean_by_hive(table.hive, table.name)
+    assert table.judge() == before
+    table.compacted(CompactionKind.MAJOR)
+
+
 @pytest.mark.parametrize("kind", list(CompactionKind))
 def test_by_mapreduce_hive_finds_no_files_where_a_path_is_not_ascii(
     real_hive: HiveServer, kind: CompactionKind
@@ -207,7 +224,8 @@ def test_by_mapreduce_hive_finds_no_files_where_a_path_is_not_ascii(
     before = [table.judge() for table in tables]
     ends = [compact_by_hive(real_hive, theirs.name, kind.value, f"city = '{city}'") for city in ("Bern", "Zürich")]
     assert ends == [READY, "failed" if real_hive.version == 3 else READY]
-    assert len(theirs.judge()) == len(before[0]) / (1 if real_hive.version == 3 else 2)
+    if real_hive.version > 3:
+        _brought_back(theirs, before[0])
     mine.compacted(kind)
     assert {"base_0000002", "delta_0000001_0000002"} & names(mine.path / "city=Zürich")
     mine.run(f"delete from {mine.name} where id = 1 and city = 'Zürich'")

@@ -109,6 +109,24 @@ def nested_command() -> None:
 
 
 @shared.command(
+    "empty-result",
+    "acidctl repair empty-result --dry-run /warehouse/sales.db",
+    "acidctl repair empty-result --yes orders",
+    group=command,
+    short_help="Bring back rows that a compaction lost.",
+)
+@_common
+@_force
+@shared.by_work(kind="empty-result")
+def empty_result_command() -> None:
+    """Take away the result of a compaction that has no file while what it replaced has rows (rule V43).
+
+    Hive 4 makes such a one where the path of a partition is not ASCII and it compacts by MapReduce. Readers see the
+    rows again, as long as no cleaning has removed them.
+    """
+
+
+@shared.command(
     "version-file",
     "acidctl repair version-file --dry-run /warehouse/sales.db",
     "acidctl repair version-file orders",

@@ -179,6 +179,16 @@ def _(table: Path) -> None:
     write_by_pyorc(table / "base_0000002" / "delta_0000001_0000001", [insert(1, 0)])
 
 
+def emptied(table: Path, name: str) -> None:
+    """A compaction's result of Hive 4 that has no file but its marker."""
+    (table / name).mkdir()
+    (table / name / "_orc_acid_version").write_text("2")
+
+
+case("V43 base", L, "V43", "V15 info", "V20 info")(lambda t: emptied(t, "base_0000009_v0000007"))
+case("V43 delta", L, "V43", "V15 info", "V20 info")(lambda t: emptied(t, "delta_0000001_0000009_v0000007"))
+
+
 @case("V18 beside a base", L, "V18 info", "V20 info")
 def _(table: Path) -> None:
     write_by_pyorc(table / "base_0000002", [insert(1, 0)])

@@ -1,0 +1,90 @@
+"""Results of compactions that hold nothing, and hide what does.
+
+Hive 4 compacts by MapReduce without finding a file where a path is not ASCII, and publishes what came of that: a base
+or a delta without a file, for which readers leave out what they read before, and which the next cleaner removes. A
+table whose rows were all deleted looks the same: whether rows are lost, only their ids tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from acidctl.acid.layout import data_bytes_of, is_full_acid
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.names import AcidDirectory, Kind
+from acidctl.acid.state import AcidState, State, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyResult:
+    """A compaction's result without a data file.
+
+    Attributes:
+        is_read: whether readers go by it now; else by another, which was made of what readers saw then.
+        replaced: names of the directories and original files that it took the place of, and that are still there;
+            some have data.
+    """
+
+    directory: AcidDirectory
+    is_read: bool
+    replaced: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.directory.name
+
+
+def empty_results(listing: Listing, state: AcidState) -> tuple[EmptyResult, ...]:
+    """Those of a full-ACID location that count or have counted, and for which something with data is obsolete."""
+    obsolete = state.in_state(State.OBSOLETE)
+    if not obsolete or not is_full_acid(listing):
+        return ()
+    files = listing.files_by_child
+    candidates = [
+        (verdict, directory)
+        for verdict in (*state.in_state(State.CURRENT), *obsolete)
+        if (directory := verdict.directory) and _is_made(verdict, directory) and not _has_data(verdict.name, files)
+    ]
+    found = []
+    for verdict, directory in candidates:
+        empty = {other.name for _, other in candidates}
+        within = (one.name for one in obsolete if one.name not in empty and _is_within(one.directory, directory))
+        replaced = tuple(within)
+        if any(_has_data(name, files) for name in replaced):
+            found.append(EmptyResult(directory, verdict.state is State.CURRENT, replaced))
+    return tuple(found)
+
+
+def twins_of(result: EmptyResult, state: AcidState) -> tuple[AcidDirectory, ...]:
+    """What the same minor compaction wrote beside it: the delta of a delete delta, or the other way round."""
+    one = result.directory
+    directories = (verdict.directory for verdict in state.verdicts)
+    return tuple(
+        other
+        for other in directories
+        if other
+        and other.kind is not one.kind
+        and Kind.BASE not in (one.kind, other.kind)
+        and (other.range, other.visibility_txn) == (one.range, one.visibility_txn)
+    )
+
+
+def _has_data(name: str, files: Mapping[str, list[Entry]]) -> bool:
+    return data_bytes_of(files.get(name, ())) > 0
+
+
+def _is_made(verdict: Verdict, directory: AcidDirectory) -> bool:
+    """Whether a compaction made it: a base by its mark, a delta by its name."""
+    if directory.kind is Kind.BASE:
+        return verdict.compacted
+    return bool(directory.visibility_txn) or directory.min_write_id < directory.max_write_id
+
+
+def _is_within(one: AcidDirectory | None, result: AcidDirectory) -> bool:
+    """Whether a compaction of this result may have read a directory, or an original file, which has none."""
+    if result.kind is Kind.BASE:
+        return one is None or one.max_write_id <= result.max_write_id
+    if one is None or one.kind is Kind.BASE:
+        return False
+    return result.min_write_id <= one.min_write_id and one.max_write_id <= result.max_write_id

@@ -1,0 +1,62 @@
+"""How many rows an empty result lacks, against a model: those that were inserted, and not deleted, by then."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.files.acid_files import delete, insert, write_by_pyorc
+from support.repairing import FS
+
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.location.snapshot import take_snapshot
+from acidctl.rows.read.lost_rows import find_lost_rows
+
+ROWS = 3
+LAST = 5
+DELETES = st.dictionaries(st.tuples(st.integers(1, LAST), st.integers(0, ROWS - 1)), st.integers(2, LAST), max_size=9)
+
+
+def write(table: Path, deletes: dict[tuple[int, int], int]) -> None:
+    """Three rows of each write id, and delete events of a later one, which a key has one of."""
+    for write_id in range(1, LAST + 1):
+        write_by_pyorc(
+            table / f"delta_{write_id:07d}_{write_id:07d}_0000", [insert(write_id, row) for row in range(ROWS)]
+        )
+        gone = sorted(key for key, by in deletes.items() if by == write_id)
+        if gone:
+            events = [delete(original, row, write_id) for original, row in gone]
+            write_by_pyorc(table / f"delete_delta_{write_id:07d}_{write_id:07d}_0001", events)
+
+
+@settings(max_examples=60)
+@given(DELETES, st.sets(st.integers(1, LAST)), st.integers(1, LAST), st.booleans())
+def test_as_many_as_a_reader_of_then_sees(
+    deletes: dict[tuple[int, int], int], aborted: set[int], last: int, is_base: bool
+) -> None:
+    deletes = {key: by for key, by in deletes.items() if by > key[0]}
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder, "t")
+        write(table, deletes)
+        name = f"base_{last:07d}_v0000007" if is_base else f"delta_0000001_{last:07d}_v0000007"
+        (table / name).mkdir()
+        (table / name / "_orc_acid_version").write_text("2")
+        ids = ValidWriteIds(high_watermark=LAST, aborted=tuple(sorted(aborted)))
+        snapshot = take_snapshot(FS, str(table), ids, ValidTxns(high_watermark=99))
+        dead = {key for key, by in deletes.items() if by <= last and by not in aborted}
+        live = {(w, row) for w in range(1, last + 1) for row in range(ROWS) if w not in aborted} - dead
+        found = [lost.events for lost in find_lost_rows(snapshot)]
+        hides = any(one.name in snapshot.state.current_names for one in map(Path, [name]))
+        assert found == ([len(live)] if live and hides else [])
+
+
+def test_rows_of_others_are_not_counted(tmp_path: Path) -> None:
+    """A base below an empty delta holds its rows as ever."""
+    write_by_pyorc(tmp_path / "base_0000001", [insert(1, row) for row in range(ROWS)])
+    write_by_pyorc(tmp_path / "delta_0000002_0000002_0000", [insert(2, row) for row in range(ROWS)])
+    (tmp_path / "delta_0000002_0000003_v0000007").mkdir()
+    (tmp_path / "delta_0000002_0000003_v0000007/_orc_acid_version").write_text("2")
+    snapshot = take_snapshot(FS, str(tmp_path), ValidWriteIds(high_watermark=LAST), ValidTxns(high_watermark=99))
+    assert [lost.events for lost in find_lost_rows(snapshot)] == [ROWS]
