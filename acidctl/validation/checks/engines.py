@@ -118,7 +118,8 @@ R10 = Rule(
 R19 = Rule(
     "R19", ERROR, LISTING, "A base that hides other directories has no data file.",
     "Trino does not see such a base: rows that were truncated, or deleted by a DELETE of all rows, come back.",
-    "Clean what it hides, or run `compact('major')` after the next insert.", "6.5", ("trino",),
+    "Where V43 is found as well, do what it says. Else clean what it hides, or run `compact('major')` after the next "
+    "insert.", "6.5", ("trino",),
 )  # fmt: skip
 
 
