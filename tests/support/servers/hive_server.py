@@ -63,6 +63,8 @@ class HiveServer:
             prepare_schema(version, directory)
         conf = directory / "hive-conf"  # a metastore may have its own in `directory`
         write_site(conf / "hive-site.xml", _properties(version, directory, metastore) | dict(more or {}))
+        # Tez looks only there.
+        write_site(conf / "core-site.xml", {"fs.AbstractFileSystem.file.impl": "DiskContext"})
         (conf / "hive-log4j2.properties").write_text(_LOG4J)
         (conf / "log4j2.properties").write_text(_LOG4J)
         path = [conf, *_without_its_jar(version, folder, directory), folder / "classes", folder / "lib/*"]

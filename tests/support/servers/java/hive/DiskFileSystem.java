@@ -17,10 +17,15 @@ public class DiskFileSystem extends LocalFileSystem {
     super(new Disk());
   }
 
-  private static final class Disk extends RawLocalFileSystem {
+  static final class Disk extends RawLocalFileSystem {
     @Override
     public void setPermission(org.apache.hadoop.fs.Path path, FsPermission permission) throws IOException {
       Files.setAttribute(pathToFile(path).toPath(), "unix:mode", (int) permission.toShort());
+    }
+
+    @Override
+    public FileStatus getFileLinkStatus(org.apache.hadoop.fs.Path path) throws IOException {
+      return Files.isSymbolicLink(pathToFile(path).toPath()) ? super.getFileLinkStatus(path) : getFileStatus(path);
     }
 
     @Override
