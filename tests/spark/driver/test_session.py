@@ -96,13 +96,14 @@ def test_what_a_living_java_says_is_not_waited_for(java: Starter, monkeypatch: p
 
 def test_a_login_that_is_missing_ends_the_start_at_once(java: Starter) -> None:
     said = "AccessControlException: Client cannot authenticate via:[TOKEN, KERBEROS]"
-    session = java(f"read; echo '{said}'; sleep 600")
+    session = java(f"read _; echo '{said}'; sleep 600")
+    ended = []
 
     def connect(conf: object) -> None:
         assert session.driver is not None
         session.driver._stdin.write(b"\n")
         session.driver._stdin.flush()
-        assert session.driver.wait(60) is not None
+        ended.append(session.driver.wait(60))
         raise ConnectionResetError
 
     conf = SimpleNamespace(setAll=lambda pairs: None)
@@ -111,6 +112,7 @@ def test_a_login_that_is_missing_ends_the_start_at_once(java: Starter) -> None:
     with pytest.raises(AccessError, match="Spark cannot log in to") as raised:
         session_module._context(pyspark, plan, session)
     assert "kinit" in raised.value.hint
+    assert ended == [-9]
     assert session.log.listener is None
 
 
