@@ -116,7 +116,7 @@ class OwnTransaction:
         settings = self._metastore.settings
         patience = min(late.PATIENCE, settings.timeout)
         other = self._metastore.another(
-            replace(settings, timeout=patience, connect_timeout=min(patience, settings.connect_timeout)), rounds=1
+            replace(settings, timeout=patience, connect_timeout=min(patience, settings.connect_timeout))
         )
 
         def look() -> bool:

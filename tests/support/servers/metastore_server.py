@@ -42,6 +42,7 @@ class MetastoreServer:
         more: properties, besides or instead of those that stand here.
 
     Attributes:
+        version, directory: as given.
         address: ``thrift://127.0.0.1:PORT``, or as its ways have it.
         port: of it.
         client: the properties with which Java's client reaches it.
@@ -62,6 +63,7 @@ class MetastoreServer:
     ) -> None:
         if lacking := [type(way).__name__ for way in ways if not way.oldest <= version <= way.newest]:
             raise ValueError(f"a metastore of Hive {version} has no {', '.join(lacking)}")
+        self.version, self.directory = version, directory
         (directory / "warehouse").mkdir(parents=True, exist_ok=True)  # others than Hive do not make it
         if version > 2:
             prepare_schema(version, directory)
