@@ -299,17 +299,15 @@ def _unreadable(reason: Reason) -> str:
 # --- cleaning ------------------------------------------------------------------------------------------------------
 
 
-def lost_events(result: str, events: int | None, subject: str = "it") -> str:
+def lost_events(rows: int | None, deletes: int | None, subject: str = "it") -> str:
     """Of a compaction's result without a file: what it lacks."""
-    if events is None:
+    if rows is None or deletes is None:
         return f"{subject} has no file, and not all of what it replaced can be read"
-    if result.startswith("delete_delta"):
-        return f"{subject} has no file, and what it replaced has {human_count(events, 'delete event')}"
-    return f"{subject} has no file, and {human_count(events, 'row')} of what it replaced {_were(events)} never deleted"
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
+    if not rows:
+        return f"{subject} has no file, and what it replaced has {human_count(deletes, 'delete event')}"
+    were = "was" if rows == 1 else "were"
+    more = f", and it has {human_count(deletes, 'delete event')}" if deletes else ""
+    return f"{subject} has no file, and {human_count(rows, 'row')} of what it replaced {were} never deleted{more}"
 
 
 def _young(reason: Reason) -> str:
@@ -536,7 +534,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.INSERT_UNKNOWN: (
         "whether the insert into {by[0]} was finished is not known: give `write_ids`, or see to it by hand"
     ),
-    Code.LOST_ROWS: lambda reason: lost_events(reason.by[0], reason.value("events"), reason.by[0]),
+    Code.LOST_ROWS: lambda reason: lost_events(reason.value("rows"), reason.value("deletes"), reason.by[0]),
     Code.NOT_PLANNED: "the plan leaves it out",
     Code.READER_HOLDS: _reader_holds,
     Code.NO_CLEANUP: "no_cleanup is set for the {who}",
@@ -596,7 +594,9 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.CLEAN_THEN: lambda reason: f"{_clean_command(reason)} takes it then",
     Code.COMPACT_ABORTED: _aborted_inside,
     Code.COMPACT_EVENTS: "a compaction first: it writes these events to a wider delta or a base",
-    Code.BRING_ROWS_BACK: "run `repair('empty-result')`: it takes {by[0]} away, and readers see these rows again",
+    Code.BRING_ROWS_BACK: (
+        "run `repair('empty-result')`: it takes {by[0]} away, so that readers see this again, or says why it cannot"
+    ),
     Code.COMPACT_NEWER_BASE: "a major compaction first: its newer base takes the place of this one",
     Code.COMPACT_ORIGINALS: "a major compaction first: no base holds these rows yet",
     Code.DECIDE_THEN_COMPACT: lambda reason: f"{_write_ids(reason.value('runs'))} {_DECIDED}, then a compaction",

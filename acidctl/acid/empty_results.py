@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from acidctl.acid.layout import data_bytes_of, is_full_acid
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import AcidDirectory, Kind
+from acidctl.acid.names import MINL, ORC_ACID_VERSION, AcidDirectory, Kind
 from acidctl.acid.state import AcidState, State, Verdict
 
 
@@ -36,19 +36,28 @@ class EmptyResult:
 
 
 def empty_results(listing: Listing, state: AcidState) -> tuple[EmptyResult, ...]:
-    """Those of a full-ACID location that count or have counted, and for which something with data is obsolete."""
+    """Those of a full-ACID table that count or have counted, and for which something with data is obsolete.
+
+    What was overwritten or truncated since then is not missed: no such result is among them.
+    """
     obsolete = state.in_state(State.OBSOLETE)
-    if not obsolete or not is_full_acid(listing):
+    if not obsolete:
         return ()
-    files = listing.files_by_child
+    files, is_full = listing.files_by_child, is_full_acid(listing)
+    some = (*state.in_state(State.CURRENT), *obsolete)
+    anew = max((d.max_write_id for v in some if (d := v.directory) and _is_anew(v, d)), default=MINL)
     candidates = [
         (verdict, directory)
-        for verdict in (*state.in_state(State.CURRENT), *obsolete)
-        if (directory := verdict.directory) and _is_made(verdict, directory) and not _has_data(verdict.name, files)
+        for verdict in some
+        if (directory := verdict.directory)
+        and directory.max_write_id >= anew
+        and _is_made(verdict, directory)
+        and not _has_data(verdict.name, files)
+        and (is_full or any(entry.path.endswith(f"/{ORC_ACID_VERSION}") for entry in files.get(verdict.name, ())))
     ]
     found = []
+    empty = {directory.name for _, directory in candidates}
     for verdict, directory in candidates:
-        empty = {other.name for _, other in candidates}
         within = (one.name for one in obsolete if one.name not in empty and _is_within(one.directory, directory))
         replaced = tuple(within)
         if any(_has_data(name, files) for name in replaced):
@@ -72,6 +81,11 @@ def twins_of(result: EmptyResult, state: AcidState) -> tuple[AcidDirectory, ...]
 
 def _has_data(name: str, files: Mapping[str, list[Entry]]) -> bool:
     return data_bytes_of(files.get(name, ())) > 0
+
+
+def _is_anew(verdict: Verdict, directory: AcidDirectory) -> bool:
+    """Whether an INSERT OVERWRITE or a TRUNCATE wrote it: what was before was not to stay."""
+    return directory.kind is Kind.BASE and not verdict.compacted
 
 
 def _is_made(verdict: Verdict, directory: AcidDirectory) -> bool:

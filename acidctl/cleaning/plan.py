@@ -364,7 +364,7 @@ class _Judge:
 
         found: dict[str, Reason] = {}
         for lost in find_lost_rows(self._snapshot):
-            why = reason(Code.LOST_ROWS, by=(lost.result.name,), events=lost.events)
+            why = reason(Code.LOST_ROWS, by=(lost.result.name,), rows=lost.rows, deletes=lost.deletes)
             found |= dict.fromkeys((*lost.result.replaced, lost.result.name), why)
         return found
 
@@ -383,17 +383,16 @@ def _removable(state: AcidState) -> list[Verdict]:
     return [verdict for verdict in state.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED)]
 
 
-def _removal_order(verdict: Verdict) -> tuple[int, int, int, bool, str]:
-    """Aborted deltas, obsolete deltas, obsolete bases, originals last.
+def _removal_order(verdict: Verdict) -> tuple[int, int, int, str]:
+    """Aborted deltas, obsolete insert deltas, bases, originals, and delete deltas last.
 
-    Of a range the insert delta goes before its delete delta: were the wide directory lost half-way, deleted rows
-    would otherwise come back.
+    Were what replaced them lost half-way, or taken for a loss (rule V43), deleted rows would otherwise come back.
     """
-    ranks = {EntryKind.DELTA: 1, EntryKind.DELETE_DELTA: 1, EntryKind.BASE: 2, EntryKind.ORIGINAL: 3}
+    ranks = {EntryKind.DELTA: 1, EntryKind.BASE: 2, EntryKind.ORIGINAL: 3, EntryKind.DELETE_DELTA: 4}
     rank = 0 if verdict.state is State.ABORTED else ranks.get(verdict.kind, 3)
     directory = verdict.directory
     low, high = (directory.min_write_id, directory.max_write_id) if directory else (0, 0)
-    return (rank, low, high, verdict.kind is EntryKind.DELETE_DELTA, verdict.name)
+    return (rank, low, high, verdict.name)
 
 
 def _prove(plan: CleaningPlan, ages: Ages, lists: ReaderLists, now: float) -> None:

@@ -157,9 +157,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             status = _run(line, debug)
     except KeyboardInterrupt:  # before the command began, or while its end was told
         status = ExitStatus.INTERRUPTED
-    # Where one came while source in a string ran, as it does for every dataclass, Python remembers it as one that nobody
-    # caught, and ``python -m`` ends by SIGINT instead of this status.  The next such string that ends well forgets.
-    exec("")  # noqa: S102
+    # Where one came while source in a string ran, as for every dataclass, Python remembers it as one that nobody caught,
+    # and ``python -m`` ends by SIGINT instead of this status.  The next such string that ends well makes it forget.
+    exec("")
     sys.exit(status)
 
 

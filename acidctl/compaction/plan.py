@@ -308,8 +308,8 @@ def _refuse_lost_rows(snapshot: Snapshot) -> None:
         if lost.result.is_read:
             raise BadDataError(
                 f"cannot compact {snapshot.fs.display(snapshot.path)}",
-                f"{lost_events(lost.result.name, lost.events, lost.result.name)} (V43)",
-                "run `repair('empty-result')`, which brings them back",
+                f"{lost_events(lost.rows, lost.deletes, lost.result.name)} (V43)",
+                "run `repair('empty-result')`, which brings that back, or says why it cannot",
             )
 
 

@@ -24,9 +24,9 @@ _ROUNDS = 3
 _PAUSE = 1.0
 """Seconds between two rounds over all servers."""
 _GAP = 1.3
-"""Seconds before a question whose answer was lost twice is asked once more.  Where numbers of transactions were left out,
-as a restart does it, Hive 4 counts them as open for `metastore.txn.opentxn.timeout`, one second, and hangs up on who asks
-for all of them: they have no user, without whom its answer has no form (4.0.1: "Required field 'user' is unset")."""
+"""Seconds before a question whose answer was lost twice is asked once more.  Where numbers of transactions were left
+out, as a restart does it, Hive 4 counts them as open for `metastore.txn.opentxn.timeout`, one second, and hangs up on
+who asks for all of them: they have no user, without whom its answer has no form ("Required field 'user' is unset")."""
 
 
 @dataclass(frozen=True, slots=True)

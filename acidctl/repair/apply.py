@@ -69,10 +69,23 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
         again = take_snapshot(fs, location, before.write_ids, before.txns)
         paths = frozenset(fix.path for fix in plan.fixes)
         now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
+        _require_as_shown(plan, now)
         run = _carry_out(now) if now.fixes else None
         if run:
             log_done(fs, location, _entry("repair", "repaired", run), locking.tell if locking else None)
         return run
+
+
+def _require_as_shown(shown: RepairPlan, now: RepairPlan) -> None:
+    """Raises ConflictError where something would be done that nobody has seen."""
+    meant = {fix.path: (fix.problem, fix.remedy) for fix in shown.fixes}
+    for fix in now.fixes:
+        if (fix.problem, fix.remedy) != meant[fix.path]:
+            raise ConflictError(
+                f"{shown.snapshot.display(fix.path)} changed since it was planned",
+                f"{fix.problem}; now it would be: {fix.remedy}",
+                "look at the new plan; nothing was changed",
+            )
 
 
 def _entry(verb: str, result: str, run: RepairRun) -> LogEntry:

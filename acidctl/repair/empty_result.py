@@ -13,39 +13,46 @@ from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Scope
 from acidctl.rows.read.lost_rows import LostRows, find_lost_rows
-from acidctl.wording import lost_events, spans
+from acidctl.wording import lost_events, some_of, spans
 
-_BY_HAND = "look at what it replaced with `dump()`, and insert the rows again"
+_UNKNOWN_HINT = "use `force` once SHOW COMPACTIONS says that no compaction of it is at work"
 
 
 def plan_empty_result(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
-    """Every such result that readers go by, or that another compaction went by."""
-    done: set[str] = set()
-    for lost in find_lost_rows(snapshot):
-        name = lost.result.name
-        twins = [twin.name for twin in twins_of(lost.result, snapshot.state)]
-        if scope.covers(name) and done.isdisjoint(twins):
-            done.add(name)
+    """Every such result that readers go by, with those below that it hides, and what cannot be brought back."""
+    found = {lost.result.name: lost for lost in find_lost_rows(snapshot)}
+    done = {name for name in found if set(_hidden_by(snapshot, name)) & found.keys()}  # they go with what hides them
+    for lost in found.values():
+        if scope.covers(lost.result.name) and lost.result.name not in done:
             try:
-                yield _fix(snapshot, lost, twins, scope)
+                fix = _fix(snapshot, lost, found, scope)
+                done.update(fix.away)
+                yield fix
             except BadDataError as error:
-                yield CannotRepair.of(name, error)
+                done.update(_twins(snapshot, lost))
+                yield CannotRepair.of(lost.result.name, error)
 
 
-def _fix(snapshot: Snapshot, lost: LostRows, twins: Sequence[str], scope: Scope) -> Fix:
+def _fix(snapshot: Snapshot, lost: LostRows, found: dict[str, LostRows], scope: Scope) -> Fix:
     """Raises BadDataError when it cannot go safely."""
-    name, problem = lost.result.name, lost_events(lost.result.name, lost.events)
-    if lost.events is None:
-        raise BadDataError("", problem, "see `validate()`")
+    name, problem = lost.result.name, lost_events(lost.rows, lost.deletes)
+    by_hand = (
+        "look at what it replaced with `dump()`, and insert again what is missing; then move out of the table "
+        f"{some_of(lost.result.replaced)}"
+    )
+    if lost.rows is None:
+        raise BadDataError("", problem, by_hand)
     if not lost.result.is_read:
-        by = next(one.reason.by for one in snapshot.state.in_state(State.OBSOLETE) if one.name == name)
-        why = f"{problem}; but {', '.join(by)}, which readers go by, was made without them"
-        raise BadDataError("", why, _BY_HAND)
+        why = f"{problem}; but {', '.join(_hidden_by(snapshot, name))}, which readers go by, was made without them"
+        raise BadDataError("", why, by_hand)
+    names = _away(snapshot, lost, found)
     files = snapshot.listing.files_by_child
-    if filled := next((twin for twin in twins if data_bytes_of(files.get(twin, ()))), ""):
+    if filled := next((one for one in names if data_bytes_of(files.get(one, ()))), ""):
         why = f"{problem}; but {filled} hides what it replaced as well, and is not empty"
-        raise BadDataError("", why, _BY_HAND)
-    names = (name, *twins)
+        raise BadDataError("", why, by_hand)
+    txn = lost.result.directory.visibility_txn
+    if txn and snapshot.txns is None and not scope.force:
+        raise BadDataError("", f"{problem}; but whether transaction {txn} is committed is not known", _UNKNOWN_HINT)
     entries = [entry for one in names for entry in snapshot.listing.by_child.get(one, ())]
     if live := scope.may_be_live(entries):
         raise BadDataError("", live, LIVE_HINT)
@@ -59,16 +66,35 @@ def _fix(snapshot: Snapshot, lost: LostRows, twins: Sequence[str], scope: Scope)
     )
 
 
+def _hidden_by(snapshot: Snapshot, name: str) -> tuple[str, ...]:
+    return next((one.reason.by for one in snapshot.state.in_state(State.OBSOLETE) if one.name == name), ())
+
+
+def _away(snapshot: Snapshot, lost: LostRows, found: dict[str, LostRows]) -> tuple[str, ...]:
+    """It and its twins, and every other empty result that only these hide: it would take their place."""
+    names = [lost.result.name, *_twins(snapshot, lost)]
+    for verdict in snapshot.state.in_state(State.OBSOLETE):
+        other = found.get(verdict.name)
+        if other and other.rows is not None and set(verdict.reason.by) <= set(names):
+            names += [one for one in (verdict.name, *_twins(snapshot, other)) if one not in names]
+    return tuple(names)
+
+
+def _twins(snapshot: Snapshot, lost: LostRows) -> Sequence[str]:
+    return [twin.name for twin in twins_of(lost.result, snapshot.state)]
+
+
 def _unproven(snapshot: Snapshot, lost: LostRows) -> str:
     """Which write ids may have been cleaned already: most wrote nothing here, and names do not tell."""
     top = lost.result.directory.max_write_id
     directories = [one for one in map(acid_directory, lost.result.replaced) if one]
-    low = max((one.max_write_id for one in directories if one.kind is Kind.BASE), default=0)
+    base = max((one.max_write_id for one in directories if one.kind is Kind.BASE), default=0)
+    low = max(base + 1, 1) if lost.result.directory.kind is Kind.BASE else lost.result.directory.min_write_id
     ranges = [one.range for one in directories if one.kind is not Kind.BASE]
-    low = max(low + 1, min((first for first, _ in ranges), default=top))
     gaps = [run for first, last in holes(ranges, low, top) for run in write_id_runs(snapshot.write_ids, first, last)]
     unseen = [run for run in gaps if run.status is IdStatus.COMMITTED]
     if not unseen:
         return ""
-    ids = spans(unseen)
-    return f"; nothing is here of write ids {ids}: had a cleaning begun, rows that were deleted may be back, too"
+    few = len(unseen) == 1 and unseen[0].first == unseen[0].last
+    ids = f"write id{'' if few else 's'} {spans(unseen)}"
+    return f"; nothing is here of {ids}: had a cleaning begun, rows that were deleted may be back, too"

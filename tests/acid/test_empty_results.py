@@ -68,7 +68,24 @@ def test_a_statement_that_wrote_nothing_is_no_result() -> None:
 
 
 def test_an_insert_only_table_has_none() -> None:
-    assert found("delta_0000001_0000001_0000/000000_0", f"base_0000002_v0000007/{MARKER}") == ()
+    """Its directories have no marker."""
+    assert found("delta_0000001_0000001_0000/000000_0", "base_0000002_v0000007/_SUCCESS") == ()
+
+
+@pytest.mark.parametrize("replaced", ["000000_0", "delta_0000001_0000001_0000/000000_0"])
+def test_raw_files_alone_are_of_a_full_acid_table_where_the_result_has_a_marker(replaced: str) -> None:
+    (result,) = found(replaced, f"base_0000002_v0000007/{MARKER}")
+    assert result.replaced == (replaced.partition("/")[0],)
+
+
+@pytest.mark.parametrize("file", [MARKER, "bucket_00000"])
+def test_what_was_overwritten_or_truncated_since_is_not_missed(file: str) -> None:
+    assert found(*INPUTS, f"base_0000002_v0000007/{MARKER}", f"base_0000003/{file}") == ()
+
+
+def test_what_a_compaction_of_an_overwrite_lost_is_missed() -> None:
+    (result,) = found("base_0000002/bucket_00000", f"base_0000002_v0000007/{MARKER}")
+    assert result.replaced == ("base_0000002",)
 
 
 def test_originals_are_replaced_by_a_base() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.command_line import Result
 from support.files.acid_files import delete, insert, write_by_pyorc
-from support.repairing import FS, NOW, planned, repair, rows, rules, tree
+from support.repairing import FS, NOW, planned, repair, rows, rules, scope_of, tree
 from support.tables import CLEAN_NOW, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind
@@ -18,9 +18,9 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction.plan import plan_compaction
-from acidctl.errors import BadDataError
+from acidctl.errors import BadDataError, ConflictError
 from acidctl.location.snapshot import take_snapshot
-from acidctl.repair.apply import undo_last
+from acidctl.repair.apply import apply_repair, plan_repair, undo_last
 from acidctl.repair.plan import RepairKind
 
 KIND = RepairKind.EMPTY_RESULT
@@ -64,12 +64,13 @@ def test_the_rows_come_back_and_the_deleted_ones_do_not(table: Path) -> None:
     name = result_of(table)
     files = tree(table)
     assert rows(table) == []
-    (fix,) = planned(table, KIND).fixes
+    (fix,) = planned(table, KIND, force=True).fixes
     assert (fix.path, fix.is_gap, fix.away) == (name, False, (name,))
-    assert fix.problem == "it has no file, and 4 rows of what it replaced were never deleted"
+    more = "" if name.startswith("base") else ", and it has 2 delete events"
+    assert fix.problem == f"it has no file, and 4 rows of what it replaced were never deleted{more}"
     assert fix.remedy == f"move {name} into the backup: readers see these events again"
     assert "V43" in rules(table)
-    assert repair(table, KIND)
+    assert repair(table, KIND, force=True)
     assert len(rows(table)) == 4
     assert "V43" not in rules(table)
     undo_last(FS, str(table))
@@ -103,10 +104,60 @@ def test_both_halves_of_a_minor_compaction_go_together(inputs: Path) -> None:
     """Either of them alone would hide what the other one replaced."""
     both = [empty(inputs, f"{kind}_0000001_0000003_v0000007") for kind in ("delta", "delete_delta")]
     assert rows(inputs) == []
-    (fix,) = planned(inputs, KIND).fixes
+    (fix,) = planned(inputs, KIND, force=True).fixes
     assert sorted(fix.away) == sorted(both)
-    assert repair(inputs, KIND)
+    assert repair(inputs, KIND, force=True)
     assert len(rows(inputs)) == 4
+
+
+@pytest.mark.parametrize("left", ["delta", "delete_delta"])
+def test_a_repair_that_was_killed_between_the_two_leaves_nothing_to_be_cleaned(inputs: Path, left: str) -> None:
+    empty(inputs, f"{left}_0000001_0000003_v0000007")
+    assert "V43" in rules(inputs)
+    assert plan_cleaning(seen(inputs), AT_ONCE, NOW).names == ()  # type: ignore[arg-type]
+    assert repair(inputs, KIND, force=True)
+    assert len(rows(inputs)) == 4
+
+
+@pytest.mark.parametrize("of_one_kind", [True, False])
+def test_an_empty_one_below_goes_with_the_one_that_hides_it(inputs: Path, of_one_kind: bool) -> None:
+    empty(inputs, "base_0000003_v0000007" if of_one_kind else "delta_0000001_0000003_v0000007")
+    write_by_pyorc(inputs / "delta_0000004_0000004_0000", [insert(4, 0)])
+    empty(inputs, "base_0000004_v0000009")
+    plan = planned(inputs, KIND, force=True)
+    assert (plan.refused, len(plan.fixes)) == ((), 1)
+    assert repair(inputs, KIND, force=True)
+    assert len(rows(inputs)) == 5
+
+
+def test_without_the_transactions_a_compaction_may_be_at_work(table: Path) -> None:
+    """What readers who know them see is not touched because somebody does not."""
+    (refused,) = planned(table, KIND).refused
+    assert "whether transaction 7 is committed is not known" in refused.why
+    assert "SHOW COMPACTIONS" in refused.hint
+    assert len(plan_repair(seen(table), KIND, scope_of()).fixes) == 1  # type: ignore[arg-type]
+
+
+def test_a_cleaning_that_was_cut_short_makes_no_loss_of_what_was_deleted(inputs: Path) -> None:
+    """Delete deltas go last: whatever is left, none of it is a row that nobody deleted."""
+    shutil.rmtree(inputs / INPUTS[2])
+    write_by_pyorc(inputs / "base_0000001", [insert(1, row) for row in range(3)])
+    write_by_pyorc(inputs / INPUTS[2], [delete(w, row, 3) for w in (1, 2) for row in range(3)])
+    empty(inputs, "base_0000003_v0000007")
+    order = plan_cleaning(seen(inputs), AT_ONCE, NOW).names  # type: ignore[arg-type]
+    assert len(order) == 4
+    for name in order:
+        assert "V43" not in rules(inputs)
+        shutil.rmtree(inputs / name)
+
+
+def test_what_changed_since_it_was_shown_is_not_done(inputs: Path) -> None:
+    empty(inputs, "base_0000003_v0000007")
+    plan = planned(inputs, KIND, force=True)
+    shutil.rmtree(inputs / INPUTS[0])
+    with pytest.raises(ConflictError, match="changed since it was planned"):
+        apply_repair(plan, scope_of(force=True))
+    assert (inputs / "base_0000003_v0000007").exists()
 
 
 @pytest.mark.parametrize("kind", ["delta", "delete_delta"])
@@ -119,7 +170,7 @@ def test_a_half_that_has_events_is_left_to_a_human_being(inputs: Path, kind: str
     write_by_pyorc(inputs / f"{other}_0000001_0000003_v0000007", events)
     name = empty(inputs, f"{kind}_0000001_0000003_v0000007")
     (refused,) = planned(inputs, KIND).refused
-    lost = "4 rows of what it replaced were never deleted" if kind == "delta" else "has 2 delete events"
+    lost = "4 rows of what it replaced were never deleted;" if kind == "delta" else "replaced has 2 delete events;"
     assert lost in refused.why
     assert f"{other}_0000001_0000003_v0000007 hides what it replaced as well" in refused.why
     assert "V43" in rules(inputs)
@@ -143,8 +194,18 @@ def test_another_compaction_went_by_it(inputs: Path) -> None:
     plan_compaction(snapshot_of(inputs), CompactionKind.MAJOR, "_tmp_x")  # which changes nothing about that
 
 
+def test_what_is_below_another_empty_one_is_not_told_as_if_it_were_lost(inputs: Path) -> None:
+    """Nobody inserts again what comes back with the one above it."""
+    empty(inputs, "base_0000003_v0000007")
+    write_by_pyorc(inputs / "delta_0000004_0000004_0000", [insert(4, 0)])
+    empty(inputs, "base_0000004_v0000009")
+    (refused,) = planned(inputs, KIND).refused
+    assert refused.path == "base_0000004_v0000009"
+
+
 def test_a_young_one_may_be_in_the_making(table: Path) -> None:
-    (refused,) = planned(table, KIND, now=(table / result_of(table) / "_orc_acid_version").stat().st_mtime + 9).refused
+    young = scope_of(now=(table / result_of(table) / "_orc_acid_version").stat().st_mtime + 9)
+    (refused,) = plan_repair(seen(table), KIND, young).refused  # type: ignore[arg-type]
     assert "its writer may be at work" in refused.why
     assert len(planned(table, KIND, now=(table / result_of(table)).stat().st_mtime, force=True).fixes) == 1
 
@@ -160,10 +221,18 @@ def test_a_truncated_table_has_lost_nothing(inputs: Path) -> None:
 def test_write_ids_of_which_nothing_is_here_are_told(inputs: Path) -> None:
     (inputs / INPUTS[1]).rename(inputs / "delta_0000005_0000005_0000")
     empty(inputs, "base_0000005_v0000007")
-    (fix,) = planned(inputs, KIND).fixes
-    assert fix.remedy.endswith(
-        "; nothing is here of write ids 2 and 4: had a cleaning begun, rows that were deleted may be back, too"
-    )
+    (fix,) = planned(inputs, KIND, force=True).fixes
+    had = "had a cleaning begun, rows that were deleted may be back, too"
+    assert fix.remedy.endswith(f"; nothing is here of write ids 2 and 4: {had}")
+    (inputs / INPUTS[0]).rename(inputs / "base_0000001")
+    (fix,) = planned(inputs, KIND, force=True).fixes
+    assert fix.remedy.endswith(f"; nothing is here of write ids 2 and 4: {had}")
+    (inputs / "base_0000001").rename(inputs / "base_0000002")
+    (fix,) = planned(inputs, KIND, force=True).fixes
+    assert fix.remedy.endswith(f"; nothing is here of write id 4: {had}")
+    (inputs / INPUTS[2]).rename(inputs / "delete_delta_0000004_0000004_0000")
+    (fix,) = planned(inputs, KIND, force=True).fixes
+    assert fix.remedy.endswith(f"; nothing is here of write id 3: {had}")
 
 
 def test_what_cannot_be_read_is_kept_and_left_to_a_human_being(table: Path) -> None:

@@ -21,12 +21,13 @@ class LostRows:
     """What an empty result lacks.
 
     Attributes:
-        events: the rows of what it replaced that nobody deleted, or the delete events where it is a delete delta;
-            None where not all files can be read.
+        rows: of what it replaced, that nobody deleted; None where not all files can be read.
+        deletes: the delete events of what it replaced, where it was to hold them; None as well.
     """
 
     result: EmptyResult
-    events: int | None
+    rows: int | None
+    deletes: int | None
 
 
 def find_lost_rows(snapshot: Snapshot) -> Iterator[LostRows]:
@@ -34,25 +35,34 @@ def find_lost_rows(snapshot: Snapshot) -> Iterator[LostRows]:
     empty = empty_results(snapshot.listing, snapshot.state)
     for result in empty:
         try:
-            events = _left(snapshot, result, frozenset(one.name for one in empty))
+            rows, deletes = _left(snapshot, result, frozenset(one.name for one in empty))
         except Unreadable:
-            events = None
-        if events != 0:
-            yield LostRows(result, events)
+            yield LostRows(result, None, None)
+        else:
+            if rows or deletes:
+                yield LostRows(result, rows, deletes)
 
 
-def _left(snapshot: Snapshot, result: EmptyResult, empty: frozenset[str]) -> int:
-    """The rows, or delete events, that readers of then see where they do not go by the empty results."""
-    write_ids = snapshot.write_ids.at(result.directory.max_write_id)
-    without = empty | {one.name for one in twins_of(result, snapshot.state)}  # a twin alone would hide them
+def _left(snapshot: Snapshot, result: EmptyResult, empty: frozenset[str]) -> tuple[int, int]:
+    """The rows and delete events that readers of then see where they do not go by the empty results.
+
+    Of a minor compaction's two directories each was to hold its own kind; one alone hides both kinds.
+    """
+    write_ids = snapshot.write_ids.at(max(result.directory.max_write_id, 0))  # originals are rows of write id 0
+    twins = {one.name for one in twins_of(result, snapshot.state)}
+    without = empty | twins  # a twin alone would hide them
     state = select(snapshot.listing, write_ids, snapshot.txns, snapshot.base_formats, without=without)
     view = replace(snapshot, state=state, write_ids=write_ids)
     sources = open_event_files(view, view.files())
     wanted = [source for source in sources if source.file.path.partition("/")[0] in result.replaced]
-    if result.directory.kind is Kind.DELETE_DELTA:
-        return sum(_counted(source, None, view) for source in wanted if source.is_delete)
-    deletes = load_deletes(sources, write_ids)
-    return sum(_counted(source, deletes, view) for source in wanted if not source.is_delete)
+    rows = deletes = 0
+    kind = result.directory.kind
+    if kind is Kind.DELETE_DELTA or (kind is Kind.DELTA and not twins):
+        deletes = sum(_counted(source, None, view) for source in wanted if source.is_delete)
+    if kind is not Kind.DELETE_DELTA or not twins:
+        dead = load_deletes(sources, write_ids)
+        rows = sum(_counted(source, dead, view) for source in wanted if not source.is_delete)
+    return rows, deletes
 
 
 def _counted(source: EventFile, deletes: DeleteSet | None, snapshot: Snapshot) -> int:

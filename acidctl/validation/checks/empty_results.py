@@ -22,5 +22,10 @@ def lost_by_compactions(snapshot: Snapshot) -> Iterator[Finding]:
     """Findings of the rule V43."""
     for lost in find_lost_rows(snapshot):
         result = lost.result
-        evidence = {"rows": lost.events, "replaced": list(result.replaced), "isRead": result.is_read}
-        yield V43.finding(result.name, lost_events(result.name, lost.events), evidence)
+        evidence = {
+            "rows": lost.rows,
+            "deletes": lost.deletes,
+            "replaced": list(result.replaced),
+            "isRead": result.is_read,
+        }
+        yield V43.finding(result.name, lost_events(lost.rows, lost.deletes), evidence)
