@@ -157,8 +157,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             status = _run(line, debug)
     except KeyboardInterrupt:  # before the command began, or while its end was told
         status = ExitStatus.INTERRUPTED
-    # Where one came while source in a string ran, as for every dataclass, Python remembers it as one that nobody caught,
-    # and ``python -m`` ends by SIGINT instead of this status.  The next such string that ends well makes it forget.
+    # Where one came while source in a string ran, as for every dataclass, Python remembers it as one that nobody
+    # caught, and ``python -m`` ends by SIGINT instead of this status.  The next such string that ends well forgets it.
     exec("")
     sys.exit(status)
 

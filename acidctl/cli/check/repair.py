@@ -111,7 +111,7 @@ def nested_command() -> None:
 @shared.command(
     "empty-result",
     "acidctl repair empty-result --dry-run /warehouse/sales.db",
-    "acidctl repair empty-result --force orders/city=Zürich",
+    "acidctl repair empty-result --force --yes orders/city=Berlin",
     group=command,
     short_help="Bring back rows that a compaction lost.",
 )

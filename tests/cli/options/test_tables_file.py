@@ -143,7 +143,7 @@ def test_every_command_that_takes_several_takes_a_list() -> None:
         look(command, name)
     assert {name for name in found if " " not in name} == set(TAKE_MANY)
     assert {name for name in found if " " in name} == {
-        f"repair {kind}" for kind in ("key-index", "flush-length", "nested", "version-file", "forget")
+        f"repair {kind}" for kind in ("key-index", "flush-length", "nested", "empty-result", "version-file", "forget")
     }
 
 
