@@ -316,9 +316,9 @@ def in_the_way(shown: str, id_: int, state: str, worker: str = "", *, can_take_o
     """
     by = f", by {worker}" if worker else ""
     hint = (
-        "`take_over` takes it out of the queue"
+        "`compact()` with `take_over` takes it out of the queue"
         if state == _INITIATED and can_take_over
-        else "`wait` waits until it has ended"
+        else "`compact()` with `wait` waits until it has ended"
     )
     return RefusedError(
         f"{shown} is not compacted beside Hive", f"the compaction {id_} of Hive's queue is {state}{by}", hint

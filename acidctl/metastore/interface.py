@@ -194,6 +194,7 @@ class Database(Struct):
     name: str = field(1, STRING, "")
     location: str | None = field(3, STRING)
     parameters: Mapping[str, str] = field(4, map_of(STRING, STRING), {})
+    managed_location: str | None = field(10, STRING)
 
 
 @struct

@@ -65,11 +65,13 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
     fs, location = before.fs, before.path
     require_renames(fs, location)
     with (locking or Locking()).at(fs, location):
+        left = unfinished(fs, location)
         settle(fs, backup_runs(fs, location))
         again = take_snapshot(fs, location, before.write_ids, before.txns)
         paths = frozenset(fix.path for fix in plan.fixes)
         now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
-        _require_as_shown(plan, now)
+        if not left:  # what is finished first changes what comes after it
+            _require_as_shown(plan, now)
         run = _carry_out(now) if now.fixes else None
         if run:
             log_done(fs, location, _entry("repair", "repaired", run), locking.tell if locking else None)

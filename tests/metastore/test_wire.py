@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.metastore.fake_metastore import METHODS, FakeMetastore, answer_bytes, fake_metastore
+from support.metastore.fake_metastore import METHODS, FakeMetastore, LastWords, answer_bytes, fake_metastore
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.Thrift import TType
 
@@ -47,7 +47,7 @@ def client(server: FakeMetastore) -> Metastore:
 
 def asked(server: FakeMetastore, method: Method, answer: Any) -> Any:
     """What a client makes of an answer; after bytes the server hangs up."""
-    server.answers[method.name] = _then_hang_up(server, answer) if isinstance(answer, bytes) else lambda *_: answer
+    server.answers[method.name] = _then_hang_up(answer) if isinstance(answer, bytes) else lambda *_: answer
     metastore = client(server)
     try:
         return metastore.call(method, *map(_argument, method.arguments))
@@ -221,18 +221,15 @@ def test_an_answer_that_ends_at_any_byte_is_none(server: FakeMetastore, method: 
     server.answers[method.name] = lambda *_: HONEST[method]
     expected = client(server).call(method, *map(_argument, method.arguments))
     for end in range(len(whole)):
-        server.answers[method.name] = _then_hang_up(server, whole[:end])
+        server.answers[method.name] = _then_hang_up(whole[:end])
         with pytest.raises(MetastoreError):
             client(server).call(method, *map(_argument, method.arguments))
     assert asked(server, method, HONEST[method]) == expected
 
 
-def _then_hang_up(server: FakeMetastore, data: bytes) -> Callable[..., bytes]:
+def _then_hang_up(data: bytes) -> Callable[..., bytes]:
     def answer(*_: object) -> bytes:
-        for connection in list(server._open):
-            connection.sendall(data)
-            connection.close()
-        raise EOFError
+        raise LastWords(data)
 
     return answer
 

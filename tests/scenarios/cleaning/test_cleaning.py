@@ -63,7 +63,7 @@ def test_nothing_but_obsolete_and_aborted_is_planned(tmp_path: Path) -> None:
     write_ids = ValidWriteIds(19, 12, (12, 15), (14,))
     plan = plan_at_once(snapshot_of(table, write_ids, ValidTxns(100, 99, (99,))))
     assert [removal.name for removal in plan.removals] == [
-        "delta_14_14_0000", "delta_3_3_0000", "delete_delta_3_3_0000", "base_5", "000000_0", "HIVE_UNION_SUBDIR_1",
+        "delta_14_14_0000", "delta_3_3_0000", "base_5", "000000_0", "HIVE_UNION_SUBDIR_1", "delete_delta_3_3_0000",
     ]  # fmt: skip
     files = [path for name in plan.names for path in (table / name, *(table / name).rglob("*")) if path.is_file()]
     assert plan.bytes == sum(path.stat().st_size for path in files)

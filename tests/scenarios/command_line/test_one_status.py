@@ -29,6 +29,7 @@ LOCATIONS = [
 """Which want a location."""
 EITHER = [
     ("dump",), ("repair", "key-index"), ("repair", "nested"), ("repair", "version-file"), ("repair", "flush-length"),
+    ("repair", "empty-result"),
 ]  # fmt: skip
 """Which take a location or a file."""
 READ = [

@@ -71,6 +71,10 @@ def _arguments_of(method: Method) -> type[TBase]:
     return type("Arguments", (TBase,), {"__slots__": slots, "thrift_spec": tuple(rows) if slots else ()})
 
 
+class LastWords(EOFError):
+    """What a method raises to have these bytes sent, on its own connection, which ends then."""
+
+
 class FakeMetastore:
     """A server on loopback, a thread for each connection; ended by :meth:`stop`.
 
@@ -128,9 +132,12 @@ class FakeMetastore:
         transport = TFramedTransport(transport) if self._framed else TBufferedTransport(transport, 64 << 10)
         source = self._protocol(transport)
         with closing(connection), suppress(OSError, EOFError):
-            while question := self._question(source):
-                transport.write(self._answer(*question))
-                transport.flush()
+            try:
+                while question := self._question(source):
+                    transport.write(self._answer(*question))
+                    transport.flush()
+            except LastWords as words:
+                connection.sendall(words.args[0])
         self._open.discard(connection)
 
     def _question(self, source: Any) -> tuple[Method, list[Any], int] | None:

@@ -218,6 +218,7 @@ def _properties(version: int, directory: Path, metastore: str) -> dict[str, str]
         "fs.defaultFS": "file:///",
         "fs.file.impl": "DiskFileSystem",
         "mapreduce.framework.name": "local",
+        "mapreduce.client.completion.pollinterval": "50",  # milliseconds; a compaction's end is seen after 5 s else
         **(_TEZ if version > 3 else _MR),
         **({"hive.jar.path": f"file://{directory}/empty.jar"} if version > 3 else {}),
         "tez.staging-dir": f"{directory}/tez",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -23,8 +23,10 @@ from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.hive.worker import Engines, Work, Worked, Worker, require_queue
+from acidctl.location.database_stores import database_stores
 from acidctl.metastore.client import Metastore
 from acidctl.outcome import Result
+from acidctl.storage.port import FileSystemSpec
 from acidctl.wording import human_count
 
 _QUIET_SECONDS = 300.0
@@ -51,7 +53,8 @@ def work(
     require_queue(metastore)  # before Spark starts
     said = _Said(output)
     with ExitStack() as stack:
-        engines, job = stack.enter_context(_engines(engine, jobs))
+        stores = database_stores(metastore, storage) if engine.kind == "spark" else ()
+        engines, job = stack.enter_context(_engines(engine, jobs, stores))
         asked = Work(
             pool or "",
             max_parallel,
@@ -82,15 +85,19 @@ def work(
 
 
 @contextmanager
-def _engines(choice: EngineChoice, jobs: int | None) -> Iterator[tuple[Engines, str]]:
-    """What makes an engine for each entry, and as what the queue has it: one session of Spark serves all."""
+def _engines(choice: EngineChoice, jobs: int | None, stores: Sequence[FileSystemSpec]) -> Iterator[tuple[Engines, str]]:
+    """What makes an engine for each entry, and as what the queue has it: one session of Spark serves all.
+
+    Args:
+        stores: for which Spark logs in, and has tokens: it cannot ask for more of them later.
+    """
     name = f"acidctl-worker-{socket.gethostname()}"
     if choice.kind == "local":
         yield (lambda until, on_progress: LocalEngine(jobs, until, on_progress)), name
         return
     from acidctl.spark.compaction_engine import spark_engines  # noqa: PLC0415 - py4j, PySpark
 
-    with spark_engines(choice.spark(name), note) as (one, application):
+    with spark_engines(choice.spark(name, stores), note) as (one, application):
 
         def engine(until: Deadline, _: Callable[[Task, int], None]) -> Engine:
             return one(until)
