@@ -140,6 +140,7 @@ def test_a_new_file_makes_no_directory(hdfs: HdfsServer, monkeypatch: pytest.Mon
     assert next(one["createparent"] for one in asked if one["op"] == ["CREATE"]) == ["false"]
 
 
+@pytest.mark.server
 def test_a_forked_process_opens_it_again(hdfs: HdfsServer) -> None:
     script = (
         "import os, sys\n"
