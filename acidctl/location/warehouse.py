@@ -29,6 +29,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import spelled_alike
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import UnknownMethod, Unreachable
+from acidctl.metastore.open_txns import open_txns_info
 from acidctl.metastore.own.read_lock import ReadLock
 from acidctl.metastore.tables import (
     HivePartition,
@@ -152,7 +153,7 @@ class Warehouse:
         lowest = self.transactions.of_cleaner.min_open
         if lowest == MAXL:
             return None
-        for txn in self.metastore.call(interface.GET_OPEN_TXNS_INFO).txns:
+        for txn in open_txns_info(self.metastore).txns:
             if txn.id == lowest:
                 since = txn.started and txn.started / 1000
                 agent = next((text for text in (txn.meta_info, txn.agent) if text and text != "Unknown"), "")

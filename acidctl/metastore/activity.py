@@ -13,6 +13,7 @@ from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable
+from acidctl.metastore.open_txns import open_txns_info
 
 
 class TxnStatus(StrEnum):
@@ -153,7 +154,7 @@ def find_transactions(metastore: Metastore) -> KnownTxns:
         MetastoreError: the metastore cannot be reached, or failed.
     """
     types = _types(metastore)
-    answer = metastore.call(interface.GET_OPEN_TXNS_INFO)
+    answer = open_txns_info(metastore)
     txns = sorted((_txn(one, types) for one in answer.txns), key=lambda txn: txn.id)
     return KnownTxns(
         answer.high_watermark, tuple(txns), now_by(when for t in txns for when in (t.last_heartbeat, t.started))

@@ -23,10 +23,6 @@ _T = TypeVar("_T")
 _ROUNDS = 3
 _PAUSE = 1.0
 """Seconds between two rounds over all servers."""
-_GAP = 1.3
-"""Seconds before a question whose answer was lost twice is asked once more.  Where numbers of transactions were left
-out, as a restart does it, Hive 4 counts them as open for `metastore.txn.opentxn.timeout`, one second, and hangs up on
-who asks for all of them: they have no user, without whom its answer has no form ("Required field 'user' is unset")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +87,6 @@ class Metastore:
         """
         with self._lock:
             for attempt in range(self._rounds):
-                if attempt > 1:
-                    time.sleep(_GAP)
                 if self._connection and not method.repeatable and self._connection.is_lost():
                     self.close()  # while nothing was asked: a question would be lost that is asked once only
                 connection = self._connection or self._open()

@@ -14,6 +14,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, Txn, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError
+from acidctl.metastore.open_txns import open_txns_info
 from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.server import Switches, each_server
 from acidctl.wording import duration
@@ -54,7 +55,7 @@ def server_time(metastore: Metastore) -> float:
     own = OwnTransaction(metastore)
     try:
         own.open()
-        infos = metastore.call(interface.GET_OPEN_TXNS_INFO).txns
+        infos = open_txns_info(metastore).txns
         begun = next((one.started for one in infos if one.id == own.id), None)
     finally:
         own.end()

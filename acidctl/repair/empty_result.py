@@ -75,7 +75,8 @@ def _away(snapshot: Snapshot, lost: LostRows, found: dict[str, LostRows]) -> tup
     names = [lost.result.name, *_twins(snapshot, lost)]
     for verdict in snapshot.state.in_state(State.OBSOLETE):
         other = found.get(verdict.name)
-        if other and other.rows is not None and set(verdict.reason.by) <= set(names):
+        by = set(verdict.reason.by)
+        if other and other.rows is not None and by and by <= set(names):
             names += [one for one in (verdict.name, *_twins(snapshot, other)) if one not in names]
     return tuple(names)
 

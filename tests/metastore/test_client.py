@@ -24,7 +24,6 @@ from acidctl.metastore.wire import Method
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHive]:
     monkeypatch.setattr(module, "_PAUSE", 0.01)
-    monkeypatch.setattr(module, "_GAP", 0.01)
     with FakeHive(4) as one:
         one.table("sales", "orders", "file:/nowhere")
         yield one
@@ -81,19 +80,6 @@ def test_what_only_reads_is_asked_again_and_by_another_server(fake: FakeHive) ->
     fake.fault("get_all_databases", "lost", 9)
     with pytest.raises(Unreachable, match="lost in get_all_databases"):
         client(fake.address).call(interface.GET_ALL_DATABASES)
-
-
-def test_where_no_answer_came_twice_it_waits_before_it_asks_again(
-    fake: FakeHive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
-    fake.fault("get_open_txns_info", "lost", 1)
-    client(fake.address).call(interface.GET_OPEN_TXNS_INFO)
-    assert module._GAP not in slept
-    fake.fault("get_open_txns_info", "lost", 2)
-    client(fake.address).call(interface.GET_OPEN_TXNS_INFO)
-    assert slept.count(module._GAP) == 1
 
 
 def test_an_answer_that_cannot_be_read_is_not_asked_for_again(fake: FakeHive) -> None:

@@ -11,7 +11,7 @@ from support.servers.hdfs_server import ServerUnavailable
 from support.servers.metastore_server import MetastoreServer
 from support.trouble.bad_line import BadLine, Trouble
 
-from acidctl.metastore import client, interface, late
+from acidctl.metastore import client, interface, late, open_txns
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError
@@ -70,7 +70,7 @@ def test_a_line_that_breaks_anywhere_leaves_nothing_open(
     metastore: MetastoreServer, acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "_PAUSE", 0.01)
-    monkeypatch.setattr(client, "_GAP", 0.01)
+    monkeypatch.setattr(open_txns, "_GAP", 0.01)
     options = [part for name, value in IMPATIENT.items() for part in ("--metastore-option", f"{name}={value}")]
     line = ("housekeep", "--force", "--dry-run", *options, "--metastore")
     with BadLine(metastore.address) as through:
@@ -117,7 +117,9 @@ def test_a_server_that_dies_is_told_soon(metastore: MetastoreServer, acidctl: Ca
     assert "cannot be reached" in found.err
 
 
-def test_numbers_that_a_restart_left_out_hide_no_transaction(metastore: MetastoreServer) -> None:
+def test_numbers_that_a_restart_left_out_hide_no_transaction(
+    metastore: MetastoreServer, acidctl: Callable[..., Result]
+) -> None:
     """It was stopped.  Derby forgets the numbers that it held in store, which Hive 4 counts as open for a second."""
     again = MetastoreServer(metastore.version, metastore.directory, standalone=True)
     try:
@@ -125,5 +127,7 @@ def test_numbers_that_a_restart_left_out_hide_no_transaction(metastore: Metastor
         own.open()
         assert own.id in {txn.id for txn in find_transactions(asked).open}
         own.end()
+        (server,) = acidctl("doctor", "--metastore", again.address, "-o", "json").json()["metastore"]["servers"]
+        assert server["problems"] == []
     finally:
         again.stop()

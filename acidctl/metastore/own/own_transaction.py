@@ -17,6 +17,7 @@ from acidctl.metastore import interface, late
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, MetastoreError
 from acidctl.metastore.late import look_again
+from acidctl.metastore.open_txns import open_txns_info
 
 _MOST_HOST = 128
 """Characters that every version of the metastore's tables takes."""
@@ -116,11 +117,11 @@ class OwnTransaction:
         settings = self._metastore.settings
         patience = min(late.PATIENCE, settings.timeout)
         other = self._metastore.another(
-            replace(settings, timeout=patience, connect_timeout=min(patience, settings.connect_timeout))
+            replace(settings, timeout=patience, connect_timeout=min(patience, settings.connect_timeout)), rounds=1
         )
 
         def look() -> bool:
-            known = other.call(interface.GET_OPEN_TXNS_INFO).txns
+            known = open_txns_info(other).txns
             ours = [txn.id for txn in known if txn.host == self.host and txn.state == interface.TxnState.OPEN]
             for txn in ours:
                 other.call(interface.ABORT_TXN, interface.AbortTxnRequest(txn))

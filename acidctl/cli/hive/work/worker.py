@@ -53,7 +53,8 @@ def work(
     require_queue(metastore)  # before Spark starts
     said = _Said(output)
     with ExitStack() as stack:
-        stores = database_stores(metastore, storage) if engine.kind == "spark" else ()
+        is_on_cluster = engine.kind == "spark" and (engine.master or "").startswith(("yarn", "k8s"))
+        stores = database_stores(metastore, storage) if is_on_cluster else ()
         engines, job = stack.enter_context(_engines(engine, jobs, stores))
         asked = Work(
             pool or "",
