@@ -32,6 +32,7 @@ class EmptyResult:
 
     @property
     def name(self) -> str:
+        """Of its directory."""
         return self.directory.name
 
 
