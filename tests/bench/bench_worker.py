@@ -248,7 +248,7 @@ def by_hive(bench: Bench, wishes: Sequence[Wish], workers: int, *, by_query: boo
     """Wall seconds, and CPU seconds of Hive and of the metastore, until Hive's Workers have done all of it."""
     bench.hive.set("hive.compactor.crud.query.based", str(by_query).lower())
     bench.hive.set("hive.compactor.worker.sleep.time", "100ms")
-    with bench.hive.workers(workers):
+    with bench.hive.threads(*["Worker"] * workers):
         for some in (wishes[:_WARM], wishes[_WARM:]):
             begun, cpu, server = time.perf_counter(), cpu_of(bench.hive._process), cpu_of(bench.server._process)
             bench.ask(some)

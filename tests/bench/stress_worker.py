@@ -1,6 +1,6 @@
-"""Everything at once on a real metastore 4.0.1, and everything that goes wrong, against a model; see its module.
+"""Everything at once on a real metastore, and everything that goes wrong, against a model; see its module.
 
-PYTHONPATH=.:tests python tests/bench/stress_worker.py [--minutes N] [--seed N] [--at DIR]
+PYTHONPATH=.:tests python tests/bench/stress_worker.py [--hive 3|4] [--minutes N] [--seed N] [--at DIR]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from acidctl.metastore.queue.compactions import find_compactions
 def main() -> int:
     """From the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--hive", type=int, choices=(3, 4), default=4, help="3.1.3, or 4.0.1, which it is without")
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--at", type=Path, help="a folder to work in, which is kept")
@@ -34,6 +35,7 @@ def main() -> int:
     with stress(
         folder,
         asked.seed,
+        asked.hive,
         hives_cleaner=not asked.no_hive_cleaner,
         hives_worker=not asked.no_hive_worker,
         restarts=not asked.no_restarts,

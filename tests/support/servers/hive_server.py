@@ -103,13 +103,16 @@ class HiveServer:
         self._ask(["round", thread])
 
     @contextmanager
-    def workers(self, count: int) -> Iterator[None]:
-        """Meanwhile so many of Hive's own Workers take what waits in the queue; what they work on at the end fails."""
-        self._ask(["start-workers", str(count)])
+    def threads(self, *names: str) -> Iterator[None]:
+        """Meanwhile each ``Initiator``, ``Worker`` and ``Cleaner`` does what there is to do.
+
+        What a Worker works on at the end fails.
+        """
+        self._ask(["start", *names])
         try:
             yield
         finally:
-            self._ask(["stop-workers"])
+            self._ask(["stop"])
 
     @cached_property
     def metastore(self) -> str:

@@ -18,7 +18,7 @@ import org.apache.hadoop.hive.ql.metadata.Hive;
 /** What a session does besides SQL: one round of a compaction thread, transactions of a client, settings. */
 public class Actions {
   private static final String COMPACTOR = "org.apache.hadoop.hive.ql.txn.compactor.";
-  private static final List<Thread> WORKERS = new ArrayList<>(); // at work
+  private static final List<Thread> RUNNING = new ArrayList<>(); // of the compactor, until they are stopped
   private static final AtomicBoolean NO_MORE = new AtomicBoolean(); // they are to take nothing any more
   private static final Map<String, String> FIRST = new HashMap<>(); // settings, as they were before their change
 
@@ -51,19 +51,19 @@ public class Actions {
       case "round":
         round(conf, words.get(1));
         return Collections.emptyList();
-      case "start-workers":
-        for (int number = 1; number <= Integer.parseInt(words.get(1)); number++) {
-          WORKERS.add(prepared(conf, "Worker", number, NO_MORE));
+      case "start":
+        for (String name : words.subList(1, words.size())) {
+          RUNNING.add(prepared(conf, name, RUNNING.size() + 1, NO_MORE));
         }
-        WORKERS.forEach(Thread::start);
+        RUNNING.forEach(Thread::start);
         return Collections.emptyList();
-      case "stop-workers":
+      case "stop":
         NO_MORE.set(true);
-        for (Thread worker : WORKERS) {
-          worker.interrupt(); // of its sleep
-          worker.join();
+        for (Thread thread : RUNNING) {
+          thread.interrupt(); // of its sleep
+          thread.join();
         }
-        WORKERS.clear();
+        RUNNING.clear();
         NO_MORE.set(false);
         return Collections.emptyList();
       case "reset":
@@ -144,7 +144,8 @@ public class Actions {
     for (Method method : thread.getClass().getMethods()) {
       if (method.getName().equals("init")) {
         Object[] arguments = new Object[method.getParameterCount()];
-        Arrays.fill(arguments, stop);
+        Arrays.fill(arguments, new AtomicBoolean()); // of Hive 3: that it looked once
+        arguments[0] = stop;
         method.setAccessible(true);
         method.invoke(thread, arguments);
       }
