@@ -253,6 +253,11 @@ def _reader_holds(reason: Reason) -> str:
     return f"{reason.value('who')} has {what} since before it became obsolete{agent}"
 
 
+def _hive_compacts(reason: Reason) -> str:
+    state = reason.value("state")
+    return f"the compaction {reason.ids[0]} of Hive's queue began before it became obsolete, and is {state}"
+
+
 def _auto_is_off(reason: Reason) -> str:
     who = reason.value("who")
     return f"no_auto_compaction is set for the {who}" if who else "no_auto_compaction is set"
@@ -530,6 +535,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     # kept back
     Code.ABOVE_CLEANER: "what supersedes it reaches above the high watermark {high_watermark}",
     Code.HALF_A_MINOR: "{by[0]} hides it but has no twin of its kind: a minor compaction may be half-finished",
+    Code.HIVE_COMPACTS: _hive_compacts,
     Code.HOLDS_TWIN: "it holds {by[0]}, the missing twin of {by[1]}: the events in it may be nowhere else",
     Code.INSERT_UNKNOWN: (
         "whether the insert into {by[0]} was finished is not known: give `write_ids`, or see to it by hand"
@@ -615,6 +621,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.RENAME: "Hive fails on this name: see what wrote it, and rename or move it by hand",
     Code.SEEK_ROWS: "see whether other directories hold its rows; then remove it by hand",
     Code.ALLOW_CLEANUP: "set no_cleanup to false there when nothing needs it any more",
+    Code.WAIT_FOR_HIVE: "wait until that compaction has ended: Hive's own cleaner looks at this, too",
     Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, as the metastore, or a newer `valid_txns`, says",
     Code.WAIT_FOR_WRITER: "wait until the writer has ended, or give `write_ids`",
     # what is hidden in a location, and what clears it

@@ -58,6 +58,7 @@ class Code(StrEnum):
     # What a cleaning keeps back.
     ABOVE_CLEANER = "above-cleaner"
     HALF_A_MINOR = "half-a-minor"
+    HIVE_COMPACTS = "hive-compacts"
     HOLDS_TWIN = "holds-twin"
     INSERT_UNKNOWN = "insert-unknown"
     LOST_ROWS = "lost-rows"
@@ -181,6 +182,7 @@ class Code(StrEnum):
     NEWER_SNAPSHOT = "newer-snapshot"
     RENAME = "rename"
     SEEK_ROWS = "seek-rows"
+    WAIT_FOR_HIVE = "wait-for-hive"
     WAIT_FOR_TRANSACTION = "wait-for-transaction"
     WAIT_FOR_WRITER = "wait-for-writer"
 

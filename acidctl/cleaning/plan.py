@@ -21,7 +21,7 @@ from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.soundness import Contents
 from acidctl.errors import RefusedError
 from acidctl.location.change.publication import refuse_half_published
-from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.location.snapshot import Reader, Snapshot, take_snapshot
 from acidctl.wording import text_of
 
 
@@ -255,11 +255,10 @@ class _Judge:
             since = self._since(name)
             by_commit = self._appeared_by_commit(name)
             for reader in readers:
-                if not (reader.lock or by_commit):
+                if not (reader.lock or reader.compaction or by_commit):
                     continue
                 if since is None or reader.since is None or reader.since <= since + CLOCKS_SECONDS:
-                    said = {"who": reader.who, "agent": reader.agent, "lockless": not reader.lock}
-                    found[name] = Reason(Code.READER_HOLDS, ids=(reader.txn,), values=tuple(said.items()))
+                    found[name] = _held_by(reader)
                     break
         return found
 
@@ -377,6 +376,12 @@ class _Judge:
                 return reason(Code.OLD_QUERIES, ids=(txn,))
             return reason(Code.OLD_QUERIES, ids=(txn,), who=known.who, since=known.since, agent=known.agent)
         return reason(Code.ABOVE_CLEANER, high_watermark=self._cleaner.write_ids.high_watermark)
+
+
+def _held_by(reader: Reader) -> Reason:
+    if reader.compaction:
+        return reason(Code.HIVE_COMPACTS, ids=(reader.number,), state=reader.compaction)
+    return reason(Code.READER_HOLDS, ids=(reader.txn,), who=reader.who, agent=reader.agent, lockless=not reader.lock)
 
 
 def _removable(state: AcidState) -> list[Verdict]:

@@ -25,7 +25,7 @@ from acidctl.wording import iso_time, text_of
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Somebody who may read what was there before: he holds a lock of Hive's on a location, or a transaction of his is
-    open that began before something was compacted.
+    open that began before something was compacted, or it is a compaction of Hive 3, which has neither.
 
     Attributes:
         txn: his transaction; 0 without one.
@@ -33,6 +33,8 @@ class Reader:
         who: user and host.
         since: when it began, or he took the lock, in seconds since the epoch; None where that is not known.
         agent: what it says of the query.
+        compaction: its state in Hive's queue; empty for all others.
+        number: its id there.
     """
 
     txn: int
@@ -40,6 +42,8 @@ class Reader:
     who: str
     since: float | None
     agent: str = ""
+    compaction: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

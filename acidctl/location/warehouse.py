@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import UnknownMethod, Unreachable
 from acidctl.metastore.open_txns import open_txns_info
 from acidctl.metastore.own.read_lock import ReadLock
+from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES
 from acidctl.metastore.tables import (
     HivePartition,
     HiveTable,
@@ -51,6 +53,7 @@ _HADOOP = ("hdfs", "webhdfs", "swebhdfs")
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file", "": "file"}
 _AT_ONCE = 100
 _MOST_SHOWN = 200
+_DAY = 86400.0
 _WHOLE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 """How the location of a table begins: Hive's are never relative."""
 
@@ -140,12 +143,26 @@ class Warehouse:
         return self.transactions.write_ids(table.full_name), txns
 
     def readers(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> tuple[Reader, ...]:
-        """Who holds a lock on a location, on its table or on its database."""
+        """Who holds a lock on a location, on its table or on its database, and who may read it without."""
         name = "/".join(f"{key}={value}" for key, value in partition)
         oldest = self._oldest
         held = (*self._locks.get((table.database, ""), ()), *self._locks.get((table.database, table.name), ()))
         here = [_reader(lock) for lock in held if not lock.partition or spelled_alike(lock.partition) == name.lower()]
+        here += self._compactors(table, name.lower())
         return (*here, *([oldest] if oldest and oldest.txn not in {reader.txn for reader in here} else ()))
+
+    def _compactors(self, table: HiveTable, partition: str) -> list[Reader]:
+        """Compactions of Hive 3, which read as of when they began, as their cleaner does, without lock or transaction.
+
+        What became obsolete a day ago is nothing to them any more: where no cleaner runs an entry may stay for ever.
+        """
+        if self.metastore.features.txn_types:
+            return []
+        return [
+            _compactor(entry)
+            for entry in self._queue.get(table.full_name, ())
+            if entry.state != INITIATED and spelled_alike(entry.partition or "") == partition
+        ]
 
     @cached_property
     def _oldest(self) -> Reader | None:
@@ -200,15 +217,17 @@ class Warehouse:
     def compaction_of(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> interface.CompactionInfo | None:
         """An entry of Hive's queue for a location that is worked on, or waits for a worker; None without one."""
         name = "/".join(f"{key}={value}" for key, value in partition)
-        entries = self._queue.get(table.full_name, ())
-        return next((entry for entry in entries if spelled_alike(entry.partition or "") == name.lower()), None)
+        for entry in self._queue.get(table.full_name, ()):
+            if entry.state != READY and spelled_alike(entry.partition or "") == name.lower():
+                return entry
+        return None
 
     @cached_property
     def _queue(self) -> Mapping[str, list[interface.CompactionInfo]]:
         """What Hive's queue has that is not done yet, by table: one question for all of them."""
         found: dict[str, list[interface.CompactionInfo]] = {}
         for entry in self.metastore.call(interface.SHOW_COMPACT, interface.ShowCompactRequest()).entries:
-            if entry.state in ("initiated", "working"):
+            if entry.state in WAITING_STATES:
                 found.setdefault(f"{entry.database}.{entry.table}".lower(), []).append(entry)
         return found
 
@@ -568,6 +587,11 @@ def _is_below(key: _Key, other: _Key) -> bool:
 def _reader(lock: interface.LockInfo) -> Reader:
     since = lock.acquired or None
     return Reader(lock.txn or 0, lock.lock, f"{lock.user}@{lock.host}", since and since / 1000, lock.agent or "")
+
+
+def _compactor(entry: interface.CompactionInfo) -> Reader:
+    since = max((entry.started or 0) / 1000, time.time() - _DAY)
+    return Reader(0, 0, entry.worker or "", since, compaction=entry.state, number=entry.id or 0)
 
 
 def _values(partition: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

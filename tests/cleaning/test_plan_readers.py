@@ -95,6 +95,18 @@ def test_a_transaction_that_began_before_a_commit_keeps_what_it_replaced(
     assert goes or "etl@host7 has had transaction 812 open" in text_of(kept[OBSOLETE[0]])
 
 
+@pytest.mark.parametrize(("began", "goes"), [(45, False), (30, True)])
+def test_a_compaction_of_hive_3_keeps_what_became_obsolete_since_it_began(
+    table: Path, began: float, goes: bool
+) -> None:
+    hives = Reader(0, 0, "host-3", time.time() - began * HOUR, compaction="ready for cleaning", number=9)
+    found = plan(table, hives, policy=Policy(0))
+    assert sorted(found.names) == ([*OBSOLETE, "delta_0000003_0000003"] if goes else ["delta_0000003_0000003"])
+    kept = dict(found.kept_back)
+    assert [one.code for one in kept.values()] == ([] if goes else [Code.HIVE_COMPACTS] * 2)
+    assert goes or "the compaction 9 of Hive's queue" in text_of(kept[OBSOLETE[0]])
+
+
 def test_an_open_transaction_without_a_lock_here_keeps_nothing_by_itself(table: Path) -> None:
     """It keeps back results of transactions that came after it, which is the rule of the cleaner's lists."""
     assert len(plan(table, Reader(812, 0, "etl@host7", time.time() - 45 * HOUR)).names) == 3

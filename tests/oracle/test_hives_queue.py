@@ -113,6 +113,35 @@ def test_hive_3_goes_on_after_a_compaction_beside_its_queue(
     history.judge()
 
 
+@pytest.mark.parametrize("kind", ["major", "minor"])
+def test_hive_3_s_cleaner_finds_what_it_looks_at(
+    real_hives: Callable[[int], HiveServer], acidctl: Acidctl, kind: str
+) -> None:
+    """What our compaction replaced while Hive's own waited for its cleaner: without it that fails for want of history."""
+    hive = real_hives(3)
+    history = changed(hive, f"cleaner_{kind}", 8)
+    assert compact_by_hive(hive, history.name, "major") == READY
+    clean_by_hive(hive, history.name)
+    history.step()
+    assert compact_by_hive(hive, history.name, kind) == READY
+    history.step()
+    before = history.judge()
+    assert compact(acidctl, hive, history.name, "--major").status == 0
+    now = ("--yes", "--older-than", "0", "--unsafe-retention")
+    there = names(history.path)
+    clean = ("clean", *now, "--metastore", hive.metastore, f"hive:default.{history.name}")
+    found = acidctl(*clean)
+    assert found.status == 0, found.err
+    assert "of Hive's queue began before it became obsolete" in found.out
+    assert names(history.path) == there
+    clean_by_hive(hive, history.name)
+    assert compactions(hive, history.name)[0] == "succeeded"
+    assert acidctl(*clean).status == 0
+    (left,) = names(history.path)
+    assert left.startswith("base")
+    assert history.judge() == before
+
+
 def test_hives_own_request_is_in_the_way_until_it_is_taken_over(
     real_hives: Callable[[int], HiveServer], acidctl: Acidctl
 ) -> None:

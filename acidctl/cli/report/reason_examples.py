@@ -97,6 +97,8 @@ def example(code: Code) -> Reason:
     values = {**_VALUES, "kind": "delta"}
     if code in (Code.NO_CLEANUP, Code.AUTO_IS_OFF):
         values["who"] = "table"
+    if code is Code.HIVE_COMPACTS:
+        values["state"] = "working"
     if code in (Code.FEW_DELTAS, Code.FEWER_THAN_ASKED):
         values |= {"deltas": 4, "ratio": 0.05}
     return reason(

@@ -54,6 +54,25 @@ def cleaned(ask: Ask, *places: str | Path) -> dict[str, Any]:
     return {one["location"].rpartition("/")[2]: one for one in ask("clean", "--dry-run", "-o", "json", *places).json()}
 
 
+@pytest.mark.parametrize("state", ["initiated", "working", "ready for cleaning", "succeeded"])
+@pytest.mark.parametrize(("began", "part"), [(3600, "day=1"), (3600, "day=2"), (60, "day=1")])
+def test_what_hive_3_still_looks_at_is_not_cleaned(
+    ask: Ask, fake: FakeHive, tmp_path: Path, state: str, began: float, part: str
+) -> None:
+    """Its compactions have no lock and no transaction; what was obsolete before one began is nothing to it."""
+    lived(fake, tmp_path / "t", "day=1", "day=2")
+    for one in ("day=1", "day=2"):
+        age(tmp_path / "t" / one, 0.5)
+    fake.entry("db", "t", partition=part, state=state, started=began)
+    options = ("--older-than", "0", "--unsafe-retention")
+    found = {
+        one["location"].rpartition("/")[2]: len(one["removals"])
+        for one in ask("clean", "--dry-run", "-o", "json", *options, "hive:db.t").json()
+    }
+    is_held = fake.version == 3 and state in ("working", "ready for cleaning") and began == 3600
+    assert found == {"day=1": 3, "day=2": 3} | ({part: 0} if is_held else {})
+
+
 @pytest.mark.parametrize("who", ["table", "database"])
 @pytest.mark.parametrize("by_name", [True, False])
 def test_nothing_is_cleaned_against_the_owner_s_wish(
