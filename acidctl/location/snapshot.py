@@ -14,12 +14,15 @@ from acidctl.acid.reasons import Reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
 from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import AcidctlError, HistoryError, UsageProblem
+from acidctl.errors import AcidctlError, HistoryError, NotFoundError, UsageProblem
 from acidctl.location.declared import Declared
 from acidctl.location.walk import is_log, list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
 from acidctl.wording import iso_time, text_of
+
+_LOOKS_AGAIN = 3
+"""At a location from which something vanishes while it is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,8 @@ def look_at(
 ) -> Look:
     """List a location once, and read the small files that decide its state.
 
+    Where one of them is gone by then, a cleaner is at work, and it is listed again.
+
     Args:
         top: the location's own children, where they were listed a moment ago.
         on_unreadable, hidden: see :func:`~acidctl.location.walk.list_location`.
@@ -170,6 +175,28 @@ def look_at(
         NotFoundError, AccessError, StorageError: the location cannot be listed.
         UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
     """
+    unreadable: dict[str, AcidctlError] = {}
+    tell = None if on_unreadable is None else unreadable.__setitem__
+    look = _look_once(fs, path, top, tell, hidden=hidden)
+    for _ in range(_LOOKS_AGAIN):
+        if not any(isinstance(error, NotFoundError) for error in look.bad_metadata.values()):
+            break
+        unreadable.clear()
+        look = _look_once(fs, path, None, tell, hidden=hidden)
+    if on_unreadable is not None:
+        for relative, error in unreadable.items():
+            on_unreadable(relative, error)
+    return look
+
+
+def _look_once(
+    fs: FileSystem,
+    path: str,
+    top: Listing | None,
+    on_unreadable: Callable[[str, AcidctlError], None] | None,
+    *,
+    hidden: bool,
+) -> Look:
     listing = list_location(fs, path, top, on_unreadable, hidden=hidden)
     logs = [entry.path for entry in listing.entries if not entry.is_dir and is_log(entry.path)]
     if logs:
