@@ -117,7 +117,7 @@ def test_hive_3_goes_on_after_a_compaction_beside_its_queue(
 def test_hive_3_s_cleaner_finds_what_it_looks_at(
     real_hives: Callable[[int], HiveServer], acidctl: Acidctl, kind: str
 ) -> None:
-    """What ours replaced while its own compaction waited for the cleaner, which fails for want of history without it."""
+    """What ours replaced while its own compaction waited for the cleaner, which else fails for want of history."""
     hive = real_hives(3)
     history = changed(hive, f"cleaner_{kind}", 8)
     assert compact_by_hive(hive, history.name, "major") == READY
