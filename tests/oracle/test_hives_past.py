@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 
 import pytest
 from support.compacting import run_compaction
@@ -18,10 +19,13 @@ from support.engines.hive_past import Past
 from support.engines.random_history import RandomHistory
 from support.engines.real_hive import HiveTable, same
 from support.servers.hive_server import HiveError, HiveServer
+from support.tables import json_rows, snapshot_of
 from support.validating import check
 
 from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.errors import AcidctlError
+from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth
 
 COUNT = int(os.environ.get("ACIDCTL_HIVE_HISTORIES", "1"))
@@ -161,3 +165,21 @@ def test_hive_3_cannot_read_what_its_minor_compaction_made_of_a_table_without_bu
     told.run(f"update {name} set name = 'v' where id < 9")
     told.compact_by_hive("major")
     told.table.judge()
+
+
+def test_hive_3_puts_the_minor_compaction_of_a_stream_in_its_place(real_hives: Callable[[int], HiveServer]) -> None:
+    """Whoever listed the location before finds another file there, or none, which nobody takes for his rows."""
+    hive = real_hives(3)
+    table = HiveTable(hive, "in_its_place", {"id": "int", "name": "string"}, by_lists=True)
+    table.run("stream open in_its_place 2", "stream begin", "stream write 1,a", "stream commit")
+    table.run("stream begin", "stream write 2,b", "stream commit", "stream close")
+    rows = table.judge()
+    delta = table.path / "delta_0000001_0000002"
+    before, seen = delta.stat().st_ino, Scan(snapshot_of(table.path, table.write_ids))
+    assert compact_by_hive(hive, table.name, "minor") == READY
+    assert names(table.path) == {delta.name, f"delete_{delta.name}"}
+    assert delta.stat().st_ino != before
+    with pytest.raises(AcidctlError, match="was replaced while the table was read"):
+        json_rows(seen)
+    clean_by_hive(hive, table.name)
+    same(table.judge(), rows)
