@@ -51,6 +51,9 @@ ENDED = {"succeeded", "failed", "refused", "aborted", "did not initiate"}
 GOOD = {0, 7, 9}
 """Statuses of lines on a good day: another one may be in the way, or have been first."""
 
+EXPECTED = GOOD | {6}
+"""Those of lines on a bad day: the metastore may be away, too."""
+
 Key = tuple[int, int, int]
 Rows = dict[Key, int]
 
@@ -367,6 +370,9 @@ class Stress:
                 one.cancel()
             self.did[f"{line[0]}: {'killed' if status < 0 else status}"] += 1
             text = said.read_text(errors="replace") if said.exists() else ""
+            if status not in EXPECTED and status >= 0:
+                with (self.folder / "odd").open("a") as odd:
+                    odd.write(f"{line} ended with {status}: {text[-3000:]}\n\n")
             if "Traceback" in text or "unexpected" in text or status in (1, 99):
                 self.problem(f"{line} ended with {status}: {text[-3000:]}")
 
