@@ -94,6 +94,15 @@ class NotFoundError(AcidctlError):
     code = "not-found"
 
 
+class GoneError(NotFoundError):
+    """A location that a walk or a metastore named a moment ago, and that was dropped since.
+
+    Who goes through many locations has nothing to do there; to who needs this one it is not there.
+    """
+
+    code = "gone"
+
+
 class BadDataError(AcidctlError):
     """A file or a name that breaks the format."""
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from acidctl.acid.reasons import Code, Reason
-from acidctl.errors import AcidctlError
+from acidctl.errors import AcidctlError, GoneError
 from acidctl.wording import joined
 
 
@@ -32,6 +32,8 @@ class Result(StrEnum):
     UNDONE = "undone"
 
 
+DROPPED = Reason(Code.DROPPED_MEANWHILE)
+
 TIME_IS_UP = Reason(Code.TIME_IS_UP)
 """Why a location is left for another run, most of the time."""
 
@@ -43,6 +45,8 @@ CHANGING = frozenset({Result.COMPACTED, Result.CLEANED, Result.STOPPED, Result.R
 class Outcome:
     """What became of one location. What a command knows besides, its own kind of outcome adds.
 
+    In one of many that was dropped meanwhile there is nothing to do: it did not fail.
+
     Attributes:
         location: as a user would type it.
         reasons: why; none where the result says it.
@@ -53,6 +57,11 @@ class Outcome:
     result: Result
     reasons: tuple[Reason, ...] = ()
     error: AcidctlError | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.error, GoneError):
+            for name, value in (("result", Result.NOTHING_TO_DO), ("reasons", (DROPPED,)), ("error", None)):
+                object.__setattr__(self, name, value)
 
     @property
     def reason(self) -> str:

@@ -689,6 +689,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.BUDGET_IS_USED: "{bytes:,} bytes are more than is left of `max_bytes`",
     Code.EXCLUDED: "the policy of {pattern} excludes its table",
     Code.OUT_OF_HOURS: "outside the window {window} (it is {now})",
+    Code.DROPPED_MEANWHILE: "it was dropped meanwhile",
     Code.TIME_IS_UP: "the time is up, nothing was changed",
     # whether to compact
     Code.ASKED_FOR: "asked for",

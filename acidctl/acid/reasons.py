@@ -118,6 +118,7 @@ class Code(StrEnum):
     # Whether a compaction is due, and whether there is work for one (format sections 8 and 9).
     ASKED_FOR = "asked-for"
     AUTO_IS_OFF = "auto-is-off"
+    DROPPED_MEANWHILE = "dropped-meanwhile"
     FEW_DELTAS = "few-deltas"
     FEWER_THAN_ASKED = "fewer-than-asked"
     GIVEN_UP = "given-up"

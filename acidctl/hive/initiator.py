@@ -18,7 +18,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import advise
 from acidctl.compaction.plan import below_straddlers
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
-from acidctl.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.errors import AcidctlError, ConflictError, GoneError, RefusedError
 from acidctl.hive.rounds import repeat
 from acidctl.hive.turn import partition_of
 from acidctl.location.find import Found, find
@@ -301,6 +301,8 @@ class Initiator:
         self._on_outcome(one)
 
     def _failed(self, location: str, error: AcidctlError) -> None:
+        if isinstance(error, GoneError):
+            return
         self.counts.results[Result.FAILED] += 1
         self._on_error(location, error)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from acidctl.acid.listing import Listing
 from acidctl.acid.names import AcidDirectory
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import AcidctlError, ConflictError, RefusedError, UsageProblem
+from acidctl.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared, declared_by
 from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
 from acidctl.location.given import at_its_line, is_hive_name
@@ -53,6 +53,7 @@ class Found:
         hive: its table, as the metastore has it; None without a metastore, or where that does not know it.
         declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
         partition: its partition, where the metastore was asked for it a moment ago.
+        may_go: it is one of many, and where it was dropped meanwhile the others are none the worse.
     """
 
     fs: FileSystem
@@ -63,6 +64,7 @@ class Found:
     hive: HiveTable | None = None
     declared: Declared | None = None
     partition: HivePartition | None = None
+    may_go: bool = False
 
     @property
     def shown(self) -> str:
@@ -91,6 +93,7 @@ class Found:
             settled: by newer lists of a metastore, where it was listed too late for those; see :meth:`settled`.
 
         Raises:
+            GoneError: it was dropped meanwhile.
             ConflictError: as :meth:`settled`.
             RefusedError: the lists are not for its table, or the metastore, which was to say what a compaction may
                 take for committed, does not know it.
@@ -99,6 +102,10 @@ class Found:
         if settled:
             again, lists = self.settled(lists)
             return again.snapshot(lists, compactor=compactor, readers=readers, settled=False)
+        with self.unless_dropped(lists):
+            return self._snapshot(lists, compactor=compactor, readers=readers)
+
+    def _snapshot(self, lists: SnapshotLists, *, compactor: bool, readers: bool) -> Snapshot:
         found = self.lists(lists, may_clean=not compactor)
         write_ids = found.write_ids
         if compactor:
@@ -134,15 +141,42 @@ class Found:
         A cleaner may have removed by now what they count.
 
         Raises:
+            GoneError: it was dropped meanwhile.
             ConflictError: it happened again and again.
         """
         found = self
-        for _ in range(_ROUNDS):
-            newer = lists.renewed(asked_again=True)
-            if not is_any_overtaken([found], lists, newer):
-                return found, lists
-            lists, found = newer, found.afresh()
+        with self.unless_dropped(lists):
+            for _ in range(_ROUNDS):
+                newer = lists.renewed(asked_again=True)
+                if not is_any_overtaken([found], lists, newer):
+                    return found, lists
+                lists, found = newer, found.afresh()
         raise ever_changing(self.shown)
+
+    @contextmanager
+    def unless_dropped(self, lists: SnapshotLists) -> Iterator[None]:
+        """What is not found is an error, unless the location is gone, and nobody says that it should be there.
+
+        Raises:
+            GoneError: of one of many locations, which was dropped meanwhile.
+        """
+        try:
+            yield
+        except GoneError:
+            raise
+        except NotFoundError as error:
+            if not (self.may_go and self._is_dropped(lists)):
+                raise
+            raise GoneError(f"{self.shown} is gone", "it was dropped meanwhile") from error
+
+    def _is_dropped(self, lists: SnapshotLists) -> bool:
+        try:
+            self.fs.list_dir(self.location.path)
+        except NotFoundError:
+            if self.hive and lists.warehouse:
+                return lists.warehouse.is_dropped(self.hive, self.location.partition)
+            return True
+        return False
 
     def lists(self, lists: SnapshotLists, *, may_clean: bool = True) -> Lists:
         """What counts in it, by what a user said of the snapshot.
@@ -222,7 +256,7 @@ def find(
         for found in _going_on(walk, observer or Observer(), path, is_alone=len(paths) == 1):
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
-            yield found
+            yield found if found.is_given else replace(found, may_go=True)
 
 
 def find_named(name: str, storage: Mapping[str, str], lists: SnapshotLists) -> Iterator[Found]:

@@ -323,6 +323,16 @@ class Warehouse:
         _require_same(table, again)
         return again
 
+    def is_dropped(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> bool:
+        """Whether a table, or a partition of it, is there no more, or is another one."""
+        try:
+            self.table_again(table)
+            if partition:
+                next(find_partitions(self.metastore, table, dict(partition)))
+        except (NotFoundError, ConflictError, StopIteration):
+            return True
+        return False
+
     def _table(self, database: str, name: str) -> HiveTable:
         table = get_table(self.metastore, database, name)
         if table.table_type is None:

@@ -12,7 +12,7 @@ from acidctl.acid.reasons import Reason
 from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Told, put_folded, put_idle
-from acidctl.errors import AccessError, AcidctlError, ExitStatus, RefusedError
+from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, RefusedError
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.snapshot import look_at
 from acidctl.location.walk import Observer
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from acidctl.acid.layout import TableType
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.find import Found
+    from acidctl.location.lists import SnapshotLists
 
 _FEW, _NAMED = 3, 20
 _IDLE = frozenset({Result.NOTHING_TO_DO, Result.POSTPONED, Result.SKIPPED})
@@ -45,6 +46,7 @@ class Visits:
         self.run = run
         self._others: list[str] = []
         self._unknown: list[str] = []
+        self._gone: list[str] = []
         self._notes: dict[str, None] = {}
         self._odd: dict[str, None] = {}
 
@@ -57,6 +59,9 @@ class Visits:
 
     def failed(self, location: str, error: AcidctlError) -> None:
         """A location failed, and the command goes on; empty for a directory of a tree that cannot be listed."""
+        if isinstance(error, GoneError):
+            self._gone.append(location)
+            return
         show_failure(location, error)
         self.status = max(self.status, error.exit_status)
         if self.run:
@@ -113,17 +118,19 @@ class Visits:
                 self._unknown.append(found.shown)
                 self.skipped(found, evidence)
 
-    def readable(self, found: Found) -> Found:
+    def readable(self, found: Found, lists: SnapshotLists) -> Found:
         """The location with what can be listed of it, for commands that only show: a directory that is closed is there,
         by its name, with nothing in it, and counts as a failure.
 
         Raises:
             AccessError: the location itself may not be listed.
+            GoneError: it was dropped meanwhile.
         """
         if found.ahead is not None and not isinstance(found.ahead, AccessError):
             return found
         closed: dict[str, AcidctlError] = {}
-        look = look_at(found.fs, found.location.path, found.top, closed.__setitem__)
+        with found.unless_dropped(lists):
+            look = look_at(found.fs, found.location.path, found.top, closed.__setitem__)
         if found.ahead is not None and not closed:
             raise found.ahead
         for error in closed.values():
@@ -153,6 +160,9 @@ class Visits:
         """What was left alone, in a line for each kind."""
         if self._others:
             note(f"not entered: {some_of(self._others, _FEW, '; ')}")
+        if self._gone:
+            count = human_count(len(self._gone), "location was", "locations were")
+            note(f"{count} dropped meanwhile: {some_of(self._gone, _FEW, '; ')}")
         if self._unknown:
             count, names = human_count(len(self._unknown), "location"), some_of(self._unknown, _FEW, "; ")
             note(f"{count} left alone, not known to be transactional (`acidctl ls` says why): {names}")

@@ -17,7 +17,7 @@ from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.run_report import RunReport
-from acidctl.errors import AcidctlError, RefusedError
+from acidctl.errors import AcidctlError, GoneError, RefusedError
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.nearest import did_you_mean
@@ -138,7 +138,10 @@ def _run(
             at = found.location
             printer.given |= {found.shown} if found.is_given else set()
             try:
-                counted = (seen := printer.readable(found)).lists(lists)
+                with found.unless_dropped(lists):
+                    counted = (seen := printer.readable(found, lists)).lists(lists)
+            except GoneError as error:
+                printer.failed(found.shown, error)
             except RefusedError as error:
                 if found.is_given and len(locations) == 1:
                     raise

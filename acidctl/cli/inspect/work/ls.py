@@ -64,7 +64,7 @@ def work(
     drawn = 0
     for found in find(paths or (".",), storage, lists, visits.observer):
         try:
-            seen = visits.readable(found)
+            seen = visits.readable(found, lists)
             snapshot = seen.snapshot(lists)
             if output == "svg":
                 drawn += 1

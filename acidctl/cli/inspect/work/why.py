@@ -44,7 +44,7 @@ def work(*, location: str, names: tuple[str, ...], lists: SnapshotLists, storage
             below = below or found.shown
             continue
         try:
-            snapshot = visits.readable(found).snapshot(lists, readers=True)
+            snapshot = visits.readable(found, lists).snapshot(lists, readers=True)
             report = _Report(snapshot, names)
         except AcidctlError as error:
             if found.is_given:
