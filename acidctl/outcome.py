@@ -33,6 +33,7 @@ class Result(StrEnum):
 
 
 DROPPED = Reason(Code.DROPPED_MEANWHILE)
+"""Why there is nothing to do in one of many locations any more."""
 
 TIME_IS_UP = Reason(Code.TIME_IS_UP)
 """Why a location is left for another run, most of the time."""

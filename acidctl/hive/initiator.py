@@ -301,7 +301,7 @@ class Initiator:
         self._on_outcome(one)
 
     def _failed(self, location: str, error: AcidctlError) -> None:
-        if isinstance(error, GoneError):
+        if isinstance(error, GoneError):  # nothing is due there any more
             return
         self.counts.results[Result.FAILED] += 1
         self._on_error(location, error)

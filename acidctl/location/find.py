@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -54,6 +54,7 @@ class Found:
         declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
         partition: its partition, where the metastore was asked for it a moment ago.
         may_go: it is one of many, and where it was dropped meanwhile the others are none the worse.
+        root: of the tree in which it was found; empty where a metastore named it.
     """
 
     fs: FileSystem
@@ -65,6 +66,7 @@ class Found:
     declared: Declared | None = None
     partition: HivePartition | None = None
     may_go: bool = False
+    root: str = ""
 
     @property
     def shown(self) -> str:
@@ -170,13 +172,12 @@ class Found:
             raise GoneError(f"{self.shown} is gone", "it was dropped meanwhile") from error
 
     def _is_dropped(self, lists: SnapshotLists) -> bool:
-        try:
+        with suppress(NotFoundError):
             self.fs.list_dir(self.location.path)
-        except NotFoundError:
-            if self.hive and lists.warehouse:
-                return lists.warehouse.is_dropped(self.hive, self.location.partition)
-            return True
-        return False
+            return False
+        if self.hive and lists.warehouse:
+            return lists.warehouse.is_dropped(self.hive, self.location.partition)
+        return bool(self.fs.list_dir(self.root).entries)  # where nothing is left, a disk may have been taken away
 
     def lists(self, lists: SnapshotLists, *, may_clean: bool = True) -> Lists:
         """What counts in it, by what a user said of the snapshot.
@@ -390,7 +391,7 @@ def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iter
         return
     with nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
         for location, top in walk_locations(fs, root, observer, walkers):
-            yield Found(fs, location, location.path == root, top)
+            yield Found(fs, location, location.path == root, top, root=root)
 
 
 def _after(require: Callable[[], None], walk: Iterator[Found]) -> Iterator[Found]:
@@ -418,7 +419,7 @@ def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[Found]:
         waiting: deque[tuple[Found, Future[Look | AcidctlError]]] = deque()
         try:
             for location, top in walk_locations(fs, root, observer, walkers):
-                found = Found(fs, location, location.path == root, top)
+                found = Found(fs, location, location.path == root, top, root=root)
                 waiting.append((found, pool.submit(_look, found)))
                 while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):
                     yield _with_look(*waiting.popleft())

@@ -177,12 +177,13 @@ def look_at(
     """
     unreadable: dict[str, AcidctlError] = {}
     tell = None if on_unreadable is None else unreadable.__setitem__
-    look = _look_once(fs, path, top, tell, hidden=hidden)
+    look, before = _look_once(fs, path, top, tell, hidden=hidden), set[str]()
     for _ in range(_LOOKS_AGAIN):
-        if not any(isinstance(error, NotFoundError) for error in look.bad_metadata.values()):
+        missing = {name for name, error in look.bad_metadata.items() if isinstance(error, NotFoundError)}
+        if missing <= before:  # none, or what is listed and never there, as a link to nothing
             break
         unreadable.clear()
-        look = _look_once(fs, path, None, tell, hidden=hidden)
+        look, before = _look_once(fs, path, None, tell, hidden=hidden), missing
     if on_unreadable is not None:
         for relative, error in unreadable.items():
             on_unreadable(relative, error)

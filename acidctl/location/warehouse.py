@@ -329,7 +329,7 @@ class Warehouse:
             self.table_again(table)
             if partition:
                 next(find_partitions(self.metastore, table, dict(partition)))
-        except (NotFoundError, ConflictError, StopIteration):
+        except (NotFoundError, ConflictError):
             return True
         return False
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.tables import make
 
+from acidctl.acid.listing import Listing
 from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.location.snapshot import look_at, take_snapshot
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -20,6 +21,11 @@ class Cleaned(LocalFileSystem):
     def __init__(self, table: Path, gone: Sequence[str]) -> None:
         super().__init__()
         self._table, self._gone = table, list(gone)
+        self.listed = 0
+
+    def list_tree(self, path: str, top: Listing | None = None) -> Listing:
+        self.listed += 1
+        return super().list_tree(path, top)
 
     def read_bytes(self, path: str, start: int, length: int) -> bytes:
         if self._gone:
@@ -48,7 +54,9 @@ def test_what_is_listed_and_never_there_is_told_once(table: Path) -> None:
     (table / "base_0000001" / "_metadata_acid").unlink()
     (table / "base_0000001" / "_metadata_acid").symlink_to("nothing")
     told: dict[str, AcidctlError] = {}
-    look = look_at(LocalFileSystem(), str(table), on_unreadable=told.__setitem__)
+    fs = Cleaned(table, ())
+    look = look_at(fs, str(table), on_unreadable=told.__setitem__)
+    assert fs.listed <= 2
     assert set(look.bad_metadata) | set(told) == {"base_0000001/_metadata_acid"}
     with pytest.raises(AcidctlError):
         take_snapshot(LocalFileSystem(), str(table))

@@ -160,12 +160,16 @@ class Visits:
         """What was left alone, in a line for each kind."""
         if self._others:
             note(f"not entered: {some_of(self._others, _FEW, '; ')}")
-        if self._gone:
-            count = human_count(len(self._gone), "location was", "locations were")
-            note(f"{count} dropped meanwhile: {some_of(self._gone, _FEW, '; ')}")
+        self.tell_gone()
         if self._unknown:
             count, names = human_count(len(self._unknown), "location"), some_of(self._unknown, _FEW, "; ")
             note(f"{count} left alone, not known to be transactional (`acidctl ls` says why): {names}")
+
+    def tell_gone(self) -> None:
+        """What was dropped while the command went through many locations."""
+        if self._gone:
+            count = human_count(len(self._gone), "location was", "locations were")
+            note(f"{count} dropped meanwhile: {some_of(self._gone, _FEW, '; ')}")
 
 
 class Outcomes(Visits):

@@ -26,6 +26,8 @@ LINES = [
     ("advise",),
     ("status",),
     ("report", "-o", "json"),
+    ("why",),
+    ("upgrade-check",),
     ("nightly", "--yes", "--engine", "local"),
 ]
 
@@ -158,6 +160,18 @@ def test_what_was_named_itself_should_be_there(
     three_tables(fake, tmp_path)
     dropping(Dropping(tmp_path / "gone", lambda: drop_table(fake)))
     assert acidctl(*line, "--metastore", fake.address, "hive:db.gone").status in (3, 15)
+
+
+@pytest.mark.parametrize("line", LINES[:5], ids=" ".join)
+def test_a_tree_that_goes_as_a_whole(
+    acidctl: Ask, dropping: Callable[[Dropping], Dropping], tmp_path: Path, line: tuple[str, ...]
+) -> None:
+    """As when its disk is taken away: nobody says that it was dropped."""
+    for name in ("a", "gone", "z"):
+        lived(tmp_path / "w" / name)
+    dropping(Dropping(tmp_path / "w/gone", lambda: shutil.rmtree(tmp_path / "w")))
+    by = ["--assume-committed=1h"] if line[0] in ("clean", "compact") else []
+    assert acidctl(*line, *by, tmp_path / "w").status == (15 if line == ("validate",) else 3)
 
 
 def test_programs_are_told(

@@ -54,7 +54,6 @@ from support.trouble.bad_line import BadLine, Trouble
 
 IMPATIENT = ("--metastore-option", "timeout=5", "--metastore-option", "connect-timeout=5")
 NOW = ("--older-than", "0", "--unsafe-retention")
-ENDED = {"succeeded", "failed", "refused", "aborted", "did not initiate"}
 GOOD = {0, 7, 9}
 """Statuses of lines on a good day: another one may be in the way, or have been first."""
 

@@ -112,6 +112,7 @@ def work(
         put_json(document, lines=False)
     else:
         _Screen(verbose=verbose).show(seen, changes, document)
+    visits.tell_gone()
     return _status(document["result"], visits.status)
 
 

@@ -66,6 +66,7 @@ def work(*, location: str, names: tuple[str, ...], lists: SnapshotLists, storage
     if output == "table" and not seen and not visits.status:
         note("no table was found there")
     visits.tell_notes()
+    visits.tell_gone()
     return visits.status
 
 
