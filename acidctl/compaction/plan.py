@@ -346,7 +346,8 @@ def _tasks(
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     deletes = [source for source in sources if source.file.role is Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
-    row = merge_row_types([source.row_type for source in by_age or deletes]) if sources else OrcType("struct")
+    types = [source.row_type for source in by_age or deletes]
+    row = merge_row_types(types, keeps_dropped=True) if types else OrcType("struct")
     settings = writing.settings_for(by_age[-1] if by_age else None, kind)
     bloom_ids(settings.bloom_columns, row)
     kills = [source for source in sources if source in deletes or source.may_hold_changes]

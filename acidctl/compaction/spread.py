@@ -101,7 +101,7 @@ def planned_spread(
     """
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
-    row = merge_row_types([source.row_type for source in by_age]) if by_age else OrcType("struct")
+    row = merge_row_types([source.row_type for source in by_age], keeps_dropped=True) if by_age else OrcType("struct")
     settings = writing.settings_for(by_age[-1] if by_age else None, CompactionKind.MAJOR)
     bloom_ids(settings.bloom_columns, row)
     size, rows = sum(source.file.size for source in inserts), sum(source.rows for source in inserts)

@@ -57,18 +57,23 @@ class RowFilter:
 
 
 def with_bloom_filters(
-    known: Callable[[Path], ColumnBounds | None], source: EventFile, stripe: int, columns: Mapping[Path, ScanColumn]
+    known: Callable[[Path], ColumnBounds | None],
+    source: EventFile,
+    stripe: int,
+    columns: Mapping[Path, ScanColumn],
+    row_type: OrcType,
 ) -> Callable[[Path], ColumnBounds | None]:
     """What is known of columns, and of those with filters which values are not among them; read when it is asked.
 
     Args:
         known: without the filters.
         columns: of the condition, by their paths.
+        row_type: that they are places in.
     """
 
     def bounds(path: Path) -> ColumnBounds | None:
         found, column = known(path), columns[path]
-        own = own_column(source.row_type, column) if column.kind is ColumnSource.DATA else None
+        own = own_column(source.row_type, column, row_type) if column.kind is ColumnSource.DATA else None
         if found is None or own is None or not _can_hash(source.tail, own):
             return found
         return replace(found, absent=lambda value: _is_absent(source.tail, stripe, own, value))

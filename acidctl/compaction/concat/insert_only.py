@@ -56,7 +56,8 @@ def concat_tasks(
         require_plain_lines(snapshot, sources)
     by_age = sorted(sources, key=lambda source: source.file.max_write_id)
     # Hive writes empty files without columns, too.
-    row = merge_row_types([source.row_type for source in by_age if source.rows] or [by_age[-1].row_type])
+    types = [source.row_type for source in by_age if source.rows] or [by_age[-1].row_type]
+    row = merge_row_types(types, keeps_dropped=True)
     if writing.overrides and format_ is not Format.ORC:
         raise RefusedError(
             f"cannot compact {snapshot.fs.display(snapshot.path)} with these settings",

@@ -25,9 +25,9 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree, arrow_type
+from acidctl.rows.convert.conform import all_null, conform
 from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
-from acidctl.rows.read.schema_evolution import SIZED_TEXTS, all_null, conform, fit_text
 from acidctl.rows.read.selection import kept_rows
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.storage.port import FileSystem
@@ -57,7 +57,6 @@ class Side:
         self._keep = keep
         self._keeps_run = keeps_run
         self._target = arrow_type(task.row)
-        self._has_sized_text = any(node.kind in SIZED_TEXTS for node in task.row.walk())
         self._proleptic = task.calendar == PROLEPTIC_GREGORIAN
         self._expected = RowProof()
         self._held_bytes = 0
@@ -215,10 +214,7 @@ class Side:
         return rows if kept is None else kept_rows(rows, kept)
 
     def _conformed(self, source: EventFile, rows: pa.Array) -> pa.Array:
-        rows = conform(rows, self._target, source.fs.display(source.path))
-        if self._has_sized_text or not SIZED_TEXTS.isdisjoint(source.tail.schema.kinds):
-            rows = fit_text(rows, source.row_type, self._task.row)
-        return rows
+        return conform(rows, source.row_type, self._task.row, source.fs.display(source.path))
 
 
 def reopen(fs: FileSystem, item: Input) -> EventFile:
