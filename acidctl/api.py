@@ -225,7 +225,8 @@ class Location:
         lists = self._now()
         found = self._found.afresh()
         snapshot = found.snapshot(lists)
-        place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, found.location.partition, found.look)
+        at, ahead = found.location.partition, snapshot.ahead
+        place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, at, found.look, ahead=ahead)
         (report,) = validate([place], Options(depth=member(Depth, depth, "depth"), **options))
         return report
 

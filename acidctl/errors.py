@@ -49,6 +49,7 @@ class ExitStatus(IntEnum):
     )
     UNCHECKED = 15, "nothing wrong was found, but not everything could be checked"
     MEMORY = 16, "there is not enough memory for what was asked for"
+    NOT_LOOKED_AT = 17, "nothing was looked at in a place that was named, or fewer locations than the time before"
     INTERRUPTED = 130, "interrupted by a signal"
     # What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does.
     BROKEN_PIPE = 141, "the program that read the output has ended, as head does"
@@ -101,6 +102,13 @@ class GoneError(NotFoundError):
     """
 
     code = "gone"
+
+
+class NotLookedAtError(AcidctlError):
+    """A place that was named led to no table, or to fewer locations than the last run on record found there."""
+
+    exit_status = ExitStatus.NOT_LOOKED_AT
+    code = "not-looked-at"
 
 
 class BadDataError(AcidctlError):

@@ -477,6 +477,15 @@ def _more_above(reason: Reason) -> str:
     return f"{more} above write id {last}, until what is open there ends"
 
 
+def _above_given(reason: Reason, what: str) -> str:
+    names, given = names_in_short(reason.by), reason.value("given")
+    first = f"{names}: {what} {reason.ids[-1]} is on disk, and "
+    first += f"{reason.value('server')} has given {f'none above {given}' if given else 'none'}"
+    replica = " (the table is a replica: an unfinished replication may look like this on Hive 3)"
+    older = "; the metastore is older than the files, or the files are of another table"
+    return first + older + (replica if reason.value("is_replica") else "")
+
+
 def _nothing_to_merge(reason: Reason) -> str:
     count = reason.value("deltas")
     return f"{count or 'no'} current delta{'' if count == 1 else 's'}"
@@ -484,6 +493,7 @@ def _nothing_to_merge(reason: Reason) -> str:
 
 _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     # verdicts
+    Code.ABOVE_GIVEN: lambda reason: _above_given(reason, "write id"),
     Code.ABOVE_HIGH_WATERMARK: "write id {ids[0]} is above the high watermark {high_watermark}",
     Code.ADDS_NOTHING: "of its write ids none above {above} is committed",
     Code.CHOSEN_BASE: _chosen,
@@ -499,6 +509,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.SUPERSEDED_BY_BASE: _superseded,
     Code.SUPERSEDED_BY_DELTA: _superseded,
     Code.UNPARSEABLE: _unparseable,
+    Code.VISIBILITY_ABOVE_GIVEN: lambda reason: _above_given(reason, "transaction"),
     Code.VISIBILITY_ABORTED: "the compaction's transaction {ids[0]} is aborted",
     Code.VISIBILITY_OPEN: lambda reason: (
         f"transaction {reason.ids[0]} is "
@@ -515,6 +526,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.OBSOLETE_IS_READ: (
         "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
     ),
+    Code.GIVEN_UNKNOWN: "it was not checked whether the metastore is older than the files: {why}",
     Code.FROM_METASTORE: "what is committed is as the metastore {server} had it at {at}",
     Code.FROM_METASTORE_AGAIN: (
         "what is committed is as the metastore {server} had it at {at}, asked again: a compaction or a cleaning "

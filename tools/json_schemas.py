@@ -105,6 +105,7 @@ _OVERVIEW = {
             ],
         },
     ),
+    "notLookedAt": {"nothingAt": ["str"], "count": "int", "first": ["str"]},
     "lastDone": "time?",
 }  # fmt: skip
 _OF_TABLE = {
@@ -130,8 +131,9 @@ SHAPES: dict[str, Shape] = {
         "summary": {
             "deltas": "int", "originals": "int", "files": "int", "bytes": "int", "current": _COUNTED,
             "obsolete": _COUNTED, "aborted": _COUNTED, "ignored": _COUNTED, "compaction": "str?",
-            "compactionReason": "str", "compactionReasonCode": "str", "historyProblem": "str?", "notes": ["str"],
-            "warnings": ["str"],
+            "compactionReason": "str", "compactionReasonCode": "str", "historyProblem": "str?",
+            "disagreements": [{"code": "str", "reason": "str", "directories": ["str"]}],
+            "notes": ["str"], "warnings": ["str"],
         },
     },
     "status": {**_OVERVIEW, "night": ({"ended": "time?", "left": "int"},)},

@@ -11,6 +11,7 @@ class Code(StrEnum):
     """What a reason says; stable, for programs."""
 
     # Verdicts on the entries of a location, and on a snapshot as a whole (format section 6).
+    ABOVE_GIVEN = "above-given"
     ABOVE_HIGH_WATERMARK = "above-high-watermark"
     ADDS_NOTHING = "adds-nothing"
     CHOSEN_BASE = "chosen-base"
@@ -27,6 +28,7 @@ class Code(StrEnum):
     SUPERSEDED_BY_DELTA = "superseded-by-delta"
     UNPARSEABLE = "unparseable"
     VISIBILITY_ABORTED = "visibility-aborted"
+    VISIBILITY_ABOVE_GIVEN = "visibility-above-given"
     VISIBILITY_OPEN = "visibility-open"
     WRITE_ID_ABORTED = "write-id-aborted"
     WRITE_ID_OPEN = "write-id-open"
@@ -37,6 +39,7 @@ class Code(StrEnum):
     COMPACTED_BELOW = "compacted-below"
     FROM_METASTORE = "from-metastore"
     FROM_METASTORE_AGAIN = "from-metastore-again"
+    GIVEN_UNKNOWN = "given-unknown"
     NOT_IN_METASTORE = "not-in-metastore"
     OBSOLETE_IS_READ = "obsolete-is-read"
     OLD_COUNTS = "old-counts"

@@ -6,8 +6,8 @@ acidctl decides what is current, obsolete or aborted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from acidctl.acid.listing import Entry, Listing
@@ -271,6 +271,18 @@ def _history_problem(usable: list[AcidDirectory], selection: _Selection) -> Reas
         return None
     ids = selection.write_ids
     return reason(Code.NOT_ENOUGH_HISTORY, by=(oldest.name,), ids=ids.exceptions[:1], high_watermark=ids.high_watermark)
+
+
+def with_reasons(state: AcidState, reasons: Iterable[Reason]) -> AcidState:
+    """The same; directories that do not count and are named by one of the reasons do not count for that reason."""
+    by_name = {name: why for why in reasons for name in why.by}
+    verdicts = (
+        replace(verdict, reason=by_name[verdict.name])
+        if verdict.state is State.IGNORED and verdict.name in by_name
+        else verdict
+        for verdict in state.verdicts
+    )
+    return replace(state, verdicts=tuple(verdicts))
 
 
 # --- deltas (section 6.3) ------------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import TableType
 from acidctl.acid.listing import Listing
-from acidctl.acid.names import AcidDirectory
-from acidctl.acid.reasons import Code, reason
+from acidctl.acid.names import AcidDirectory, is_hidden
+from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.acid.state import with_reasons
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared, declared_by
@@ -22,7 +23,7 @@ from acidctl.location.given import at_its_line, is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import Lists, SnapshotLists
 from acidctl.location.neighbours import Surroundings
-from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
+from acidctl.location.snapshot import Look, Snapshot, files_ahead, look_at, take_snapshot
 from acidctl.location.walk import Observer, WalkedLocation, walk_locations
 from acidctl.spelling import spelled
 from acidctl.storage.port import FileSystem, parent_of
@@ -72,6 +73,11 @@ class Found:
     def shown(self) -> str:
         return self.fs.display(self.location.path)
 
+    @property
+    def holds_something(self) -> bool:
+        """Whether a metastore knows it, or anything visible lies in it: an empty directory may be a missing disk."""
+        return bool(self.hive) or self.top is None or not all(is_hidden(entry.path) for entry in self.top.entries)
+
     @cached_property
     def look(self) -> Look:
         """What it holds, listed once.
@@ -98,7 +104,7 @@ class Found:
             GoneError: it was dropped meanwhile.
             ConflictError: as :meth:`settled`.
             RefusedError: the lists are not for its table, or the metastore, which was to say what a compaction may
-                take for committed, does not know it.
+                take for committed, does not know it, or is older than its files.
             BadDataError: a ``_metadata_acid`` that Hive would refuse too.
         """
         if settled:
@@ -109,7 +115,11 @@ class Found:
 
     def _snapshot(self, lists: SnapshotLists, *, compactor: bool, readers: bool) -> Snapshot:
         found = self.lists(lists, may_clean=not compactor)
-        write_ids = found.write_ids
+        write_ids, ahead = found.write_ids, self.ahead_of(lists)
+        unchecked = tuple(why for why in ahead if why.code is Code.GIVEN_UNKNOWN)
+        ahead = ahead[len(unchecked) :]
+        if compactor and ahead:
+            raise files_ahead(self.shown, ahead)
         if compactor:
             if lists.asks_metastore and write_ids is None and found.said:
                 raise RefusedError(
@@ -131,6 +141,11 @@ class Found:
             declared=None if compactor and not is_text else self.declared,  # a compaction goes by the files alone
             source=found.source,
         )
+        if unchecked:
+            notes = (*snapshot.state.notes, *unchecked)
+            snapshot = replace(snapshot, state=replace(snapshot.state, notes=notes))
+        if ahead:
+            snapshot = replace(snapshot, ahead=ahead, state=with_reasons(snapshot.state, ahead))
         if readers and self.hive and lists.warehouse:
             here = self.hive, self.location.partition
             kept = lists.warehouse.no_cleanup(*here, self.partition)
@@ -196,6 +211,13 @@ class Found:
             return ()
         return lists.unseen(self.look.listing, self.lists(lists, may_clean=False))
 
+    def ahead_of(self, lists: SnapshotLists) -> tuple[Reason, ...]:
+        """Why what is listed is newer than the metastore, which is asked now if a name gives cause; empty as a rule."""
+        if self.hive is None or lists.warehouse is None:
+            return ()
+        top = partial(self.fs.list_dir, self.location.path)
+        return lists.warehouse.ahead_of(self.hive, self.look.listing, top, by_own_list=lists.asks_metastore)
+
     def evidence(self, said: TableType | None = None) -> Evidence:
         """Whether it is known to be of a transactional table."""
         if said or not self.hive or not self.hive.table_type:
@@ -239,7 +261,8 @@ def find(
 
     Args:
         lists: what the user gave; write ids are numbered by table, so one list is good for one table.
-        observer: told what else there is; of several paths one that cannot be listed, too.
+        observer: told what else there is; of several paths one that cannot be listed, too. Its coverage counts the
+            locations that each path leads to.
         looks: at the locations themselves too; False where no snapshots are taken of them.
         surroundings: for who changes what is found: what lies in something that is not ours, which a walk from above
             would not have entered, is refused.
@@ -250,11 +273,15 @@ def find(
             format, or in one.
     """
     tables: dict[str, None] = {}
+    observer = observer or Observer()
     lists = _begun(lists, paths)
     lists.expect([path for path in paths if is_hive_name(path)])
     for path in paths:
-        walk = partial(_places, path, storage, lists, observer or Observer(), looks=looks, surroundings=surroundings)
-        for found in _going_on(walk, observer or Observer(), path, is_alone=len(paths) == 1):
+        observer.coverage.begin(path)
+        walk = partial(_places, path, storage, lists, observer, looks=looks, surroundings=surroundings)
+        for found in _going_on(walk, observer, path, is_alone=len(paths) == 1):
+            if found.holds_something:
+                observer.coverage.met(path)
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
             yield found if found.is_given else replace(found, may_go=True)
@@ -409,6 +436,7 @@ def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str
         _by_path_alone(error, path)
         if is_alone or observer.error is None:
             raise
+        observer.coverage.failed.add(path)
         observer.error(error)
 
 

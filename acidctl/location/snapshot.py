@@ -14,12 +14,12 @@ from acidctl.acid.reasons import Reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
 from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import AcidctlError, HistoryError, NotFoundError, UsageProblem
+from acidctl.errors import AcidctlError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared
 from acidctl.location.walk import is_log, list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
-from acidctl.wording import iso_time, text_of
+from acidctl.wording import iso_time, joined, text_of
 
 _LOOKS_AGAIN = 3
 """At a location from which something vanishes while it is looked at."""
@@ -86,6 +86,8 @@ class Snapshot:
         readers: who holds locks there, where a metastore was asked for them.
         declared: what a metastore says of the files; None where none does.
         source: who says what counts.
+        ahead: why the files are newer than the metastore, whose ids they have not got; empty where they are not, or no
+            metastore was asked.
         no_cleanup: who says in a metastore that nothing is cleaned there, where it was asked; empty for nobody.
     """
 
@@ -101,6 +103,7 @@ class Snapshot:
     declared: Declared | None = None
     source: SnapshotSource = EVERYTHING
     no_cleanup: str = ""
+    ahead: tuple[Reason, ...] = ()
 
     def absolute(self, relative: str) -> str:
         """A path of the file system from one relative to the location."""
@@ -127,6 +130,15 @@ class Snapshot:
                 "use a newer snapshot: a higher high watermark, without the open write ids below the base",
             )
 
+    def require_agreement(self) -> None:
+        """Refuse to change what a metastore does not know.
+
+        Raises:
+            RefusedError: the files are newer than the metastore.
+        """
+        if self.ahead:
+            raise files_ahead(self.fs.display(self.path), self.ahead)
+
     def logical_length(self, file: DataFile) -> int | None:
         """Bytes of the file that count; None for all of them (section 12: a streaming writer's side file).
 
@@ -137,6 +149,17 @@ class Snapshot:
             return None
         path = self.absolute(file.flush_length_path)
         return parse_flush_length(read_small(self.fs, path, MOST_LENGTHS), self.fs.display(path))
+
+
+def files_ahead(shown: str, ahead: tuple[Reason, ...]) -> RefusedError:
+    """The error for a location whose files are newer than its metastore."""
+    return RefusedError(
+        f"{shown} has ids that the metastore never gave",
+        joined(ahead),
+        "stop all writers of the table first: Hive's next write takes a number that is on disk, and removes that file; "
+        "then find out whether the metastore was restored from a backup, the table dropped and created again, or the "
+        "files copied from elsewhere",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -113,6 +113,16 @@ class Metastore:
         if "features" in self.__dict__:
             other.__dict__["features"] = self.features  # asked once of all
         return other
+
+    def each_server(self) -> Iterator[Metastore]:
+        """A client for every server of the settings by itself: they may not know the same.
+
+        Raises:
+            Unreachable, MetastoreError: ZooKeeper does not say which there are.
+        """
+        for address in server_addresses(self.settings):
+            alone = replace(self.settings, addresses=(address,), quorum="")
+            yield Metastore(alone, self._connect, 1)
 
     def close(self) -> None:
         """End the connection; the next call opens one again."""

@@ -390,6 +390,21 @@ class ValidWriteIdsRequest(Struct):
 
 
 @struct
+class MaxAllocatedRequest(Struct):
+    """The highest write id of which table is asked for."""
+
+    database: str = field(1, STRING, "")
+    table: str = field(2, STRING, "")
+
+
+@struct
+class MaxAllocated(Struct):
+    """The highest write id that was ever given for a table; 0 for one that has none."""
+
+    write_id: int = field(1, I64, 0)
+
+
+@struct
 class TableWriteIds(Struct):
     """The write ids of one table.
 
@@ -446,6 +461,12 @@ GET_VALID_WRITE_IDS = method(
     (struct_type(ValidWriteIdsRequest),),
     struct_type(ValidWriteIdsResponse),
     "NoSuchTxnException MetaException",
+)
+GET_MAX_ALLOCATED = method(
+    "get_max_allocated_table_write_id",
+    (struct_type(MaxAllocatedRequest),),
+    struct_type(MaxAllocated),
+    "MetaException",
 )
 OPEN_TXNS = method("open_txns", (struct_type(OpenTxnRequest),), struct_type(OpenTxnsResponse), repeatable=False)
 ABORT_TXN = method("abort_txn", (struct_type(AbortTxnRequest),), None, "NoSuchTxnException", repeatable=False)

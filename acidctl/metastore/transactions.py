@@ -12,7 +12,7 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.errors import MetastoreError, UnknownMethod
 
 _TABLES = 100
 """Whose write ids are asked for at once."""
@@ -75,6 +75,36 @@ class Transactions:
         if table not in self._write_ids:
             raise NotFoundError(f"the metastore {self.server} has no write ids of {table}", "", "check its name")
         return self._write_ids[table]
+
+
+def given_write_id(metastore: Metastore, database: str, table: str) -> int:
+    """The highest write id that was ever given for a table, whatever became of it; 0 without any.
+
+    The high watermark of a list is lower where ids are on record that came with replication, or were given since the
+    list's transactions were asked for.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    if not metastore.features.write_ids:
+        return given_txn(metastore)
+    try:
+        asked = interface.MaxAllocatedRequest(database, table)
+        return int(metastore.call(interface.GET_MAX_ALLOCATED, asked).write_id)
+    except UnknownMethod:  # before Hive 4: a list of transactions without an end leaves out no write id
+        request = interface.ValidWriteIdsRequest((f"{database}.{table}",), str(ValidTxns(MAXL, MAXL)))
+        answers = metastore.call(interface.GET_VALID_WRITE_IDS, request).tables
+        return max((answer.high_watermark for answer in answers), default=0)
+
+
+def given_txn(metastore: Metastore) -> int:
+    """The highest transaction that was ever opened.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    way = interface.GET_OPEN_TXNS if metastore.features.write_ids else interface.GET_OPEN_TXNS_INFO
+    return int(metastore.call(way).high_watermark)
 
 
 def _valid_txns(metastore: Metastore) -> ValidTxns:

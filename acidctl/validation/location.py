@@ -19,7 +19,7 @@ from acidctl.validation.checks.empty_results import lost_by_compactions
 from acidctl.validation.checks.engines import for_readers, for_readers_by_tails
 from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, acid_v1, across_tails
 from acidctl.validation.checks.listing import V13, V24, ListingToCheck, check_listing
-from acidctl.validation.checks.places import evidence, folder_of_tables
+from acidctl.validation.checks.places import evidence, folder_of_tables, newer_than_metastore
 from acidctl.validation.checks.row_facts import RowFacts, facts_of_file, gaps
 from acidctl.validation.checks.rows import RowTask
 from acidctl.validation.checks.spans import Spans, one_run
@@ -96,6 +96,7 @@ class LocationCheck:
         names = {name.partition("/")[0] for name in closed}
         self.add(one for one in check_listing(look) if one.path.partition("/")[0] not in names)
         self.add(evidence(place, seen))
+        self.add(newer_than_metastore(place))
         self.add(for_readers(look, options.readers))
         return self._next()
 

@@ -516,7 +516,7 @@ def reading_options(*forms: str, default: str) -> Callable[[F], F]:
 
 
 def report_options(function: F) -> F:
-    """``--report`` and ``--metrics-file``: passed on as the keyword `run`, a RunReport to fill in.
+    """``--report``, ``--metrics-file`` and ``--accept-fewer``: passed on as the keyword `run`, a RunReport to fill in.
 
     It goes first of all decorators below the command, so that what the others refuse is reported, too.
     """
@@ -528,11 +528,16 @@ def report_options(function: F) -> F:
         type=NEW_FILE,
         help="Write figures of the run for Prometheus' node exporter; FILE ends in .prom.",
     )
+    @typed_option(
+        "--accept-fewer",
+        is_flag=True,
+        help="Accept that there are fewer locations than at the last run on record, and record this number.",
+    )
     @functools.wraps(function)
-    def wrapper(*args: Any, report: str | None, metrics_file: str | None, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, report: str | None, metrics_file: str | None, accept_fewer: bool, **kwargs: Any) -> Any:
         from acidctl.cli.report.run_files import recorded  # noqa: PLC0415 - --help does without
 
-        with recorded(report, metrics_file) as run:
+        with recorded(report, metrics_file, accepts_fewer=accept_fewer) as run:
             status = function(*args, run=run, **kwargs)
             run.exit_status = status if isinstance(status, int) else 0
         return status

@@ -12,7 +12,8 @@ from acidctl.acid.reasons import Reason
 from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Told, put_folded, put_idle
-from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, RefusedError
+from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError, RefusedError
+from acidctl.location.coverage import Coverage, Looked
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.snapshot import look_at
 from acidctl.location.walk import Observer
@@ -44,7 +45,7 @@ class Visits:
     def __init__(self, run: RunReport | None = None) -> None:
         self.status = 0
         self.run = run
-        self._others: list[str] = []
+        self.coverage = Coverage()
         self._unknown: list[str] = []
         self._gone: list[str] = []
         self._notes: dict[str, None] = {}
@@ -52,25 +53,56 @@ class Visits:
 
     @property
     def observer(self) -> Observer:
-        """For the walk: what cannot be listed, and tables of other formats."""
-        return Observer(
-            lambda error: self.failed("", error), lambda path, what: self._others.append(f"{path} is {what}")
-        )
+        """For the walk: what cannot be listed, and what is counted and left out."""
+        return Observer(lambda error: self.failed("", error), self.coverage)
 
     def failed(self, location: str, error: AcidctlError) -> None:
         """A location failed, and the command goes on; empty for a directory of a tree that cannot be listed."""
         if isinstance(error, GoneError):
-            self._gone.append(location)
+            self._gone.append(location or error.what.removesuffix(" is gone"))
             return
         show_failure(location, error)
-        self.status = max(self.status, error.exit_status)
+        self._raise_status(error)
         if self.run:
             self.run.failed(location, error)
+
+    def _raise_status(self, error: AcidctlError) -> None:
+        """The worst counts; that too little was looked at is told by its own status where nothing else failed."""
+        if isinstance(error, NotLookedAtError):
+            self.status = self.status or error.exit_status
+        elif self.status == ExitStatus.NOT_LOOKED_AT:
+            self.status = error.exit_status
+        else:
+            self.status = max(self.status, error.exit_status)
+
+    def looked_through(self, on_record: Callable[[str], int | None] = lambda _: None) -> Looked:
+        """All that was named was walked: too little is a failure.
+
+        Args:
+            on_record: how many locations the last run found at the same places, by a file that `run` does not know.
+
+        Returns:
+            What later runs are to find there.
+        """
+        looked = self.coverage.looked
+        before = on_record(looked.where)
+        in_files = self.run.looked_before(looked.where) if self.run else None
+        known = [count for count in (before, in_files) if count is not None]
+        is_accepted = bool(self.run and self.run.accepts_fewer)
+        # Where something failed, that was told, and may be just what is missing.
+        problem = self.coverage.problem(None if is_accepted or self.status else max(known, default=None))
+        if self.run:
+            self.run.looked = looked
+        if problem:
+            self.failed("", problem)
+        if is_accepted or not self.status:
+            return looked
+        return replace(looked, locations=max(looked.locations, before or 0))
 
     def gap(self, error: AcidctlError) -> None:
         """What leaves a gap in the result only: a warning of one line."""
         warn(str(error), is_failure=True)
-        self.status = max(self.status, error.exit_status)
+        self._raise_status(error)
 
     def skipped(self, found: Found, evidence: Evidence) -> None:
         """A location that is not known to be transactional is left alone."""
@@ -78,6 +110,8 @@ class Visits:
     def known(self, places: Iterable[Found]) -> Iterator[Found]:
         """The locations that are known to be transactional, and those that were named; for what only reads."""
         for found in places:
+            if found.is_given and not found.holds_something:  # of which the walk's coverage tells
+                continue
             try:
                 is_known = found.is_given or found.evidence().may_change
             except AcidctlError:  # it cannot be listed: its snapshot says so
@@ -158,8 +192,9 @@ class Visits:
 
     def tell_strangers(self) -> None:
         """What was left alone, in a line for each kind."""
-        if self._others:
-            note(f"not entered: {some_of(self._others, _FEW, '; ')}")
+        if passed := self.coverage.passed:
+            count = human_count(len(passed), "directory", "directories")
+            note(f"not looked into, {count}: {some_of(passed, _FEW, '; ')}")
         self.tell_gone()
         if self._unknown:
             count, names = human_count(len(self._unknown), "location"), some_of(self._unknown, _FEW, "; ")
@@ -227,7 +262,7 @@ class Outcomes(Visits):
             else:
                 self._tell_one(text, outcome)
         if outcome.error:
-            self.status = max(self.status, outcome.error.exit_status)
+            self._raise_status(outcome.error)
             self._failed += [outcome.location] * bool(outcome.location)
             show_failure(outcome.location, outcome.error)
 

@@ -26,7 +26,7 @@ class Family:
 
 FAMILIES = (
     Family(
-        Code.ABOVE_HIGH_WATERMARK, "verdicts", "what a directory of a location is, or why a snapshot cannot be read",
+        Code.ABOVE_GIVEN, "verdicts", "what a directory of a location is, or why a snapshot cannot be read",
         "`acidctl why LOCATION NAME` proves it, and says what must happen before cleaning takes it",
     ),
     Family(

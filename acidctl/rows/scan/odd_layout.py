@@ -1,4 +1,4 @@
-"""Layouts that Hive never writes but reads without a word, and what they mean for the rows."""
+"""Layouts that Hive never writes but reads without a word, and what they mean for the rows; ids that it never gave."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ def odd_layout(snapshot: Snapshot) -> list[str]:
     """A sentence each; none as a rule."""
     problems = layout_problems(snapshot.listing, snapshot.state)
     read = {file.path for file in snapshot.files()} if problems else set()
-    shown, found = snapshot.fs.display(snapshot.path), []
+    shown = snapshot.fs.display(snapshot.path)
+    found = [f"{shown}: {text_of(why)}; stop all writers of the table first" for why in snapshot.ahead]
     for problem in problems:
         effect = "it is read" if problem.path in read else "it is not read"
         if problem.others:

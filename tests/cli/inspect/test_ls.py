@@ -111,7 +111,7 @@ def test_due_compaction_is_told_with_its_trigger(acidctl, tmp_path: Path) -> Non
 def test_empty_directory_is_listed_as_empty(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "empty").mkdir()
     found = acidctl("ls", tmp_path / "empty")
-    assert found.status == 0
+    assert found.status == 17, "it may be a disk that is not mounted"
     assert "empty" in found.out
     assert acidctl("ls", "-o", "json", tmp_path / "empty").one()["entries"] == []
 

@@ -19,13 +19,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from acidctl.acid.names import unescape
+from acidctl.acid.names import MAXL, unescape
 from acidctl.metastore import interface as wire
 from acidctl.metastore.interface import CompactionType, LockState, LockType, TxnState, TxnType
 from acidctl.metastore.wire import Method
 from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
 
 _ONLY_4 = {
+    "get_max_allocated_table_write_id",
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
     "mark_compacted", "mark_failed", "mark_refused", "update_compaction_metrics_data",
 }  # fmt: skip
@@ -81,6 +82,7 @@ class FakeHive:
         txns: by id.
         locks: components, in their order.
         wishes: compactions that were asked for, in their order.
+        given: the highest write id that was ever given, where that is not the last of `write_ids`.
         figures: of deltas, by table, partition and what they count.
         more_of_entry: what workers learn of an entry, and the queue does not show, by its id.
     """
@@ -95,6 +97,7 @@ class FakeHive:
     tables: dict[tuple[str, str], wire.Table] = field(default_factory=dict)
     partitions: dict[tuple[str, str], dict[str, wire.Partition]] = field(default_factory=dict)
     write_ids: dict[str, list[int]] = field(default_factory=dict)
+    given: dict[str, int] = field(default_factory=dict)
     wishes: list[wire.CompactionRequest] = field(default_factory=list)
     more_of_entry: dict[int, dict[str, Any]] = field(default_factory=dict)
     figures: dict[tuple[str, str, int], int] = field(default_factory=dict)
@@ -447,6 +450,12 @@ class FakeHive:
             ),
         )  # fmt: skip
 
+    def _given(self, table: str) -> int:
+        return self.given.get(table.lower(), len(self.write_ids.get(table.lower(), [])))
+
+    def _do_get_max_allocated_table_write_id(self, request: wire.MaxAllocatedRequest) -> wire.MaxAllocated:
+        return wire.MaxAllocated(self._given(f"{request.database}.{request.table}"))
+
     def _do_get_valid_write_ids(self, request: wire.ValidWriteIdsRequest) -> wire.ValidWriteIdsResponse:
         """A table has the write ids 1 to N of transactions in `write_ids`; those that are known are not committed."""
         found = []
@@ -455,7 +464,9 @@ class FakeHive:
             invalid = [at for at, txn in enumerate(txns, 1) if txn in self.txns]
             aborted = [self.txns[txns[at - 1]].state == TxnState.ABORTED for at in invalid]
             least = next((at for at, is_aborted in zip(invalid, aborted, strict=True) if not is_aborted), None)
-            found.append(wire.TableWriteIds(name, len(txns), tuple(invalid), least, java_bits(aborted)))
+            is_endless = (request.txns or "").startswith(f"{MAXL}:")
+            highest = self._given(name) if is_endless else len(txns)
+            found.append(wire.TableWriteIds(name, highest, tuple(invalid), least, java_bits(aborted)))
         return wire.ValidWriteIdsResponse(tuple(found))
 
     # -- locks ---------------------------------------------------------------------------------------------------

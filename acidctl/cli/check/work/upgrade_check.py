@@ -98,6 +98,7 @@ def work(
         for number, report in enumerate(validate(places(), options), 1):
             bar.reach(number, number)
             seen.remarks[report.location] = _remarks(report, readers)
+    visits.looked_through()
     with _told(visits):
         seen.conversions += conversions(locations, lists)
     if not (seen.needs or visits.status):
@@ -112,7 +113,7 @@ def work(
         put_json(document, lines=False)
     else:
         _Screen(verbose=verbose).show(seen, changes, document)
-    visits.tell_gone()
+    visits.tell_strangers()
     return _status(document["result"], visits.status)
 
 

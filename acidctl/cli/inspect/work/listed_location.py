@@ -108,6 +108,9 @@ def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, 
         "compactionReasonCode": decision.reason.code,
         "historyProblem": text_of(state.history_problem) if state.history_problem else None,
         "notes": [text_of(note) for note in state.notes],
+        "disagreements": [
+            {"code": why.code, "reason": text_of(why), "directories": list(why.by)} for why in snapshot.ahead
+        ],
         "warnings": odd_layout(snapshot),
     }
 

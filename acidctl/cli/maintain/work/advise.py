@@ -73,6 +73,7 @@ def work(
             ranked.append({**_record(found.shown, advice, delete_rows), "snapshotSource": snapshot.source.record})
         except AcidctlError as error:
             visits.failed(found.shown, error)
+    visits.looked_through()
     ranked.sort(key=lambda one: one["location"])
     if max_bytes is not None:
         _fit(ranked, max_bytes)

@@ -82,6 +82,7 @@ def work(
     every = with_tables(known, locations, storage) if leftovers else ((found, False) for found in known)
     planned = cut_to(_plans(every, lists, policy, work.stop, printer), max_bytes)
     plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
+    printer.looked_through()
     printer.tell_strangers()
     if plan_file is not None:
         from acidctl.cleaning.saved import write_plans  # noqa: PLC0415 - only for --plan

@@ -141,6 +141,7 @@ def work(
     planned, left = (planned, []) if max_bytes is None else within_budget(planned, max_bytes)
     for one in left:
         printer.postponed(one.location, reason(Code.BUDGET_IS_USED, bytes=one.plan.input_bytes))
+    printer.looked_through()
     printer.tell_strangers()
     if check_inputs:
         from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs

@@ -111,6 +111,7 @@ def work(
         printer.take(night.plan(printer.taken(places, is_alone=len(locations) == 1), changes_nothing=dry_run))
         for planned in night.due:
             printer.answered(planned)
+        looked = printer.looked_through(memory.looked)
         printer.tell_strangers()
         if check_inputs:
             from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
@@ -135,6 +136,7 @@ def work(
             except AcidctlError as error:  # of the engine, or of the metastore: the other parts may do without
                 printer.failed("", error)
             printer.tell(MANY)  # a part that ended is told of as a whole
+        memory.keep_looked(looked)
     printer.summary(locations)
     return printer.exit_status(exit_code)
 

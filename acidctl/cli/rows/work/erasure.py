@@ -48,8 +48,8 @@ def work(
     visits = Visits()
     began = time.time()
     found: list[TableErasure] = []
-    others: list[str] = []
-    observer = replace(visits.observer, other_format=lambda path, what: others.append(f"{path} is {what}"))
+    others = visits.coverage.passed
+    observer = replace(visits.observer, hidden=True)
     places = once(find(locations, storage, lists, observer, looks=False))
     seen = 0
     with progress("searching tables") as bar:
@@ -58,6 +58,7 @@ def work(
             seen += 1
             bar.reach(seen, seen)
             found.append(table)
+    visits.looked_through()
     if not visits.status:
         _require_searched(found)
     whole = not (visits.status or others)
