@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.command_line import Result
+from support.files.acid_files import insert, write_acid
+from support.metastore.fake_hive import FakeHive
 
 from acidctl.acid.names import MINL
 from acidctl.acid.reasons import Code
@@ -23,9 +26,6 @@ from acidctl.location.lists import SnapshotLists, read_lists
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.metastore.interface import TxnState
 from acidctl.rows.read.past_snapshot import seen_at
-from support.command_line import Result
-from support.files.acid_files import insert, write_acid
-from support.metastore.fake_hive import FakeHive
 
 Acidctl = Callable[..., Result]
 NAME = "hive:d.t"
@@ -213,7 +213,7 @@ def _compaction_at_work(hive: FakeHive, tmp_path: Path) -> None:
     write(tmp_path, *delta(1, 2), f"delta_0000001_0000002_v{hive.begin():07}")
 
 
-def _originals(hive: FakeHive, tmp_path: Path) -> None:  # noqa: ARG001
+def _originals(hive: FakeHive, tmp_path: Path) -> None:
     write(tmp_path, f"base_{MINL}")
     (tmp_path / "t" / "000000_0").write_bytes(b"ORC")
 

@@ -194,7 +194,7 @@ class Visits:
         """What was left alone, in a line for each kind."""
         if passed := self.coverage.passed:
             count = human_count(len(passed), "directory", "directories")
-            note(f"not looked into, {count}: {some_of(passed, _FEW, '; ')}")
+            note(f"not entered, {count}: {some_of(passed, _FEW, '; ')}")
         self.tell_gone()
         if self._unknown:
             count, names = human_count(len(self._unknown), "location"), some_of(self._unknown, _FEW, "; ")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
