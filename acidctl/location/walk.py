@@ -20,8 +20,8 @@ and in detail:
 * Inside a partition, and where Hive's ``HIVE_UNION_SUBDIR_N`` stand, "only other directories" is a location too.
 * Beside ``k=v`` directories, other directories are not part of a table, as for Hive: where ACID directories stand below
   one of them, all are walked; else they are left out, and the caller is told.
-* A ``k=v`` directory in a container (``name.db``, or a directory that has ACID directories below its other children and
-  none below those named ``k=v``) is not a partition: one stray directory makes no database a partitioned table.
+* Where ACID directories stand below the other children only, or below both in ``name.db``, the ``k=v`` directories are
+  not partitions: one stray directory makes no database a partitioned table.
 * Directories that are left out are told to the caller: hidden ones of a container, links that lead back, links to
   nothing, what lies beside partitions, what vanished meanwhile.
 * ``name.db``, and a directory that has such children, is a container whatever files lie around in it; an empty
@@ -188,7 +188,7 @@ class _Walk:
                     )
                 else:
                     yield location, listing
-            elif not (tables := self._tables_below(directory, children.others)):
+            elif not (tables := self._tables_below(directory, children)):
                 yield location, listing
                 if not (children.has_files or children.acid or children.others):
                     below = below + self._hidden(directory, children)
@@ -210,17 +210,14 @@ class _Walk:
                 NotFoundError(f"{self._shown(directory, name)} is a link to nothing", "", "see what it was for")
             )
         others = children.others + children.acid
-        is_container = not children.partitions
-        if children.partitions and others:
-            is_container = self._is_container(directory, location, children)
-            if is_container:
-                self._containers.add(directory)
-            elif not self._tables_below(directory, others):
+        if children.partitions:
+            if not (others and self._are_tables(directory, others)):
                 for name in others:
                     self._skip(directory, name, "lies beside partitions, where Hive reads nothing")
                 return children.partitions
-        if not is_container:
-            return children.partitions + others
+            if location.partition or not self._is_container(directory, children):
+                return children.partitions + others
+            self._containers.add(directory)
         return children.partitions + others + self._hidden(directory, children)
 
     def _hidden(self, directory: str, children: _Children) -> list[str]:
@@ -232,14 +229,30 @@ class _Walk:
                 self._skip(directory, name, "is hidden")
         return []
 
-    def _is_container(self, directory: str, location: WalkedLocation, children: _Children) -> bool:
+    def _are_tables(self, directory: str, names: list[str]) -> bool:
+        """Whether any of the directories beside ``k=v`` is, or holds, a table or a database."""
+        is_database = any(name.endswith(_DATABASE) for name in (base_name(directory), *names))
+        return is_database or self._has_acid(directory, names)
+
+    def _is_container(self, directory: str, children: _Children) -> bool:
         """Whether ``k=v`` directories are strays between tables, and not partitions beside strays."""
-        if location.partition:
-            return False
-        if any(name.endswith(_DATABASE) for name in (base_name(directory), *children.others)):
+        if not self._has_acid(directory, children.partitions):
             return True
-        has_tables = self._tables_below(directory, children.others + children.acid)
-        return bool(has_tables) and not self._tables_below(directory, children.partitions)
+        return directory.endswith(_DATABASE) and self._has_acid(directory, children.others + children.acid)
+
+    def _has_acid(self, directory: str, names: list[str]) -> bool:
+        """Whether ACID directories stand below one of them, or nobody can tell: then the walk says why."""
+        paths = [join(directory, name) for name in names]
+        return any(_acid_below(self._fs, path) for path in paths) or any(map(self._is_closed, paths))
+
+    def _is_closed(self, path: str) -> bool:
+        try:
+            self._fs.list_dir(path)
+        except NotFoundError:
+            return False
+        except AcidctlError:
+            return True
+        return False
 
     def _shown(self, directory: str, name: str) -> str:
         return self._fs.display(join(directory, name))
@@ -300,9 +313,9 @@ class _Walk:
         found = Surroundings().of(plain, directory)
         return f"a link into {found[0]}, which is {found[1]}" if found else ""
 
-    def _tables_below(self, directory: str, names: list[str]) -> dict[str, str]:
+    def _tables_below(self, directory: str, children: _Children) -> dict[str, str]:
         """The children below which ACID directories stand, each with one of those."""
-        found = ((name, _acid_below(self._fs, join(directory, name))) for name in names)
+        found = ((name, _acid_below(self._fs, join(directory, name))) for name in children.others)
         return {name: at for name, at in found if at}
 
 

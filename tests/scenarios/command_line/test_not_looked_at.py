@@ -138,6 +138,22 @@ def test_a_closed_directory_is_a_failure_and_hides_nothing_else(
     assert [Path(one["location"]).name for one in done.lines()] == ["orders"]
 
 
+def test_a_closed_directory_beside_a_stray_is_a_failure(
+    acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "w" / "dt=1").mkdir(parents=True)
+    table(tmp_path / "w" / "closed")
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if isinstance(path, str) and path.rstrip("/").endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert acidctl("ls", tmp_path / "w").status == 5
+
+
 # --- nothing, and fewer -------------------------------------------------------------------------------------------
 
 
