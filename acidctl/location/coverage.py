@@ -16,7 +16,7 @@ from acidctl.wording import human_count, some_of
 
 _FEW = 3
 _LONGEST = 200
-_NOTHING_HINT = "see whether it is mounted, and whether it is the right place; `acidctl ls` shows what is there"
+_NOTHING_HINT = "see whether it is mounted, and whether it is the right place; `state()` shows what is there"
 
 
 @dataclass(frozen=True, slots=True)
