@@ -198,14 +198,7 @@ def is_full_acid(listing: Listing) -> bool:
 
     Without either it is an insert-only table, or a full one that holds nothing but raw files so far.
     """
-    for entry in listing.entries:
-        child, slash, rest = entry.path.partition("/")
-        directory = acid_directory(child) if slash else None
-        if directory is None or not is_visible_path(entry.path):
-            continue
-        if directory.kind is Kind.DELETE_DELTA or isinstance(parse_file(rest.rpartition("/")[2]), BucketFile):
-            return True
-    return False
+    return listing.has_acid_files
 
 
 def original_files(entries: Iterable[Entry]) -> list[DataFile]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
-from acidctl.acid.names import is_hidden
+from acidctl.acid.names import BucketFile, Kind, acid_directory, is_hidden, is_visible_path, parse_file
 
 
 class Entry(NamedTuple):
@@ -57,6 +57,18 @@ class Listing:
         """The files below each direct child (a file at the location is its own child), sorted by path."""
         files = {name: [entry for entry in entries if not entry.is_dir] for name, entries in self.by_child.items()}
         return {name: sorted(found, key=itemgetter(0)) for name, found in files.items() if found}
+
+    @cached_property
+    def has_acid_files(self) -> bool:
+        """Whether a delete delta holds anything, or any ACID directory a ``bucket_N``; hidden names do not count."""
+        for entry in self.entries:
+            child, slash, rest = entry.path.partition("/")
+            directory = acid_directory(child) if slash else None
+            if directory is None or not is_visible_path(entry.path):
+                continue
+            if directory.kind is Kind.DELETE_DELTA or isinstance(parse_file(rest.rpartition("/")[2]), BucketFile):
+                return True
+        return False
 
 
 def without(listing: Listing, names: AbstractSet[str]) -> Listing:

@@ -45,7 +45,8 @@ def run_task(task: Task) -> BucketResult:
 def _compact(task: BucketTask) -> BucketResult:
     fs = registry.open_file_system(task.storage)
     major = task.kind is CompactionKind.MAJOR
-    dead = load_deletes([reopen(fs, item) for item in task.kills], task.write_ids, same_write_id=not major)
+    kills = (reopen(fs, item) for item in task.kills)
+    dead = load_deletes(kills, task.write_ids, same_write_id=not major, buckets=task.kills_of)
 
     def keep_insert(source: EventFile, ids: Ids) -> Bools | None:
         if major:

@@ -30,7 +30,7 @@ from acidctl.storage.port import FileSystem
 
 def run_count(task: CountTask) -> BucketResult:
     fs = registry.open_file_system(task.storage)
-    dead = load_deletes([reopen(fs, item) for item in task.kills], task.write_ids)
+    dead = load_deletes((reopen(fs, item) for item in task.kills), task.write_ids, buckets=task.kills_of)
     found: list[Runs] = []
     read = 0
     for place, item in enumerate(task.inserts, task.first):
@@ -53,7 +53,7 @@ def run_count(task: CountTask) -> BucketResult:
 def run_spread(task: BucketTask) -> BucketResult:
     """Write rows with new ids; what was read and dropped, those that counted them have told."""
     fs = registry.open_file_system(task.storage)
-    dead = load_deletes([reopen(fs, item) for item in task.kills], task.write_ids)
+    dead = load_deletes((reopen(fs, item) for item in task.kills), task.write_ids, buckets=task.kills_of)
     expected = RowProof()
 
     def events() -> Iterator[pa.RecordBatch]:

@@ -209,17 +209,16 @@ def blame(snapshot: Snapshot, row: RowId) -> Blame:
 
 def _look(one: Archive, source: EventFile, row: RowId, *, is_read: bool) -> tuple[list[_Hit], int]:
     """The hits in one file, and how many stripes were read for them."""
-    hits, read = [], 0
-    with source.open() as events:
-        for stripe, known in enumerate(source.ranges):
-            if known is not None and not row.may_be_in(known):
-                continue
-            ids = events.ids(stripe)
-            read += 1
-            wanted = row.mask(ids.keys)
-            if wanted.any():
-                hits.append(_Hit(one, source, ids.take(wanted), is_read))
-    return hits, read
+    wanted = [stripe for stripe, known in enumerate(source.ranges) if known is None or row.may_be_in(known)]
+    hits = []
+    if wanted:
+        with source.open() as events:
+            for stripe in wanted:
+                ids = events.ids(stripe)
+                found = row.mask(ids.keys)
+                if found.any():
+                    hits.append(_Hit(one, source, ids.take(found), is_read))
+    return hits, len(wanted)
 
 
 def _keys(ids: Ids) -> Iterable[tuple[int, int, int]]:

@@ -197,6 +197,13 @@ class EventReader:
             return _made_ids(self.source.synthetic, self._starts[stripe], self._starts[stripe + 1])
         return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.fs.display(self.source.path))
 
+    def buckets(self, stripe: int) -> Longs:
+        """The ``bucket`` column of a stripe alone; errors as for :meth:`ids`."""
+        if self.source.synthetic is not None:
+            return self.ids(stripe).keys.bucket
+        column = self._orc.read_stripe(stripe, ("bucket",)).column(0)
+        return _longs(column, "bucket", self.source.fs.display(self.source.path))
+
     def ids_with_rows(
         self, stripe: int, columns: Sequence[str] | None, *, proleptic: bool = True
     ) -> tuple[Ids, pa.StructArray]:

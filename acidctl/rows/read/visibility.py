@@ -12,6 +12,7 @@ from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AccessError, AcidctlError, BadDataError, NotFoundError
 from acidctl.orc.types import OrcType
+from acidctl.rows.read.bucket_numbers import is_among
 from acidctl.rows.read.delete_set import DELETE, Bools, Bound, DeleteSet, DeleteSetBuilder, valid_mask
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
 
@@ -45,11 +46,14 @@ def load_deletes(
     write_ids: ValidWriteIds,
     *,
     same_write_id: bool = False,
+    buckets: frozenset[int] | None = None,
     on_loss: OnLoss | None = None,
 ) -> DeleteSet:
     """Every key that an event of the snapshot kills or replaces.
 
     Args:
+        buckets: numbers (:mod:`acidctl.rows.read.bucket_numbers`) of the buckets whose rows are to be looked up: keys
+            of others are not kept. None for all.
         same_write_id: only delete events of the write id that inserted the row, as a minor compaction needs them
             (format section 8.2); updates and deletes of ACID v1 are left out.
         on_loss: called for what cannot be read, which then kills nothing; without it, that is an error.
@@ -62,8 +66,9 @@ def load_deletes(
         if not source.is_delete and (same_write_id or not source.may_hold_changes):
             continue
         try:
-            for ids in source.stripe_ids():
-                add_kills(builder, source, ids, write_ids, same_write_id=same_write_id)
+            for stripe, ids in enumerate(source.stripe_ids()):
+                own = _of_buckets(source, stripe, ids, buckets)
+                add_kills(builder, source, own, write_ids, same_write_id=same_write_id)
         except Unreadable as error:
             if on_loss is None:
                 raise with_loss(error, lost_rows(loss_of(source, None, error), None, source)) from error
@@ -71,6 +76,22 @@ def load_deletes(
             if source.is_delete:
                 on_loss(loss_of(source, None, error))
     return builder.build()
+
+
+def _of_buckets(source: EventFile, stripe: int, ids: Ids, buckets: frozenset[int] | None) -> Ids:
+    """The events of a stripe that are of these buckets.
+
+    Raises:
+        BadDataError: the statistics by which the files were chosen name other buckets than the events.
+    """
+    values, known = ids.keys.bucket, source.ranges[stripe] if buckets is not None else None
+    if known and len(values) and not known.bucket[0] <= values.min() <= values.max() <= known.bucket[1]:
+        raise BadDataError(
+            f"the statistics of {source.fs.display(source.path)} are wrong",
+            f"by them the buckets of stripe {stripe} are {known.bucket[0]} to {known.bucket[1]}, and others are there",
+            "deletes could be missed: restore the file, or write it again with Hive's own compaction",
+        )
+    return ids if buckets is None else ids.take(is_among(values, buckets))
 
 
 def add_kills(
