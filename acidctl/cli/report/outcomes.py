@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +11,7 @@ import click
 from acidctl.acid.reasons import Reason
 from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.cli.report.folding import HANDFUL, Told, put_folded, put_idle
+from acidctl.cli.report.folding import HANDFUL, Told, Totals, put_folded, put_idle
 from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError, RefusedError
 from acidctl.location.coverage import Coverage, Looked
 from acidctl.location.evidence import Evidence, not_known
@@ -207,6 +207,14 @@ class Visits:
             note(f"{count} dropped meanwhile: {some_of(self._gone, _FEW, '; ')}")
 
 
+@dataclass(slots=True)
+class _Gathered:
+    """Outcomes that are told together: a handful with their lines; of more the totals."""
+
+    first: list[tuple[Outcome, str]] = field(default_factory=list)
+    totals: Totals | None = None
+
+
 class Outcomes(Visits):
     """What a command says of each location: a line of text, or one JSON object; errors go to standard error.
 
@@ -235,7 +243,7 @@ class Outcomes(Visits):
         self._counts_of = counts_of or (lambda _: {})
         self._folds = counts_of is not None and not VERBOSITY.is_verbose
         self._gathers = self._folds
-        self._gathered: dict[tuple[Result, str], tuple[list[Told], list[Outcome]]] = {}
+        self._gathered: dict[tuple[Result, str], _Gathered] = {}
         if self._folds and self.is_table:
             click.get_current_context().call_on_close(self.tell)  # of a run that was interrupted, too
         self._seen: set[Result] = set()
@@ -273,25 +281,27 @@ class Outcomes(Visits):
             coming: so many outcomes follow; those of a handful are printed as they come.
         """
         gathered, self._gathered = self._gathered, {}
-        for (result, kind), (told, first) in gathered.items():
-            if len(told) <= HANDFUL:
-                for one, outcome in zip(told, first, strict=True):
-                    self._tell_one(one.text, outcome)
+        for (result, kind), some in gathered.items():
+            if some.totals is None:
+                for outcome, text in some.first:
+                    self._tell_one(text, outcome)
             elif result in _IDLE:
-                put_idle(kind, [one.code for one in told])
+                put_idle(kind, some.totals.codes)
             else:
-                put_folded(kind, told)
+                put_folded(kind, some.totals)
         if coming is not None:
             self._gathers = self._folds and coming > HANDFUL
 
     def _gather(self, outcome: Outcome, text: str) -> None:
         """For :meth:`tell`: of more than a handful what is added up, and not the plans with their listings."""
-        told, first = self._gathered.setdefault((outcome.result, self.kind_of(outcome)), ([], []))
-        told.append(Told(outcome.location, text, self._counts_of(outcome), self.code_of(outcome)))
-        if len(told) <= HANDFUL:
-            first.append(outcome)
-        else:
-            first.clear()
+        some = self._gathered.setdefault((outcome.result, self.kind_of(outcome)), _Gathered())
+        some.first.append((outcome, text))
+        if some.totals is None and len(some.first) > HANDFUL:
+            some.totals = Totals()
+        if some.totals is not None:
+            for one, its_text in some.first:
+                some.totals.add(Told(one.location, its_text, self._counts_of(one), self.code_of(one)))
+            some.first.clear()
 
     def _tell_one(self, text: str, outcome: Outcome) -> None:
         put_text(text)

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from acidctl.cli.options.many_locations import Procedure, Stop, to_be_typed
 from acidctl.cli.options.param_types import DailyWindow
 from acidctl.cli.output.console import human_bytes, note, warn
 from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
-from acidctl.cli.report.folding import MANY
+from acidctl.cli.report.folding import MANY, folder_of_table
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.compaction.request import Answer, CompactionRequest
@@ -105,18 +107,18 @@ def work(
     memory = Memory(Path(state) if state else usual_folder(), warn)
     procedure = Procedure(yes, locking, _AT_ONCE, Stop(until.at))
     with nullcontext() if dry_run else memory.alone(locking.wait):
-        night = Night(request, lists, locations, storage=storage, memory=memory, each=procedure.each)
-        printer.begins(night.id)
-        places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
-        printer.take(night.plan(printer.taken(places, is_alone=len(locations) == 1), changes_nothing=dry_run))
-        for planned in night.due:
-            printer.answered(planned)
-        looked = printer.looked_through(memory.looked)
-        printer.tell_strangers()
+        check = None
         if check_inputs:
             from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
 
-            night.only(list(sound(night.due, jobs, printer)))
+            check = partial(sound, jobs=jobs, printer=printer)
+        night = Night(request, lists, locations, storage=storage, memory=memory, each=procedure.each, check=check)
+        printer.begins(night.id)
+        places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
+        taken = printer.taken(places, is_alone=len(locations) == 1)
+        printer.take(night.plan(taken, changes_nothing=dry_run, on_planned=printer.answered))
+        looked = printer.looked_through(memory.looked)
+        printer.tell_strangers()
         if dry_run or not yes:
             printer.preview(night, is_last=dry_run)
         printer.tell(len(night.due))
@@ -154,8 +156,9 @@ def _compact(night: Night, engine: EngineChoice, jobs: int | None, printer: Nigh
     due = night.due
     if not due:
         return
+    waiting = [one.waiting for one in due]
     with (
-        open_engine(engine.in_queue_of(night.queues), jobs, night.until_cleaning, due) as (bar, running),
+        open_engine(engine.in_queue_of(night.queues), jobs, night.until_cleaning, waiting) as (bar, running),
         closing(night.compact(running, bar.ended)) as steps,  # at once when interrupted: that removes what was staged
     ):
         printer.take(steps)
@@ -181,7 +184,7 @@ class NightPrinter(Outcomes):
     """Steps of a night: what is done, planned, left or failed, a line each; of what is idle the count.
 
     Attributes:
-        to_do: the locations of a plan that was shown.
+        to_do: the tables of a plan that was shown.
     """
 
     def __init__(self, output: str, run: RunReport) -> None:
@@ -193,7 +196,7 @@ class NightPrinter(Outcomes):
         self._result: dict[str, Result] = {}
         self._seconds: dict[str, float] = {}
         self._results_of: Counter[Result] = Counter()
-        self.to_do: list[str] = []
+        self.to_do: dict[str, None] = {}
 
     def begins(self, run_id: str) -> None:
         """A night has this id."""
@@ -226,7 +229,7 @@ class NightPrinter(Outcomes):
     def step(self, step: NightStep, *, is_last: bool = True) -> None:
         """One step."""
         if step.result is Result.PLANNED:
-            self.to_do.append(step.location)
+            self.to_do.setdefault(folder_of_table(step.location))
         if isinstance(step.of, Answer):
             self.answered(step.of)
         if not (self.is_table and step.result in (Result.NOTHING_TO_DO, Result.SKIPPED)):
@@ -241,7 +244,7 @@ class NightPrinter(Outcomes):
         """The plan of the whole night; what a part would refuse is refused here, too."""
         for step in night.planned():
             self.step(step, is_last=is_last)
-        for step in (*night.clean(changes_nothing=True), *night.purge(changes_nothing=True)):
+        for step in chain(night.clean(changes_nothing=True), night.purge(changes_nothing=True)):
             if is_last or step.result is Result.PLANNED:
                 self.step(step, is_last=is_last)
 
