@@ -381,8 +381,7 @@ _COMMITTED = reason(Code.COMMITTED)
 def _current_reason(delta: AcidDirectory, selection: _Selection) -> Reason:
     ids, low, high = selection.write_ids, delta.min_write_id, delta.max_write_id
     if ids.range_valid(low, high) is Range.SOME:
-        invalid = tuple(i for i in ids.exceptions if low <= i <= high)
-        return reason(Code.PARTLY_COMMITTED, ids=invalid)
+        return reason(Code.PARTLY_COMMITTED, ids=ids.exceptions_in(low, high))
     return _COMMITTED
 
 

@@ -423,7 +423,7 @@ class Waiting:
     """What is kept of a location with work to do until its turn comes.
 
     Attributes:
-        found: the location, to be listed again.
+        found: the location; who lists it again does so by :meth:`Found.afresh`, or the listing would be kept here.
         input_bytes: of all files that are read.
         directories: how many are read.
         tasks, weight: how many tasks there are, and how many bytes they read.

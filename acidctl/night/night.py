@@ -196,7 +196,8 @@ class Night:
         """The plans of some of what is due, made again where they were not kept; and what is not due any more."""
         ready, others = [], []
         for one in some:
-            answer = one.waiting.planned or self._answer(one.place.found, one.place, changes_nothing=changes_nothing)
+            again = one.place.found.afresh()  # which keeps what it is listed for, and the place does not
+            answer = one.waiting.planned or self._answer(again, one.place, changes_nothing=changes_nothing)
             if isinstance(answer, Planned):
                 ready.append((one, answer))
             else:
@@ -227,7 +228,7 @@ class Night:
             ready, others = self._ready(some, changes_nothing=False)
             yield from others
             by_location = {planned.location: one for one, planned in ready}
-            planned = [(one.place.found, planned) for one, planned in ready]
+            planned = [(one.place.found.afresh(), planned) for one, planned in ready]
             request = replace(self._request.compaction, min_deltas=0, night=self.id)  # it is decided
             with closing(compact_locations(planned, self._lists, request, engine, on_task)) as outcomes:
                 for outcome in outcomes:
@@ -265,7 +266,8 @@ class Night:
         """What is to be removed from a place; its plan, or a refusal, where nothing is."""
         older_than = DEFAULT_SECONDS if place.policy.older_than is None else place.policy.older_than
         policy = Policy(older_than, self._request.leftovers)
-        answer = cleaning.plan_location(place.found, lists, policy, is_table=is_table, is_table_checked=False)
+        again = place.found.afresh()
+        answer = cleaning.plan_location(again, lists, policy, is_table=is_table, is_table_checked=False)
         if isinstance(answer, RefusedCleaning) or not answer.plan.removals:
             return answer
         return ToClean(place, is_table, answer, answer.plan.bytes, older_than)

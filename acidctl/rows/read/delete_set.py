@@ -8,6 +8,7 @@ or delete has the same key.  Both are one rule here: every key has a bound, and 
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -266,8 +267,9 @@ def valid_mask(current: Longs, high_watermark: int, exceptions: tuple[int, ...])
     valid: Bools | None = None
     if int(current.max()) > high_watermark:
         valid = current <= high_watermark
-    if exceptions:
-        listed = np.asarray(exceptions, np.int64)
+    first, end = bisect_left(exceptions, int(current.min())), bisect_right(exceptions, int(current.max()))
+    if first < end:
+        listed = np.asarray(exceptions[first:end], np.int64)
         at = np.minimum(np.searchsorted(listed, current), len(listed) - 1)
         excepted = listed[at] == current
         if excepted.any():

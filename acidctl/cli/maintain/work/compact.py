@@ -341,14 +341,16 @@ class _Portions:
         for some in portions(waiting, PORTION):
             if ready := self._ready(some):
                 bar, engine = self._engines.of([one for one, _ in ready])
-                pairs = [(one.found, planned) for one, planned in ready]
+                pairs = [(one.found.afresh(), planned) for one, planned in ready]
                 _carry_out(pairs, self._lists, self._request, engine, bar, self._printer)
 
     def _ready(self, waiting: Sequence[Waiting]) -> list[tuple[Waiting, Planned]]:
         """The plans, made again where they were not kept; of the others it is told why nothing is done."""
         ready: list[tuple[Waiting, Planned]] = []
         for one in waiting:
-            answer = one.planned or plan_location(one.found, self._lists, self._request, is_table_checked=False)
+            answer = one.planned or plan_location(
+                one.found.afresh(), self._lists, self._request, is_table_checked=False
+            )
             if isinstance(answer, Planned):
                 ready.append((one, answer))
             else:
