@@ -11,11 +11,14 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from acidctl.errors import NotLookedAtError
+from acidctl.errors import ExitStatus, NotLookedAtError
+from acidctl.location.given import is_hive_name
 from acidctl.wording import human_count, some_of
 
 _FEW = 3
 _LONGEST = 200
+_FEWER_BY_NAMES = "if they were dropped on purpose, nothing is to be done: from now on this number is on record"
+_FEWER_BY_PATHS = "find those that are missing; if they were dropped on purpose, run it once with `accept_fewer`"
 _NOTHING_HINT = "see whether it is mounted, and whether it is the right place; `state()` shows what is there"
 
 
@@ -25,10 +28,26 @@ class Looked:
 
     Attributes:
         where: a name for the places, as of :func:`places_key`.
+        by_names: all places are names of a metastore's tables: what is missing was dropped there, so fewer are told
+            once. Of paths nobody knows: it is told until they are back, or somebody accepts it.
     """
 
     where: str
     locations: int
+    by_names: bool = False
+
+    def on_record(self, before: int | None, status: int, *, is_accepted: bool) -> int:
+        """How many later runs are to find there.
+
+        Args:
+            before: how many this one was to find; None where none were on record.
+            status: the exit status of the run, or what it is so far.
+            is_accepted: fewer are right.
+        """
+        only_fewer = status == ExitStatus.NOT_LOOKED_AT and self.by_names and self.locations > 0
+        if is_accepted or only_fewer or status in (0, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED):
+            return self.locations
+        return max(self.locations, before or 0)
 
 
 @dataclass(slots=True)
@@ -53,7 +72,7 @@ class Coverage:
     @property
     def looked(self) -> Looked:
         """The same, with a name for the places."""
-        return Looked(places_key(list(self.named)), self.locations)
+        return Looked(places_key(list(self.named)), self.locations, all(map(is_hive_name, self.named)))
 
     @property
     def nothing_at(self) -> list[str]:
@@ -91,7 +110,7 @@ class Coverage:
                 f"{human_count(self.locations, 'location was', 'locations were')} looked at, and {before:,} the time "
                 "before",
                 "some were dropped, or cannot be seen: a disk that is not mounted, a directory that was moved",
-                "find those that are missing; if they were dropped on purpose, run it once with `accept_fewer`",
+                _FEWER_BY_NAMES if self.looked.by_names else _FEWER_BY_PATHS,
             )
         return None
 

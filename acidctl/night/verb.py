@@ -84,8 +84,9 @@ def nightly(
         if problem := coverage.problem(None if accept_fewer or lost else before):
             failed(problem)
         if memory and not dry_run:
-            least = 0 if accept_fewer or not lost else before or 0
-            memory.keep_looked(replace(looked, locations=max(looked.locations, least)))
+            status = max((one.error.exit_status for one in lost if one.error), default=0)
+            count = looked.on_record(before, status, is_accepted=accept_fewer)
+            memory.keep_looked(replace(looked, locations=count))
         yield from lost
         if dry_run:
             yield from night.planned()

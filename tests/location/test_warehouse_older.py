@@ -312,3 +312,18 @@ def test_a_path_of_which_no_metastore_knows_is_not_asked_about(hive: FakeHive, t
     lists = lists_of(hive)
     (found,) = find([str(tmp_path / "other")], {}, lists)
     assert found.snapshot(lists).ahead == ()
+
+
+@pytest.mark.parametrize("state", ["initiated", "ready for cleaning"])
+def test_worker_and_cleaner_leave_it_alone(acidctl: Acidctl, tmp_path: Path, state: str) -> None:
+    with FakeHive(4) as hive:
+        hive.table("d", "t", str(tmp_path / "t"))
+        commit(hive, 2)
+        write(tmp_path, *delta(1, 2, 3, 4), "base_0000002_v0000001")
+        entry = hive.entry("d", "t", state, highest_write_id=2, type=2, txn=1)
+        before = sorted(path.name for path in (tmp_path / "t").iterdir())
+        words = ("worker", "--engine", "local") if state == "initiated" else ("cleaner",)
+        acidctl(*words, "--once", "--metastore", hive.address)
+        assert sorted(path.name for path in (tmp_path / "t").iterdir()) == before
+        (left,) = [one for one in hive.queue if one.id == entry]
+        assert left.state == ("refused" if state == "initiated" else state)

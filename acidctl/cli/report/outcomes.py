@@ -95,9 +95,7 @@ class Visits:
             self.run.looked = looked
         if problem:
             self.failed("", problem)
-        if is_accepted or not self.status:
-            return looked
-        return replace(looked, locations=max(looked.locations, before or 0))
+        return replace(looked, locations=looked.on_record(before, self.status, is_accepted=is_accepted))
 
     def gap(self, error: AcidctlError) -> None:
         """What leaves a gap in the result only: a warning of one line."""

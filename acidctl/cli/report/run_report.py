@@ -218,11 +218,9 @@ class RunReport:
         """What later runs are to find at the same places: what this one found, or more, if it found too little."""
         if self.looked is None:
             return None
-        before = self.looked_before(self.looked.where) or 0
-        is_new = self.accepts_fewer or self.is_good
-        return Looked(
-            _label(self.looked.where), self.looked.locations if is_new else max(self.looked.locations, before)
-        )
+        before = self.looked_before(self.looked.where)
+        count = self.looked.on_record(before, self.exit_status or 0, is_accepted=self.accepts_fewer)
+        return Looked(_label(self.looked.where), count)
 
     @property
     def is_good(self) -> bool:

@@ -217,6 +217,20 @@ def test_a_night_and_a_report_remember_it_by_themselves(acidctl: Acidctl, sales:
     assert sorted(kept.values()) == [1, 2]
 
 
+def test_what_a_metastore_dropped_is_told_once(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
+    with FakeHive(4) as hive:
+        for name in ("items", "orders"):
+            hive.table("d", name, str(sales / name))
+            hive.write_ids[f"d.{name}"] = list(hive.begin_many(2))
+        hive.txns.clear()
+        metrics = ("--metrics-file", tmp_path / "run.prom", "--metastore", hive.address, "hive:d.*")
+        for command in (("nightly", "--yes"), ("validate",)):
+            assert acidctl(*command, *metrics).status == 0
+        del hive.tables["d", "items"]
+        for command in (("nightly", "--yes"), ("validate",)):
+            assert [acidctl(*command, *metrics).status for _ in range(2)] == [17, 0], command
+
+
 def test_the_report_of_a_run_is_a_record_too(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
     words = ("compact", "--auto", *TOLD, "--report", tmp_path / "run.json", sales)
     assert acidctl(*words).status == 0
