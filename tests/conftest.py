@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,8 +39,15 @@ settings.load_profile("untimed")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which writes the groups into the ids of the tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of several processes (``--dist loadgroup``) one runs what asks the same server: a Hive, or those of a file."""
+    """Mark the slow ones of sampled tests; let one process run all tests of a server (``--dist loadgroup``)."""
+    seen: Counter[str] = Counter()
     for item in items:
+        if sampled := item.get_closest_marker("sampled"):
+            function = item.nodeid.partition("[")[0]
+            index, every = seen[function], sampled.args[0] if sampled.args else 0
+            seen[function] += 1
+            if index % every if every else index:
+                item.add_marker("slow")
         if any(item.iter_markers("spark")) or any(item.iter_markers("server")):
             item.add_marker(pytest.mark.xdist_group(_server_of(item)))
 

@@ -91,6 +91,7 @@ def test_workers_of_the_local_engine(trap: Path, table: Path, tmp_path: Path) ->
     assert (second / "base_0000003").is_dir()
 
 
+@pytest.mark.slow
 def test_pandas_is_left_out(trap: Path, table: Path, tmp_path: Path) -> None:
     """pyarrow would import it to look at a NumPy array, where it is installed."""
     packages = tmp_path / "packages"
@@ -131,6 +132,7 @@ def test_workers_of_an_interactive_python(trap: Path) -> None:
     assert run(trap, "-c", INTERACTIVE) == ""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("gap", [":", "::/nowhere", ".:/nowhere", "./:/nowhere", "/nowhere:"])
 def test_a_gap_in_the_path(tmp_path: Path, gap: str) -> None:
     """What is set as PYTHONPATH=$PYTHONPATH:/x, where nothing was set before."""

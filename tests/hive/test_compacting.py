@@ -405,6 +405,7 @@ STEPS = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", ["lost", "done", "late", "failed"])
 @pytest.mark.parametrize("step", STEPS)
 def test_whatever_call_goes_wrong_rows_stay_and_nothing_is_left_open(table_4: Table, step: str, kind: str) -> None:

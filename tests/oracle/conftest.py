@@ -25,13 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.fixture(scope="session")
-def history_seeds(pytestconfig: pytest.Config) -> range:
-    """The random histories to play."""
+@pytest.fixture(scope="session", params=["a few", pytest.param("the rest", marks=pytest.mark.slow)])
+def history_seeds(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> range:
+    """The random histories to play: the first three in quick tests, the others in slow ones."""
     chosen = pytestconfig.getoption("--histories", default=None)
     count = int(os.environ.get("ACIDCTL_HISTORIES", "15")) if chosen is None else int(chosen)
     first = pytestconfig.getoption("--first-history", default=0)
-    return range(first, first + count)
+    few = min(count, 3)
+    return range(first, first + few) if request.param == "a few" else range(first + few, first + count)
 
 
 SEEDS = ("ACIDCTL_HIVE_SEED", "ACIDCTL_STORY_SEED")

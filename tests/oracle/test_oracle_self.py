@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import find, settings
 from support.engines.written_by_hive import HIVE23
 from support.judge.checks import answer, assert_hive_reads, assert_same, hive_accepts, hive_answer, plain_view
-from support.judge.generate import histories, random_history
-from support.judge.history import QUIRK_ORIGINAL_COPIES, Compaction, History, resolve
+from support.judge.generate import random_history
+from support.judge.history import QUIRK_ORIGINAL_COPIES, resolve
 from support.judge.hive import DELETE, INSERT, UPDATE, Event, Hive, RowKey, StoredEvent, count_buckets
 from support.judge.hivetypes import parse_type
 from support.judge.java_orc import JavaOrc, java_orc_seek_check
@@ -72,21 +70,6 @@ def test_normal_form_is_one_for_three_sources() -> None:
 
 def test_histories_of_a_seed_are_the_same() -> None:
     assert resolve(random_history(7)).changes == resolve(random_history(7)).changes
-
-
-def test_failing_histories_shrink_to_the_smallest() -> None:
-    """hypothesis finds the smallest history with a major compaction: that one step."""
-
-    def compacts(history: History) -> bool:
-        return any(isinstance(step, Compaction) and step.kind == "major" for step in history.steps)
-
-    def is_smallest(history: History) -> bool:
-        return len(history.steps) == 1 and not history.originals and history.schema == FLAT
-
-    # Seldom a search ends one step above the smallest, and which one does changes with the modules that are loaded.
-    search = settings(max_examples=300, deadline=None, database=None)
-    found = (find(histories(3), compacts, settings=search, random=Random(seed)) for seed in range(6))
-    assert any(map(is_smallest, found))
 
 
 def test_transactions_give_the_lists_of_readers_and_compactors() -> None:
@@ -163,6 +146,7 @@ def test_live_batch_keeps_its_side_file(hive: Hive, tmp_path: Path) -> None:
     assert len(hive_answer(hive, tmp_path, FLAT, version=1)) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_writer_settings_and_java_orc(hive: Hive, tmp_path: Path) -> None:
     orc = {"orc.compress": "SNAPPY", "orc.stripe.size": "65536", "orc.row.index.stride": "1000"}

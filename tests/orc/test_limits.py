@@ -156,6 +156,7 @@ def test_a_dictionary_of_one_long_text_is_no_bomb(tmp_path: Path, monkeypatch: p
         file.read_stripe(0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("field", [3, 4, 5, 7], ids=["stripes", "types", "metadata", "statistics"])
 def test_footers_of_very_many_parts(tmp_path: Path, field: int, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made(tmp_path / "f", [BIGINT], 1, more_footer=bytes((field << 3 | 2, 0)) * 5_000_000)
@@ -236,6 +237,7 @@ def test_parts_of_a_message_are_counted_without_parsing(tmp_path: Path) -> None:
             count_parts(message.DESCRIPTOR, raw + b"\x0b", 1000)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("where", ["names", "statistics", "statistics of the file", "streams"])
 def test_tail_of_very_many_nested_parts_is_refused(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 5_000_000

@@ -19,6 +19,7 @@ def shown(cell: Any) -> str:
     return "".join(one.get("text/html", one["text/plain"]) for one in data)
 
 
+@pytest.mark.slow
 def test_the_notebook_of_the_docs_runs_on_the_demo_table(
     acidctl: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

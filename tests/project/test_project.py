@@ -10,12 +10,6 @@ import pytest
 from support.paths import REPO
 
 
-@pytest.mark.parametrize("name", check.CHECKS)
-def test_check_of_the_repository_passes(name: str) -> None:
-    done = check.run(name)
-    assert done.returncode == 0, done.stdout
-
-
 def test_a_failed_check_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(check, "CHECKS", {"good": ("-c", "print('fine')"), "bad": ("-c", "raise SystemExit('dirty')")})
     assert check.main(["good"]) == 0
@@ -33,11 +27,15 @@ def test_every_check_runs_before_a_commit() -> None:
     assert hooks.count("language: system\n") == len(check.CHECKS)
 
 
-def test_ci_runs_the_command_of_the_readme() -> None:
-    commands = re.findall(r"```sh\n(.*?)\n```", (REPO / "README.md").read_text(), re.DOTALL)
-    (test_command,) = [command for command in commands if "pytest" in command]
-    assert test_command in (REPO / ".ci" / "run").read_text().splitlines()
-    assert "[README](README.md#set-up)" in (REPO / "CONTRIBUTING.md").read_text()
+def test_ci_runs_the_checks_and_the_two_test_commands() -> None:
+    def test_command(name: str) -> str:
+        blocks = re.findall(r"```sh\n(.*?)\n```", (REPO / name).read_text(), re.DOTALL)
+        (command,) = [block for block in blocks if "-m pytest -n" in block]
+        return command
+
+    lines = (REPO / ".ci" / "run").read_text().splitlines()
+    wanted = [test_command("README.md"), ".venv-test/bin/python tools/check.py", test_command("CONTRIBUTING.md")]
+    assert [line for line in lines if line in wanted] == wanted
 
 
 @pytest.mark.parametrize("pattern", [r"(?<![\w.])/(?:work|root|home)/", r"\b(?:pypi|npmjs|debian)\.(?:org|com)\b"])

@@ -65,6 +65,7 @@ def read(path: Path) -> pa.Table:
     return orc.ORCFile(str(path)).read()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("compression", CODECS)
 @pytest.mark.parametrize("stride", [0, 1000])
 def test_java_reads_every_type(java: Java, tmp_path: Path, compression: str, stride: int) -> None:
@@ -182,6 +183,7 @@ def test_java_finds_a_zero_that_comes_after_a_negative_one(java: Java, tmp_path:
         assert first + n - 1 in java.row_ids(path, where=where)
 
 
+@pytest.mark.slow
 def test_java_reads_a_tail_longer_than_a_block(java: Java, tmp_path: Path) -> None:
     n = 1600
     row = struct(x=LONG)
@@ -247,6 +249,7 @@ class Hive:
         return sorted(found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("compression", CODECS)
 def test_hive_reads_base_delta_and_delete_delta(spark: Any, tmp_path: Path, compression: str) -> None:
     row = struct(a=INT, b=TEXT)

@@ -89,6 +89,7 @@ def large(tree: OrcType, rows: int, seed: int, null_share: float = 0.2) -> list[
     return pieces
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("null_share", [0.0, 0.2, 1.0])
 def test_positions_of_every_type_lead_to_the_same_places(null_share: float) -> None:
     """zlib of acidctl, zlib of the ORC library and no compression point to the same places."""

@@ -93,6 +93,7 @@ def test_what_is_left_to_the_orc_library() -> None:
     assert run_columns([np.full(10, (1 << 63) - 1)], 100) is None
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("compression", CODECS)
 def test_runs_longer_than_a_chunk_come_back(compression: str) -> None:
     """More bytes of runs than one compressed chunk holds."""

@@ -35,6 +35,7 @@ def lines(array: pa.Array, types: OrcType | None = None) -> list[str]:
     return [row[len('{"c":') : -1] for row in rows]
 
 
+@pytest.mark.slow
 @RELAXED
 @given(cases())
 def test_any_column_gives_the_models_text(case: Case) -> None:
@@ -168,6 +169,7 @@ def test_every_character_that_a_terminal_acts_on(joined: str) -> None:
     assert not any(map(is_unsafe, "".join(printable(value) for value in values)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("char", ["\x1b", "\x9b", "\u202e", "\U000e0041"])
 def test_one_that_lies_in_two_blocks(char: str) -> None:
     values = ["x" * (escapes._BLOCK - before) + char + "y" * 5 + char for before in range(-2, 6)]

@@ -87,6 +87,7 @@ def same(ours: Any, theirs: Any) -> bool:
     return type(ours) is type(theirs) and bool(ours == theirs)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", CORPUS)
 def test_rows_of_the_orc_projects_files(shared_data: Path, name: str) -> None:
     folder = shared_data / "orc-corpus" / "apache-orc"

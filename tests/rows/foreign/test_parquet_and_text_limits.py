@@ -40,6 +40,7 @@ def test_one_endless_line_is_refused(tmp_path: Path, extension: str, monkeypatch
     assert [len(line) for line in lines_of(path)] == [1, 40 << 20, 1]
 
 
+@pytest.mark.slow
 def test_text_that_unpacks_to_much_more_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "_ALWAYS", 1 << 20)
     path = tmp_path / "a.bz2"

@@ -198,6 +198,7 @@ def test_malformed_page_header_is_bad_data(tmp_path: Path, raw: bytes) -> None:
 CODECS = ["none", "snappy", "gzip", "zstd", "brotli", "lz4"]
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("shape", ["flat", "list", "struct", "map"])

@@ -71,6 +71,7 @@ def test_only_stripes_that_may_hold_it_are_read(tmp_path: Path) -> None:
     assert found.rows[0].status is Status.DELETED
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(25))
 def test_life_of_every_row_is_that_of_the_written_past(tmp_path: Path, seed: int) -> None:
     made = make_table(tmp_path / "t", seed)

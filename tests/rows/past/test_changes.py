@@ -82,6 +82,7 @@ def is_gone(path: Path, at: int) -> bool:
     return False
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_every_write_id_changed_what_the_written_past_says(tmp_path: Path, first: int) -> None:
     seen: Counter[str] = Counter()
@@ -118,6 +119,7 @@ def test_changes_read_in_parts_are_those_read_at_once(tmp_path: Path, seed: int)
     assert whole == expected(made, 0, made.last)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(30))
 def test_what_an_interrupted_cleaning_left_is_refused_or_tells_the_truth(tmp_path: Path, seed: int) -> None:
     made, choice = make_table(tmp_path / "t", 0, 0), random.Random(seed)

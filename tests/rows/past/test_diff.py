@@ -60,6 +60,7 @@ def check(made: Made, start: int, end: int) -> None:
     assert found.count() == (len(rows["-"]), len(rows["+"]))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_difference_is_that_of_the_written_past(tmp_path: Path, seed: int) -> None:
     made = make_table(tmp_path / "t", seed)
@@ -155,6 +156,7 @@ def test_rows_are_paired_by_key_as_a_dictionary_does(old: list[Any], new: list[A
     assert sorted(map(repr, found)) == sorted(map(repr, wanted))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in HIVE23.glob("*/scenario.json")))
 def test_difference_of_tables_of_hive_is_that_of_two_scans(name: str) -> None:
     """ACID v1 and v2, originals, streaming: the difference of what a scan gives at either write id."""

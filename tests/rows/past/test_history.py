@@ -243,6 +243,7 @@ def test_a_damaged_directory_that_nobody_reads(tmp_path: Path) -> None:
     assert found.unknown_below == 3
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_history_is_that_of_the_written_past(tmp_path: Path, seed: int) -> None:
     made = make_table(tmp_path / "t", seed)

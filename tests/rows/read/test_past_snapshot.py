@@ -189,6 +189,7 @@ def test_a_base_that_cannot_be_read_proves_nothing(compacted: Path) -> None:
         found(compacted, 2)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(30))
 def test_after_any_cleaning_a_write_id_is_whole_or_gone(tmp_path: Path, seed: int) -> None:
     """Write ids go whole, but for one at which the cleaning stopped, and older bases before them."""

@@ -34,6 +34,7 @@ _KINDS = (pa.int32(), pa.int64(), pa.int32(), pa.int64(), pa.int64())
 _NAMES = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
 
 
+@pytest.mark.slow
 def test_scan_of_very_many_columns_ends(wide: Path) -> None:
     table = acidctl.open_table(str(wide))
     for every in (1, 2):

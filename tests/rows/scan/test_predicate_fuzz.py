@@ -50,6 +50,7 @@ def check(seed: int, folder: Path, conditions: int) -> None:
         assert Scan(snapshot, where=case.sql, partition=partition).count() == len(want), about
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(6))
 def test_random_conditions_keep_the_rows_of_the_model(seed: int, tmp_path: Path) -> None:
     check(seed, tmp_path, 60)

@@ -74,6 +74,7 @@ def _table(values: list[float | None]) -> pa.Table:
 WRITERS = {"pyarrow": by_pyarrow, "pyorc": by_pyorc, "acidctl": by_acidctl}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("writer", WRITERS)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(

@@ -11,6 +11,7 @@ from support.tables import json_rows, snapshot_of
 from acidctl.rows.scan.scan import Scan
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", sorted(path.name for path in HIVE23.iterdir() if path.is_dir()))
 @pytest.mark.parametrize("most", [1, 1 << 30])
 def test_pieces_make_the_whole(case: str, most: int) -> None:

@@ -184,6 +184,7 @@ main(["ls", "-o", sys.argv[2], "x"])
 """
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", ["json", "jsonl"])
 @pytest.mark.parametrize("size", [5, 300_000])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -115,6 +115,7 @@ def test_a_location_that_may_not_be_written(terminal: Terminals, command: tuple[
     assert sorted(str(path) for path in crud.rglob("*")) == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -179,6 +180,7 @@ HEARS = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
 """Whoever started the tests may have ignored it, as nohup does, and then their children do."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "numbers",
     [[signal.SIGTERM], [signal.SIGHUP], [signal.SIGINT], [signal.SIGTERM, signal.SIGHUP]],

@@ -164,6 +164,7 @@ def test_strangers_in_a_warehouse_stay_as_they_are(acidctl: Call, warehouse: Pat
         assert (warehouse / "crud" / "base_0000003").is_dir()
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("write", OTHERS, ids=lambda write: write.__name__)
 def test_named_itself_it_is_refused(acidctl: Call, tmp_path: Path, write: Any, command: tuple[str, ...]) -> None:
@@ -315,6 +316,7 @@ WITHIN = [
 ]
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize(("mark", "below", "what"), WITHIN, ids=[one[1] for one in WITHIN])
 def test_a_part_of_it_is_refused_too(

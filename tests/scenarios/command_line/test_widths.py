@@ -48,6 +48,7 @@ def placed(line: tuple[str, ...], warehouse: Path) -> list[str | Path]:
     return [*words, warehouse / last] if (warehouse / last).exists() else [*line, warehouse]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("columns", [80, 120, 200])
 def test_no_line_is_wider_but_by_a_name(
     acidctl: Acidctl, warehouse: Path, monkeypatch: pytest.MonkeyPatch, columns: int

@@ -32,6 +32,7 @@ def run(*words: object, code: str = CODE) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, env=environ, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "line",
     [

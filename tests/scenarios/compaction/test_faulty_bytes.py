@@ -205,6 +205,7 @@ def liars(way: str, table: tuple[Path, TableType], verify: Verify, kind: Compact
     ]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("verify", [Verify.BYTES, Verify.FULL])
 @pytest.mark.parametrize("kind", list(CompactionKind))
 def test_what_the_store_keeps_is_what_it_was_given(
@@ -219,6 +220,7 @@ def test_what_the_store_keeps_is_what_it_was_given(
         assert files_of(url) == before, liar
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("verify", list(Verify))
 def test_the_ends_of_files_too(table: tuple[Path, TableType], verify: Verify) -> None:
     """Footers, in which a wrong bound hides rows from whoever filters by it."""
@@ -232,6 +234,7 @@ def test_the_ends_of_files_too(table: tuple[Path, TableType], verify: Verify) ->
         assert files_of(url) == before
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", list(CompactionKind))
 def test_full_notices_what_is_read_wrong_once(table: tuple[Path, TableType], kind: CompactionKind) -> None:
     """What is written is read apart from what it is compared with; and pyorc's errors are ours."""
@@ -247,6 +250,7 @@ def test_full_notices_what_is_read_wrong_once(table: tuple[Path, TableType], kin
         assert files_of(url) == (before if error else right), liar
 
 
+@pytest.mark.slow
 def test_ids_alone_are_less(tmp_path: Path) -> None:
     """The weakest level lets values pass that the next one stops: the message says no more than that."""
     write_full_acid(tmp_path)

@@ -107,6 +107,7 @@ def begin_of_publication(work: Callable[[str], None], original: str) -> int:
     return points[0]
 
 
+@pytest.mark.slow
 def test_a_major_of_one_bucket_that_is_killed(one: str) -> None:
     """At every moment readers see the rows that they saw before, and the next run makes the rest of the files."""
     rows = read_rows(one)
@@ -126,6 +127,7 @@ def test_a_major_of_one_bucket_that_is_killed(one: str) -> None:
     assert halves == 4  # after the data, before and after the first side file, before the second
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", [MAJOR, MINOR])
 def test_several_files_that_nobody_reads(kind: CompactionKind, two: str) -> None:
     rows = read_rows(two)
@@ -234,6 +236,7 @@ def test_buckets_without_rows_do_not_count(one: str, tmp_path: Path) -> None:
     assert run(plan_of(one, MAJOR)).published == ("base_0000003",)
 
 
+@pytest.mark.slow
 def test_table_without_rows_becomes_an_empty_base(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_acid(table / "delta_1_1_0" / "bucket_00000", (0, 1, B0, 0, 1, (0, 0)))
@@ -298,6 +301,7 @@ def test_a_copy_without_an_answer(lost: bool, one: str, monkeypatch: pytest.Monk
     assert files(one, "base_0000003") == {"bucket_00000", "_metadata_acid", "_orc_acid_version"}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("arrives", [True, False])
 @pytest.mark.parametrize("at", [0, 1, 2, 3])
 @pytest.mark.parametrize("how", [KeyboardInterrupt, StorageError])

@@ -80,6 +80,7 @@ def require_sound(table: Path, outcome: Compacted) -> None:
     assert not [one for report in check(table) for one in report.findings if one.severity == "error"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("verify", list(Verify))
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 9))
@@ -97,6 +98,7 @@ def test_a_table_with_any_past_is_spread_evenly(
     require_sound(table, outcome)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("verify", list(Verify))
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.booleans(), st.booleans())
@@ -183,6 +185,7 @@ def many(table: Path, buckets: int = 3, rows: int = 3_000) -> None:
         write_acid(table / "delete_delta_0000005_0000005_0000" / f"bucket_{bucket:05d}", *dead)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_large_files_are_read_in_shares_by_several_processes(
     tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch

@@ -120,6 +120,7 @@ def test_an_undo_that_is_killed(broken: tuple[Path, RepairKind], tmp_path: Path)
         assert rows(copy) == seen, at
 
 
+@pytest.mark.slow
 def test_an_undo_that_is_killed_is_finished_by_the_next_repair(broken: tuple[Path, RepairKind], tmp_path: Path) -> None:
     table, kind = broken
     repair(table, kind)

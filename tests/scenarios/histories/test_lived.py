@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.made.lived import STEP, Lived, Reader, Rows
@@ -114,6 +115,7 @@ def knows(reader: Reader, lived: Lived) -> Reader:
     return replace(reader, txns=replace(txns, high_watermark=max(txns.high_watermark, lived.txns.next - 1)))
 
 
+@pytest.mark.slow
 def test_the_model_meets_all_that_it_is_for() -> None:
     """Of sixty tables some have each of what makes cleaning and compacting hard."""
     met = set()

@@ -117,6 +117,7 @@ PARQUET_ROWS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("options", [{}, {"use_deprecated_int96_timestamps": True}, {"version": "1.0"}])
 def test_insert_only_parquet_is_read_whole_and_by_column(tmp_path: Path, options: dict[str, Any]) -> None:
     delta = tmp_path / "delta_0000001_0000001_0000"
@@ -184,6 +185,7 @@ TEXT_LINES = b"1\x01one\n\n2\x01\\N\r\n3\x01caf\xc3\xa9\r4\x01\xff\nlast"
 EXPECTED_LINES = ["1\x01one", "", "2\x01\\N", "3\x01café", "4\x01\ufffd", "last"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "data"),
     [

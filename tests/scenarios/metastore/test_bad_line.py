@@ -33,6 +33,7 @@ def sizes(day: BadDay, line: tuple[str, ...]) -> tuple[int, int, str]:
         return through.asked, through.answered, found.out.replace(through.address, "")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("line", COMMANDS, ids=" ".join)
 def test_a_line_that_breaks_at_any_byte(day: BadDay, line: tuple[str, ...]) -> None:
     asked, answered, said = sizes(day, line)
@@ -76,6 +77,7 @@ def cleaned(metastore: dict[str, str]) -> object:
     return [one.clean() for one in acidctl.find_locations("hive:sales.*", metastore=metastore)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("verb", [read, compacted, cleaned], ids=lambda verb: verb.__name__)
 def test_a_line_that_breaks_under_a_program(day: BadDay, verb: Callable[[dict[str, str]], object]) -> None:
     line = ("clean" if verb is cleaned else "compact", "hive:sales.*")

@@ -107,6 +107,7 @@ def require_told_of_two(found: Result, line: tuple[str, ...]) -> None:
         assert "failed" not in found.err
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
 def test_a_table(
     acidctl: Ask, fake: FakeHive, dropping: Callable[[Dropping], Dropping], tmp_path: Path, line: tuple[str, ...]
@@ -118,6 +119,7 @@ def test_a_table(
     require_told_of_two(found, line)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
 def test_a_partition(
     acidctl: Ask, fake: FakeHive, dropping: Callable[[Dropping], Dropping], tmp_path: Path, line: tuple[str, ...]

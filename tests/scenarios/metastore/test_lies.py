@@ -64,6 +64,7 @@ def _is_the_truth(name: str, said: str) -> bool:
     return name == "open_txns" and "txn_ids[0] = " in said
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line", COMMANDS, ids=" ".join)
 def test_a_lie_is_refused_or_told(day: BadDay, line: tuple[str, ...]) -> None:
     every = lies(day, line)
@@ -189,6 +190,7 @@ LINES = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("happens", "at"),
     [*((made_anew, at) for at in range(9)), *((one, at) for one in (dropped, renamed) for at in (1, 4, 6))],

@@ -63,6 +63,7 @@ def left_open(fake: FakeHive) -> list[object]:
     return [*(one for one in fake.txns.values() if one.state == TxnState.OPEN), *fake.locks]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("method", "number"),
     [

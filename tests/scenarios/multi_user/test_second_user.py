@@ -270,6 +270,7 @@ def test_endless_manifest_is_not_read(acidctl: Acidctl, table: Path) -> None:
     assert (run / "manifest.json").exists()
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("line", [*EVERY_CHANGE, ("ls",), ("cat",), ("validate",), ("validate", "--deep"), ("why",)])
 @pytest.mark.parametrize("name", ["_metadata_acid", "bucket_00000_flush_length", "_orc_acid_version"])
 def test_endless_side_file_is_not_read(acidctl: Acidctl, table: Path, line: tuple[str, ...], name: str) -> None:

@@ -70,6 +70,7 @@ def left(warehouse: Path) -> list[str]:
     return sorted(str(path.relative_to(warehouse)) for path in found)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("first", range(6))
 def test_killed_anywhere_the_next_night_finishes(
     warehouse: Path, tmp_path: Path, first: int, monkeypatch: pytest.MonkeyPatch

@@ -22,7 +22,7 @@ from acidctl.spark.worker import ExecutorFacts
 CODE = "from support.spark import cluster_scenarios; cluster_scenarios.main()"
 GONE = "from support.spark import cluster_scenarios; cluster_scenarios.gone()"
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

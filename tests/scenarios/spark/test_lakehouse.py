@@ -18,7 +18,7 @@ from support.spark.source_scenarios import table_with_updates
 from acidctl.errors import EnvironmentProblem
 from acidctl.spark.driver.java import choose_java
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 CODE = """
 import json, sys

@@ -16,7 +16,7 @@ from support.spark.processes import marked, wait_until
 from acidctl.spark.driver import class_archive
 from acidctl.spark.driver.java import choose_java
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 TOOLS = (
     "bash", "basename", "cat", "chmod", "cp", "date", "dirname", "env", "hostname", "id", "ls", "mkdir", "mv", "ps",

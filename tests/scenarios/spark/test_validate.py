@@ -41,6 +41,7 @@ def test_a_crash_is_a_finding(outcome: dict[str, Any]) -> None:
     assert report["summary"]["rows"] == 30_000 + 5 + 1
 
 
+@pytest.mark.slow
 def test_findings_on_a_cluster_are_those_of_this_machine(tmp_path: Path, cluster: Cluster) -> None:
     plant(tmp_path)
 

@@ -105,6 +105,7 @@ def test_a_slow_store_is_only_slow(acidctl: Command, table: str) -> None:
     assert faults.slept > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [COMPACT, MINOR, COMPACT + OBJECTS, MINOR + OBJECTS],
@@ -132,6 +133,7 @@ def test_compaction_on_a_faulty_store_loses_nothing(acidctl: Command, table: str
     assert failed > 10
 
 
+@pytest.mark.slow
 def test_cleaning_on_a_faulty_store_loses_nothing(acidctl: Command, table: str) -> None:
     rows, before = rows_of(table), names_of(table)
     assert acidctl(*COMPACT, table).status == 0
@@ -152,6 +154,7 @@ def test_cleaning_on_a_faulty_store_loses_nothing(acidctl: Command, table: str) 
         assert rows_of(copy) == rows, rule
 
 
+@pytest.mark.slow
 def test_a_restore_that_meets_faults(acidctl: Command, table: str) -> None:
     rows, before = rows_of(table), names_of(table)
     assert acidctl(*COMPACT, table).status == 0

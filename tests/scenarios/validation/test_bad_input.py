@@ -139,6 +139,7 @@ def absurd(name: str, footer: pb.Footer, postscript: pb.PostScript) -> None:
         raise AssertionError(name)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "name",
     [

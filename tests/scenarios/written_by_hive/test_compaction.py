@@ -21,6 +21,7 @@ from acidctl.rows.read.events import open_event_files
 WRITINGS = {"copied": Writing(), "encoded": Writing({"compression": "zstd"}, verify=Verify.FULL)}
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("writing", WRITINGS.values(), ids=WRITINGS)
 @pytest.mark.parametrize("kind", list(CompactionKind))
 @pytest.mark.parametrize(("name", "number", "text"), hive23_cases())

@@ -16,6 +16,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.rows.scan.scan import Scan
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "number", "text"), hive23_cases())
 def test_tables_of_hive_2_have_the_rows_that_hive_returned(name: str, number: int, text: str) -> None:
     folder = HIVE23 / name

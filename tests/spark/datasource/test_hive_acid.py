@@ -132,6 +132,7 @@ def by_id(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: tuple(row["ROW__ID"].values()))
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("table", "name", "write_ids"), ALL_CASES)
 @pytest.mark.parametrize("target", ["1", "1g"])
 def test_partitions_make_the_whole(table: str, name: str, write_ids: str, target: str) -> None:
@@ -452,6 +453,7 @@ def test_errors_of_spark_are_not_ours(outcome: dict[str, Any]) -> None:
     assert outcome["errors"]["spark's own"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_sql_on_a_cluster_gives_the_rows_on_every_executor(cluster_outcome: dict[str, Any], folder: Path) -> None:
     found = cluster_outcome["on_cluster"]

@@ -337,6 +337,7 @@ def random_query(luck: random.Random, rows: list[Row]) -> str:
     return luck.choice(made)()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", range(QUERIES))
 def test_random_queries_give_the_rows_of_a_flat_copy(session: Any, seed: int) -> None:
@@ -367,6 +368,7 @@ def test_frames_built_in_python_are_pruned_too(session: Any) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "options", [{}, {"rowId": "true"}, {"at": "2"}, {"columns": "st.x,i,LAND"}, {"partitionTypes": "string"}]
