@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.assumption import Assumption
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.names import partition_name
 from acidctl.acid.triggers import Advice, advise
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
@@ -427,7 +427,8 @@ class Location:
             NotFoundError: the metastore does not have its table any more.
         """
         found = found_again(self._found, self._storage, lists, Surroundings())
-        evidence = found.evidence(said)
+        found = found.said_to_be(said)
+        evidence = found.evidence()
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
         return found

@@ -281,6 +281,7 @@ def _written(reason: Reason) -> str:
 
 
 _PREDICATES: Mapping[Code, Callable[[Reason], str]] = {
+    Code.EMPTY_BASE: lambda _: "is empty: for Hive 3 the table is empty, and Hive 4 passes over it",
     Code.EMPTY_DIRECTORY: lambda _: "is empty: a writer may just have begun it",
     Code.MANIFEST: lambda _: "is a writer's manifest",
     Code.NO_TIME: lambda _: "has no time in its store",
@@ -496,6 +497,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.ABOVE_GIVEN: lambda reason: _above_given(reason, "write id"),
     Code.ABOVE_HIGH_WATERMARK: "write id {ids[0]} is above the high watermark {high_watermark}",
     Code.ADDS_NOTHING: "of its write ids none above {above} is committed",
+    Code.BESIDE_DIRECTORIES: "Hive reads nothing of an insert-only table that lies outside its bases and deltas",
     Code.CHOSEN_BASE: _chosen,
     Code.COMMITTED: "committed",
     Code.HIDDEN: lambda reason: _OWN.get(reason.value("name"), "hidden names are not data"),
@@ -503,6 +505,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.NOT_ENOUGH_HISTORY: _history,
     Code.OPEN_BELOW_BASE: _open_below,
     Code.ORIGINAL: "written before the table was ACID, and no base holds its rows yet",
+    Code.ORIGINAL_WITHOUT_BUCKET: "Hive takes it for rows, and fails on a name that has no bucket number",
     Code.PARTITION: "a partition is a location of its own",
     Code.PARTLY_COMMITTED: _partly,
     Code.PAST_NOT_PROVEN: _past,
@@ -583,6 +586,10 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.TRANSACTION_BELOW: "transaction {ids[0]} began before its compaction was committed, and is still open",
     Code.WRITES_UNDECIDED: "not every write up to {ids[0]} is known to be committed or aborted",
     # layouts
+    Code.DELETES_ARE_ROWS: "{by[0]} is a delete delta in an insert-only table: Hive reads its events as rows",
+    Code.REFUSED_NAME: "Hive fails on the name of {by[0]}, or reads it in its own way",
+    Code.NOT_HIVES_NAME: "Hive gives no data file of {by[0]} the name of {path}",
+    Code.TYPE_ASSUMED: "{path} is taken for a file of a full-ACID table; of an insert-only one Hive would not read it",
     Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} has no ids, and stands beside bucket files",
     Code.NESTED_FILE: "{path} is nested in {by[0]}",
     Code.NOT_A_BUCKET_FILE: "{path} is not a bucket file, though its name begins like one",

@@ -14,6 +14,7 @@ class Code(StrEnum):
     ABOVE_GIVEN = "above-given"
     ABOVE_HIGH_WATERMARK = "above-high-watermark"
     ADDS_NOTHING = "adds-nothing"
+    BESIDE_DIRECTORIES = "beside-directories"
     CHOSEN_BASE = "chosen-base"
     COMMITTED = "committed"
     HIDDEN = "hidden"
@@ -21,6 +22,7 @@ class Code(StrEnum):
     NOT_ENOUGH_HISTORY = "not-enough-history"
     OPEN_BELOW_BASE = "open-below-base"
     ORIGINAL = "original"
+    ORIGINAL_WITHOUT_BUCKET = "original-without-bucket"
     PARTITION = "partition"
     PARTLY_COMMITTED = "partly-committed"
     PAST_NOT_PROVEN = "past-not-proven"
@@ -47,6 +49,7 @@ class Code(StrEnum):
     STOPPED_BY = "stopped-by"
 
     # Doubts: what may not be finished.
+    EMPTY_BASE = "empty-base"
     EMPTY_DIRECTORY = "empty-directory"
     INSERT_OVERWRITE_UNKNOWN = "insert-overwrite-unknown"
     MANIFEST = "manifest"
@@ -144,12 +147,16 @@ class Code(StrEnum):
 
     # Layouts that Hive never writes (section 13.1).
     BESIDE_BUCKET_FILES = "beside-bucket-files"
+    DELETES_ARE_ROWS = "deletes-are-rows"
     NESTED_FILE = "nested-file"
     NOT_A_BUCKET_FILE = "not-a-bucket-file"
+    NOT_HIVES_NAME = "not-hives-name"
     OVERLAP = "overlap"
+    REFUSED_NAME = "refused-name"
     SECOND_ATTEMPT = "second-attempt"
     SPELLED_TWICE = "spelled-twice"
     STRADDLES_BASE = "straddles-base"
+    TYPE_ASSUMED = "type-assumed"
 
     # Whether a cleaning takes an entry, besides the reasons to keep it back.
     IS_READ = "is-read"

@@ -18,8 +18,7 @@ from typing import Any
 
 from acidctl import __version__
 from acidctl.acid.assumption import Assumption
-from acidctl.acid.layout import TableType
-from acidctl.acid.listing import Listing
+from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import is_hidden
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.leftovers import is_query_staging, query_staging
@@ -136,8 +135,8 @@ class SavedPlan:
         return replace(found, removals=tuple(removal for removal in found.removals if removal.name in wanted))
 
     def _snapshot(self, fs: FileSystem, path: str, lists: SnapshotLists | None, said: TableType | None) -> Snapshot:
-        found = Found(fs, location_at(path), is_given=True)
-        evidence = found.evidence(said)
+        found = Found(fs, location_at(path), is_given=True, said=said)
+        evidence = found.evidence()
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
         if lists and lists.is_told:

@@ -9,7 +9,8 @@ from functools import partial
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, below_all, crossing
+from acidctl.acid.listing import TableType
 from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import State
@@ -177,14 +178,10 @@ def plan_compaction(
         files = [file for file in files if file.directory and file.directory.name in deltas]
     sources = open_event_files(snapshot, files)
     insert_only = type_of(snapshot, sources, table_type) is TableType.INSERT_ONLY
-    if not insert_only:
+    if insert_only:
+        _refuse_of_insert_only(snapshot, kind, is_rebalance=rebalance is not None)
+    else:
         _refuse_odd_names(snapshot, files)
-    elif rebalance:
-        raise RefusedError(
-            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
-            "its table is insert-only, whose rows have no ROW__IDs",
-            "use `major`, as Hive itself does then",
-        )
     highest = state.deltas or ((state.base,) if state.base else ())  # a base alone can only be rebalanced
     ids = [v.directory for v in highest if v.directory]
     low = min((d.min_write_id for d in ids), default=MINL)
@@ -310,6 +307,27 @@ def _refuse_lost_rows(snapshot: Snapshot) -> None:
                 f"{lost_events(lost.rows, lost.deletes, lost.result.name)} (V43)",
                 "run `repair('empty-result')`, which brings that back, or says why it cannot",
             )
+
+
+def _refuse_of_insert_only(snapshot: Snapshot, kind: CompactionKind, *, is_rebalance: bool) -> None:
+    """Raises RefusedError for a rebalance, and for a first base that would hide files beside the deltas.
+
+    Hive reads such files where ``hive.mm.allow.originals`` is set, which it is not by default.
+    """
+    if is_rebalance:
+        raise RefusedError(
+            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
+            "its table is insert-only, whose rows have no ROW__IDs",
+            "use `major`, as Hive itself does then",
+        )
+    beside = [v.name for v in snapshot.state.verdicts if v.reason.code is Code.BESIDE_DIRECTORIES]
+    if beside and snapshot.state.base is None and kind is CompactionKind.MAJOR:
+        raise RefusedError(
+            f"cannot compact {snapshot.fs.display(snapshot.path)}",
+            f"{some_of(beside)} would be hidden by the first base, and is no part of it: Hive reads it only where"
+            " hive.mm.allow.originals is set",
+            "load it with LOAD DATA, or move it away; or use `minor`, which hides nothing",
+        )
 
 
 def _refuse_odd_names(snapshot: Snapshot, files: Sequence[DataFile]) -> None:

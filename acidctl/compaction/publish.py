@@ -33,7 +33,7 @@ from acidctl.location.change.publication import (
     show_copies,
     shows_by_copies,
 )
-from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.access import narrowest
 from acidctl.storage.port import base_name, join, parent_of
 
@@ -300,7 +300,7 @@ def _is_in_the_way(directory: AcidDirectory, plan: CompactionPlan) -> bool:
 def _recheck(plan: CompactionPlan) -> None:
     """List the location again: what was compacted must still be what readers see."""
     before = plan.snapshot
-    now = take_snapshot(before.fs, before.path, before.write_ids, before.txns)
+    now = before.again()
     changed = _changes(plan, before, now.state) or _changed_file(plan, before.listing, now.listing)
     if changed:
         raise ConflictError(

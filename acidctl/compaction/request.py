@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import Decision, Figures, Thresholds, decide, figures_of
 from acidctl.compaction.output_settings import Writing

@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from acidctl.acid.layout import TableType
-from acidctl.acid.listing import Listing
+from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import AcidDirectory, is_hidden
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import with_reasons
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared, declared_by
-from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
+from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others, type_by_files
 from acidctl.location.given import at_its_line, is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import Lists, SnapshotLists
@@ -54,6 +53,7 @@ class Found:
         hive: its table, as the metastore has it; None without a metastore, or where that does not know it.
         declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
         partition: its partition, where the metastore was asked for it a moment ago.
+        said: what the user says that the table is; the metastore knows better.
         may_go: it is one of many, and where it was dropped meanwhile the others are none the worse.
         root: of the tree in which it was found; empty where a metastore named it.
     """
@@ -68,6 +68,7 @@ class Found:
     partition: HivePartition | None = None
     may_go: bool = False
     root: str = ""
+    said: TableType | None = None
 
     @property
     def shown(self) -> str:
@@ -80,7 +81,7 @@ class Found:
 
     @cached_property
     def look(self) -> Look:
-        """What it holds, listed once.
+        """What it holds, listed once, and what its table is known to be.
 
         Raises:
             NotFoundError, AccessError, StorageError: it cannot be listed.
@@ -88,7 +89,9 @@ class Found:
         """
         if isinstance(self.ahead, AcidctlError):
             raise self.ahead
-        return self.ahead or look_at(self.fs, self.location.path, self.top)
+        look = self.ahead or look_at(self.fs, self.location.path, self.top)
+        known = (self.hive and self.hive.table_type) or self.said
+        return look.of_type(known or type_by_files(self.fs, self.location.path, look))
 
     def snapshot(
         self, lists: SnapshotLists, *, compactor: bool = False, readers: bool = False, settled: bool = True
@@ -218,10 +221,25 @@ class Found:
         top = partial(self.fs.list_dir, self.location.path)
         return lists.warehouse.ahead_of(self.hive, self.look.listing, top, by_own_list=lists.asks_metastore)
 
-    def evidence(self, said: TableType | None = None) -> Evidence:
+    def said_to_be(self, said: TableType | None) -> Found:
+        """The same location, of whose table a user says what it is; None says nothing.
+
+        Raises:
+            RefusedError: the metastore says otherwise.
+        """
+        known = self.hive.table_type if self.hive else None
+        if said and known and said is not known:
+            raise RefusedError(
+                f"{self.shown} is not {said.value}",
+                f"the metastore says that its table is {known.value}",
+                "leave `table_type` out",
+            )
+        return self if said in (None, self.said) else replace(self, said=said)
+
+    def evidence(self) -> Evidence:
         """Whether it is known to be of a transactional table."""
-        if said or not self.hive or not self.hive.table_type:
-            return evidence_of(self.fs, self.location.path, self.look, said)
+        if not self.hive or not self.hive.table_type:
+            return evidence_of(self.fs, self.location.path, self.look, self.said)
         found = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)
         if found.reason.code is not Code.SAID:
             return found

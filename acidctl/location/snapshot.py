@@ -8,7 +8,7 @@ from typing import Any
 
 from acidctl.acid.assumption import Assumed
 from acidctl.acid.layout import DataFile, current_files
-from acidctl.acid.listing import Listing, without
+from acidctl.acid.listing import Listing, TableType, without
 from acidctl.acid.names import acid_directory, is_native_data_file
 from acidctl.acid.reasons import Reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
@@ -105,6 +105,16 @@ class Snapshot:
     no_cleanup: str = ""
     ahead: tuple[Reason, ...] = ()
 
+    @property
+    def table_type(self) -> TableType | None:
+        """What the table is known to be; None where that is not known."""
+        return self.listing.table_type
+
+    def again(self) -> Snapshot:
+        """The location listed again, seen by the same lists; errors as for :func:`take_snapshot`."""
+        look = look_at(self.fs, self.path).of_type(self.table_type)
+        return take_snapshot(self.fs, self.path, self.write_ids, self.txns, look=look)
+
     def absolute(self, relative: str) -> str:
         """A path of the file system from one relative to the location."""
         return join(self.path, relative)
@@ -176,6 +186,10 @@ class Look:
     base_formats: dict[str, BaseFormat]
     bad_metadata: dict[str, AcidctlError]
     log: str = ""
+
+    def of_type(self, table_type: TableType | None) -> Look:
+        """The same look at a table that is known to be of this type, which decides what Hive reads."""
+        return replace(self, listing=replace(self.listing, table_type=table_type))
 
 
 def look_at(

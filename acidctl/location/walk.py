@@ -43,7 +43,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Entry, Listing, with_entries
 from acidctl.acid.names import (
     AcidNameError,
     is_hidden,
@@ -417,7 +417,7 @@ def without_partitions(listing: Listing) -> Listing:
     if not partitions:
         return listing
     kept = (entry for entry in listing.entries if entry.path.partition("/")[0] not in partitions)
-    return Listing(listing.location, tuple(kept))
+    return with_entries(listing, kept)
 
 
 def location_at(path: str, containers: Collection[str] = ()) -> WalkedLocation:

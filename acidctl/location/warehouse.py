@@ -17,8 +17,7 @@ from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from acidctl.acid.layout import TableType
-from acidctl.acid.listing import Listing
+from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import MAXL, AcidDirectory, parse_partition
 from acidctl.acid.overtaken import named_above
 from acidctl.acid.reasons import Code, Reason, reason

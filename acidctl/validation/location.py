@@ -167,7 +167,7 @@ class LocationCheck:
         wanted = set(names)
         for verdict in snapshot.state.verdicts:
             if verdict.name in wanted and verdict.directory:
-                yield from data_files_of(verdict.directory, look.files(verdict.name))
+                yield from data_files_of(verdict.directory, look.files(verdict.name), look.snapshot.table_type)
             elif verdict.name in wanted and verdict.kind is EntryKind.ORIGINAL:
                 yield from original_files(look.files(verdict.name))
 

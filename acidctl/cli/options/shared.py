@@ -27,7 +27,7 @@ from acidctl.location.given import at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
-    from acidctl.acid.layout import TableType
+    from acidctl.acid.listing import TableType
     from acidctl.cli.options.many_locations import Procedure
     from acidctl.location.change.lock import Locking
     from acidctl.location.lists import SnapshotLists
@@ -418,7 +418,7 @@ def _procedure(yes: bool, locking: Locking, jobs: int, deadline: float | None) -
 
 
 def _table_type(table_type: str | None) -> TableType | None:
-    from acidctl.acid.layout import TableType  # noqa: PLC0415 - --help does without
+    from acidctl.acid.listing import TableType  # noqa: PLC0415 - --help does without
 
     return TableType(table_type) if table_type else None
 

@@ -21,7 +21,7 @@ from acidctl.outcome import TIME_IS_UP, Outcome, Result
 from acidctl.wording import human_count, some_of
 
 if TYPE_CHECKING:
-    from acidctl.acid.layout import TableType
+    from acidctl.acid.listing import TableType
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.find import Found
     from acidctl.location.lists import SnapshotLists
@@ -129,16 +129,17 @@ class Visits:
             RefusedError: one that was named itself is not known to be transactional; or one type is said of two tables.
         """
         first = None
-        for found in places:
-            first = first or found.location.table
-            if said is not None and found.location.table != first:
+        for place in places:
+            first = first or place.location.table
+            if said is not None and place.location.table != first:
                 raise RefusedError(
                     "one --table-type cannot speak for several tables",
-                    f"{found.shown} is of {found.location.table}, not of {first}",
+                    f"{place.shown} is of {place.location.table}, not of {first}",
                     "give one table",
                 )
+            found = place.said_to_be(said)
             try:
-                evidence = found.evidence(said)
+                evidence = found.evidence()
             except AcidctlError:  # it cannot be listed: its snapshot says so
                 yield found
                 continue

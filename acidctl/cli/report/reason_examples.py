@@ -34,7 +34,7 @@ FAMILIES = (
         "name a metastore, or hand in Hive's lists, where an assumption is not good enough",
     ),
     Family(
-        Code.EMPTY_DIRECTORY, "doubts", "why a directory may not be finished, so that nothing is removed for it",
+        Code.EMPTY_BASE, "doubts", "why a directory may not be finished, so that nothing is removed for it",
         "wait until its writer has ended; name a metastore or hand in Hive's lists, which know",
     ),
     Family(

@@ -118,7 +118,7 @@ def archives(snapshot: Snapshot) -> Iterator[Archive]:
             originals.append(verdict)
         if verdict.directory is None or verdict.reason.code in _INVISIBLE:
             continue
-        files = data_files_of(verdict.directory, children.get(verdict.name, ()))
+        files = data_files_of(verdict.directory, children.get(verdict.name, ()), snapshot.table_type)
         modified = _newest(snapshot, (verdict.name,))
         try:
             opened = tuple(open_event_files(snapshot, files))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from acidctl.acid import bucket as codec
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, is_full_acid
+from acidctl.acid.listing import TableType
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
@@ -347,6 +348,8 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
         else:
             found = read_any_tail(source, snapshot.declared)
             format_, tail = found.format, found.tail
+        if tail.is_acid and format_ is Format.ORC:
+            _refuse_misnamed(snapshot, file, full=full)
         synthetic = None
         if not tail.is_acid or format_ is not Format.ORC:
             if file.role is Role.ORIGINAL and version is None:
@@ -356,6 +359,26 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
     if not full and any(source.synthetic is None for source in opened):
         _refuse_foreign(snapshot, opened)
     return opened
+
+
+def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
+    """A file with the ACID columns that Hive does not read as such (sections 5.1, 5.2 and 11).
+
+    Raises:
+        BadDataError: it stands among the original files of a full-ACID table, or in a delta by another name than a
+            bucket's; or the table is insert-only.
+    """
+    insert_only = snapshot.table_type is TableType.INSERT_ONLY
+    in_base = file.directory is not None and file.directory.kind is Kind.BASE
+    if insert_only or (full and not file.native_name and not in_base):
+        why = (
+            "it has the ACID columns in an insert-only table" if insert_only else "only bucket_N may have ACID columns"
+        )
+        raise BadDataError(
+            f"Hive does not read {snapshot.display(file.path)} as ACID events",
+            why,
+            "move it away, or to where it belongs",
+        )
 
 
 def _refuse_foreign(snapshot: Snapshot, files: Iterable[EventFile]) -> None:

@@ -30,6 +30,7 @@ from acidctl.acid.names import (
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
+from acidctl.acid.unread import passed_over
 from acidctl.acid.writeids import holes
 from acidctl.errors import AcidctlError
 from acidctl.location.change.publication import half_published
@@ -94,7 +95,7 @@ class ListingToCheck:
 
     def has_data(self, directory: AcidDirectory) -> bool:
         """Whether a data file is in it."""
-        return bool(data_files_of(directory, self.files(directory.name)))
+        return bool(data_files_of(directory, self.files(directory.name), self.snapshot.table_type))
 
 
 def on_listing(check: _Check) -> _Check:
@@ -204,7 +205,7 @@ def _layout(look: ListingToCheck) -> Iterator[Finding]:
     for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
         if problem.rule == "V17":
             nested.setdefault("/".join(problem.path.split("/")[:2]), text_of(problem.reason))
-        elif problem.rule != "V25":  # which says more below
+        elif problem.rule in rules:  # the others say more below
             yield rules[problem.rule].finding(problem.path, text_of(problem.reason), {"others": list(problem.others)})
     current = {directory.name for directory in look.current}
     for entry in look.snapshot.listing.entries:
@@ -387,7 +388,7 @@ V25 = Rule(
 @on_listing
 def _data_files(look: ListingToCheck) -> Iterator[Finding]:
     for directory in look.current:
-        files = data_files_of(directory, look.files(directory.name))
+        files = data_files_of(directory, look.files(directory.name), look.snapshot.table_type)
         for file in files:
             if file.flush_length_path and not file.size:
                 continue  # a streaming writer has just begun
@@ -412,9 +413,9 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
 
 
 V18 = Rule(
-    "V18", WARNING, LISTING, "Original files lie beside a base, or have names that Hive does not number.",
-    "Beside a base they are obsolete; without a number Hive's compaction fails on them.",
-    "Obsolete ones: `clean()`. Others: rename them as 000000_0 before the table is changed.", "5.1",
+    "V18", ERROR, LISTING, "Original files lie beside a base, or have names that Hive does not number.",
+    "Beside a base they are obsolete; on a name without a number Hive fails, and reads nothing of the table.",
+    "Obsolete ones: `clean()`. Others: move away what is not data; rename data as 000000_0_copy_1.", "5.1",
 )  # fmt: skip
 
 
@@ -429,7 +430,29 @@ def _originals(look: ListingToCheck) -> Iterator[Finding]:
     odd = [e.path for e in state.originals if not isinstance(parse_file(e.path.rpartition("/")[2]), OriginalFile)]
     if odd and look.directories:
         text = f"{len(odd)} original files have no bucket number in their name: {some_of(odd)}"
-        yield V18.finding("", text, {"files": odd[:_MOST_NAMES], "count": len(odd)})
+        severity = ERROR if look.is_full else WARNING
+        yield V18.finding("", text, {"files": odd[:_MOST_NAMES], "count": len(odd)}, severity)
+
+
+V45 = Rule(
+    "V45", ERROR, LISTING, "Files lie where Hive does not read them, or reads them as what they are not.",
+    "Their rows are not seen, and no compaction takes them in; who put them there believes otherwise.",
+    "Load them with LOAD DATA, or move them away.", "11",
+)  # fmt: skip
+
+
+@on_listing
+def _passed_over(look: ListingToCheck) -> Iterator[Finding]:
+    listing, state = look.snapshot.listing, look.snapshot.state
+    for problem in layout_problems(listing, state):
+        if problem.rule == "V45":
+            yield V45.finding(problem.path, text_of(problem.reason))
+    found = list(passed_over(listing, state))
+    for one in found[:_MOST_NAMES]:
+        yield V45.finding(one.path, text_of(one.reason), severity=ERROR if one.is_certain else WARNING)
+    more = len(found) - _MOST_NAMES
+    if more > 0:
+        yield V45.finding("", f"{more} further files that Hive does not read", {"count": more})
 
 
 V16 = Rule(

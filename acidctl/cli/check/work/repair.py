@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, note, put_line, warn

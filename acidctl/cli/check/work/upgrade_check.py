@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from acidctl import __version__
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.cli.options.shared import other_line
 from acidctl.cli.output.console import console, human_bytes, note, put_json, put_line, put_text, warn
 from acidctl.cli.output.progress import progress

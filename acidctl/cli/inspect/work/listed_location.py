@@ -68,7 +68,7 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
     for verdict in snapshot.state.verdicts:
         files: list[DataFile] = []
         if verdict.directory:
-            files = data_files_of(verdict.directory, children.get(verdict.name, ()))
+            files = data_files_of(verdict.directory, children.get(verdict.name, ()), snapshot.table_type)
         elif verdict.kind is EntryKind.ORIGINAL:
             files = original_files(children.get(verdict.name, ()))
         else:

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.state import EntryKind
 from acidctl.cleaning import request

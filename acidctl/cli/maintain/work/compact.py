@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from acidctl.acid.assumption import Assumption
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
 from acidctl.cli.options.engine_choice import EngineChoice
