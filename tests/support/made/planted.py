@@ -196,7 +196,15 @@ def _(table: Path) -> None:
 
 
 case("V18 odd name", L, "V18")(lambda t: write_orc(t / "part-0.orc", "struct<a:int>", [(1,)]))
-case("V45", L, "V45")(lambda t: in_delta(t, [delete(1, 0, 3)], "delete_delta_0000003_0000003_0000", name="000000_0"))
+
+
+@case("V45", L, "V45")
+def _(table: Path) -> None:
+    deletes = table / "delete_delta_0000003_0000003_0000"
+    write_by_pyorc(deletes, [delete(1, 0, 3)])
+    write_by_pyorc(deletes, [delete(1, 1, 3)], name="000000_0")
+
+
 case("V19", L, "V19 warning", thresholds=Thresholds(delta_count=2))(lambda t: None)
 case("V20", L, "V20 info")(lambda t: write_by_pyorc(t / "base_0000002", [insert(1, 0)]))
 
