@@ -188,6 +188,19 @@ def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:
     return MemoryProblem(what, detail, hint)
 
 
+def no_time_zones(doing: str, detail: str = "") -> EnvironmentProblem:
+    """The error of an installation without the time zone database, which every TIMESTAMP needs, UTC's too.
+
+    Args:
+        doing: what cannot be done, as a sentence.
+        detail: the words of whoever looked for it.
+    """
+    why = "this machine has no time zone database" + (f" ({detail})" if detail else "")
+    return EnvironmentProblem(
+        doing, why, "install the operating system's package tzdata, or set TZDIR to the directory of a database"
+    )
+
+
 NO_THREAD = "can't start new thread"
 """What Python says, as a RuntimeError, when the kernel gives it no more."""
 

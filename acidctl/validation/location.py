@@ -10,7 +10,7 @@ from acidctl.acid.doubts import half_finished
 from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import MAXL, ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
-from acidctl.errors import AcidctlError, BadDataError
+from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import open_event_files
@@ -252,7 +252,7 @@ class LocationCheck:
             if not task.ids_only and task.is_native:
                 return [task.part(task.first, task.end, task.weight, ids_only=True)]
         else:
-            self._not_checked(path, result)
+            self._not_checked(path, _of_the_file(result))
         self._broken.add(path)
         self._is_whole = self._is_whole and path in self._aside
         return ()
@@ -359,10 +359,17 @@ class LocationCheck:
         if isinstance(result, Crash):
             self.add([V24.finding(path, result.reason)])
         else:
-            self._not_checked(path, result)
+            self._not_checked(path, _of_the_file(result))
 
     def _not_checked(self, path: str, error: AcidctlError) -> None:
         self.report.unchecked.append(Unchecked(path, error))
+
+
+def _of_the_file(error: AcidctlError) -> AcidctlError:
+    """The error of a task; one of this machine ends the run, as it would be said of every file."""
+    if isinstance(error, EnvironmentProblem):
+        raise error
+    return error
 
 
 def _numbered_with(file: DataFile) -> tuple[str, int]:
