@@ -66,6 +66,7 @@ def nightly(
         )
     wanted = request or NightRequest()
     wanted = replace(wanted, compaction=replace(wanted.compaction, changes_nothing=dry_run))
+    lists.end_by(wanted.until)
     given, storage = [os.fsdecode(url) for url in urls], dict(storage_options or {})
     memory = None if state is None else Memory(Path(state))
     with memory.alone() if memory and not dry_run else nullcontext():

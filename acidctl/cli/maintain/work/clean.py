@@ -30,6 +30,7 @@ from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_files import refuse_replacing
 from acidctl.cli.report.run_report import RunReport
 from acidctl.cli.report.verdicts import Freeable, freeable_of, freeable_together, held_back
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.find import Found, find, once, with_tables
@@ -75,6 +76,8 @@ def work(
     if not (dry_run or unsafe_retention):
         policy.require_safe()
     work.locking = replace(work.locking, age=policy.older_than)
+    if work.stop.until is not None:
+        lists.end_by(Deadline(work.stop.until))
     printer = CleaningPrinter(output, run, locations)
     places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
     of_hive: dict[str, Found] = {}

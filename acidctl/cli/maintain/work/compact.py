@@ -109,6 +109,7 @@ def work(
         lists = replace(lists, assumption=replace(lists.assumption, force=True))
     table_properties = dict(key_and_value(item, "--property") for item in properties)
     until, closed = end_of_work(window, deadline)
+    lists.end_by(until)
     engine.check("--jobs", jobs)
     request = CompactionRequest(
         mode,

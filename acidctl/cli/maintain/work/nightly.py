@@ -83,6 +83,7 @@ def work(
     engine.check("--jobs", jobs)
     usual = TablePolicy(None, None, min_deltas, max_ratio, older_than, purge_older_than)  # refuses what is not safe
     until, closed = end_of_work(window, deadline)
+    lists.end_by(until)
     printer = NightPrinter(output, run)
     if closed and not dry_run:
         for place in locations:
