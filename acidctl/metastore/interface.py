@@ -88,6 +88,8 @@ class CompactionType(IntEnum):
     MAJOR = 2
     REBALANCE = 3
     ABORT_TXN_CLEANUP = 4
+    SMART_OPTIMIZE = 5
+    DEFERRED_CLEANUP = 6
 
 
 INSERT_ONLY_TABLES = 2
@@ -472,6 +474,7 @@ OPEN_TXNS = method("open_txns", (struct_type(OpenTxnRequest),), struct_type(Open
 ABORT_TXN = method("abort_txn", (struct_type(AbortTxnRequest),), None, "NoSuchTxnException", repeatable=False)
 ABORT_TXNS = method("abort_txns", (struct_type(AbortTxnsRequest),), None, "NoSuchTxnException", repeatable=False)
 COMMIT_TXN = method("commit_txn", (struct_type(CommitTxnRequest),), None, _GONE, repeatable=False)
+ADD_WRITE_IDS_TO_MIN_HISTORY = method("add_write_ids_to_min_history", (I64, map_of(STRING, I64)), None, "MetaException")
 HEARTBEAT = method(
     "heartbeat", (struct_type(HeartbeatRequest),), None, "NoSuchLockException NoSuchTxnException TxnAbortedException"
 )

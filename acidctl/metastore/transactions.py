@@ -6,16 +6,20 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import NotFoundError
+from acidctl.errors import AccessError, NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.errors import MetastoreError, UnknownMethod
+from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable, Unreadable
+from acidctl.metastore.wire import Method
 
 _TABLES = 100
 """Whose write ids are asked for at once."""
+
+_MOST_WORDS = 300
 
 _OF_ANY_TYPE = interface.GetOpenTxnsRequest(())
 
@@ -111,16 +115,35 @@ def _valid_txns(metastore: Metastore) -> ValidTxns:
     features = metastore.features
     if not features.write_ids:
         # Hive 2's short answer does not tell open from aborted.
-        info = metastore.call(interface.GET_OPEN_TXNS_INFO)
+        info = _ask(metastore, interface.GET_OPEN_TXNS_INFO)
         ids = sorted((txn.id, txn.state == interface.TxnState.ABORTED) for txn in info.txns)
         aborted = [is_aborted for _, is_aborted in ids]
         return _list(info.high_watermark, [id_ for id_, _ in ids], aborted, metastore.shown)
     if features.txn_types:
         request = interface.GetOpenTxnsRequest((interface.TxnType.READ_ONLY,))
-        answer = metastore.call(interface.GET_OPEN_TXNS_REQ, request)
+        answer = _ask(metastore, interface.GET_OPEN_TXNS_REQ, request)
     else:
-        answer = metastore.call(interface.GET_OPEN_TXNS)
+        answer = _ask(metastore, interface.GET_OPEN_TXNS)
     return _list_of(answer, metastore.shown)
+
+
+def _ask(metastore: Metastore, method: Method, *arguments: Any) -> Any:
+    """Call what gives the open transactions; it fails where Hive's ACID is switched off (HIVE-29520).
+
+    Raises:
+        MetastoreError: it does, in one line; or the server cannot be reached.
+    """
+    try:
+        return metastore.call(method, *arguments)
+    except (Unreachable, Unreadable, AccessError):
+        raise
+    except (MetastoreError, UnknownMethod) as error:
+        why = ": ".join(filter(None, (error.what, error.why.partition("\n")[0])))
+        raise MetastoreError(
+            f"the metastore {metastore.shown} gives no list of transactions",
+            why[:_MOST_WORDS],
+            "see whether Hive's ACID is switched off there: then it has no ACID tables; if not, see its log",
+        ) from error
 
 
 def _list_of(answer: interface.OpenTxns, server: str) -> ValidTxns:

@@ -29,9 +29,10 @@ def acidctl(*line: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     row = pa.StructArray.from_arrays([pa.array([1, 2], pa.int32()), pa.array([0, 1], pa.timestamp("ns"))], ["id", "t"])
-    path = tmp_path / "t" / "delta_0000007_0000007_0000" / "bucket_00000"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(acid_file(TIMES, [acid_batch(row)], WriterSettings("none"))[0])
+    for number in (7, 8):
+        path = tmp_path / "t" / f"delta_000000{number}_000000{number}_0000" / "bucket_00000"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(acid_file(TIMES, [acid_batch(row, write_id=number)], WriterSettings("none"))[0])
     return tmp_path / "t"
 
 
@@ -53,7 +54,7 @@ def test_it_is_named_and_no_file_is_blamed(table: Path, line: tuple[str, ...]) -
     assert "TZDIR" in done.stderr
     for wrong in ("damaged", "V24", "lost", "Traceback", "--skip-bad-files"):
         assert wrong not in said
-    assert sorted(one.name for one in table.iterdir()) == ["delta_0000007_0000007_0000"]
+    assert sorted(one.name for one in table.iterdir()) == [f"delta_000000{n}_000000{n}_0000" for n in (7, 8)]
 
 
 def test_what_holds_no_timestamp_is_read(table: Path) -> None:

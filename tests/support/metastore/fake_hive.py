@@ -27,6 +27,7 @@ from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Ref
 
 _ONLY_4 = {
     "get_max_allocated_table_write_id",
+    "add_write_ids_to_min_history",
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
     "mark_compacted", "mark_failed", "mark_refused", "update_compaction_metrics_data",
 }  # fmt: skip
@@ -84,6 +85,7 @@ class FakeHive:
         wishes: compactions that were asked for, in their order.
         given: the highest write id that was ever given, where that is not the last of `write_ids`.
         figures: of deltas, by table, partition and what they count.
+        min_history: the least write ids of tables that a transaction may read, by its id.
         more_of_entry: what workers learn of an entry, and the queue does not show, by its id.
     """
 
@@ -100,6 +102,7 @@ class FakeHive:
     given: dict[str, int] = field(default_factory=dict)
     wishes: list[wire.CompactionRequest] = field(default_factory=list)
     more_of_entry: dict[int, dict[str, Any]] = field(default_factory=dict)
+    min_history: dict[int, dict[str, int]] = field(default_factory=dict)
     figures: dict[tuple[str, str, int], int] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
@@ -393,6 +396,10 @@ class FakeHive:
         made = [self.begin(request.user, request.host, type=kind, agent=request.agent) for _ in range(request.count)]
         return wire.OpenTxnsResponse(tuple(made))
 
+    def _do_add_write_ids_to_min_history(self, txn: int, write_ids: Mapping[str, int]) -> None:
+        self._open_txn(txn)
+        self.min_history[txn] = dict(write_ids)
+
     def _open_txn(self, id_: int) -> Txn:
         txn = self.txns.get(id_)
         if txn is None:
@@ -590,7 +597,7 @@ class FakeHive:
         return wire.MaybeQueueEntry(
             wire.QueueEntry(
                 one.id or 0, one.database, one.table, one.partition, one.type, one.run_as, state="w",
-                worker=request.worker, pool=one.pool, **self.more_of_entry.get(one.id or 0, {}),
+                worker=request.worker, **self.more_of_entry.get(one.id or 0, {}),
             )
         )  # fmt: skip
 
