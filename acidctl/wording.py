@@ -487,6 +487,13 @@ def _above_given(reason: Reason, what: str) -> str:
     return first + older + (replica if reason.value("is_replica") else "")
 
 
+def _empty_files(reason: Reason) -> str:
+    count = reason.value("count")
+    if count == 1:
+        return f"{reason.value('path')} has 0 bytes, and counts as a file without rows"
+    return f"{count:,} files have 0 bytes, and count as files without rows; first: {reason.value('path')}"
+
+
 def _nothing_to_merge(reason: Reason) -> str:
     count = reason.value("deltas")
     return f"{count or 'no'} current delta{'' if count == 1 else 's'}"
@@ -525,6 +532,11 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.ALL_WRITE_IDS_COUNT: "no write-id list was given: every write id on disk counts as committed",
     Code.COMPACTED_BELOW: (
         "nothing above write id {ids[0]} is compacted: {by[0]} begins at or below write id {ids[1]} and ends above it"
+    ),
+    Code.EMPTY_FILES: _empty_files,
+    Code.PAST_MAY_LACK: (
+        "no directory is left of write ids 1 to {ids[0]}: rows that TRUNCATE or DROP PARTITION of Hive 3 removed since "
+        "are missing here"
     ),
     Code.OBSOLETE_IS_READ: (
         "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
@@ -590,12 +602,16 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.REFUSED_NAME: "Hive fails on the name of {by[0]}, or reads it in its own way",
     Code.NOT_HIVES_NAME: "Hive gives no data file of {by[0]} the name of {path}",
     Code.TYPE_ASSUMED: "{path} is taken for a file of a full-ACID table; of an insert-only one Hive would not read it",
-    Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} has no ids, and stands beside bucket files",
+    Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} stands beside bucket files, and has another name",
     Code.NESTED_FILE: "{path} is nested in {by[0]}",
     Code.NOT_A_BUCKET_FILE: "{path} is not a bucket file, though its name begins like one",
     Code.OVERLAP: "{by[0]} and {by[1]} overlap",
     Code.SECOND_ATTEMPT: "{path} and {other} are attempts at the same bucket",
     Code.SPELLED_TWICE: "{by[0]} and {by[1]} are the same directory spelled twice",
+    Code.TWINS: (
+        "{by[0]} and {by[1]} hold the same write ids: Hive before 4.2 reads both, so that its rows come twice, and "
+        "Hive 4.2 the second one"
+    ),
     Code.STRADDLES_BASE: "{by[0]} begins below the end of {by[1]}, and ends above it: rows may be in both",
     # whether a cleaning takes it
     Code.IS_READ: "readers of this snapshot read it",

@@ -16,6 +16,7 @@ from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
     METADATA_ACID,
     MINL,
+    NO_STATEMENT,
     ORC_ACID_VERSION,
     AcidDirectory,
     BucketFile,
@@ -196,7 +197,7 @@ class LayoutProblem:
 
 
 def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
-    """What Hive never writes among what it reads: rules V1, V5, V7, V9, V17, V18, V22, V25, V45."""
+    """What Hive never writes among what it reads: rules V1, V5, V7, V9, V10, V17, V18, V22, V25, V45."""
     children = listing.files_by_child
     current = [verdict.directory for verdict in (state.base, *state.deltas) if verdict and verdict.directory]
     found = []
@@ -206,6 +207,7 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
         if other is not directory:
             found.append(LayoutProblem("V5", directory.name, (other.name,), spelled_twice(other, directory)))
     found += straddling(state)
+    found += _twins(state)
     for kind in (Kind.DELTA, Kind.DELETE_DELTA):
         ranges = sorted((d for d in current if d.kind is kind), key=lambda d: d.range)
         for one, next_one in pairwise(ranges):
@@ -255,6 +257,21 @@ def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem
     for entry in listing.entries if odd and is_full_acid(listing) else ():
         if entry.path in odd and entry.size:  # of empty files Hive reads nothing, nor their names
             yield LayoutProblem("V18", entry.path, (), reason(Code.REFUSED_NAME, by=(entry.path,)))
+
+
+def _twins(state: AcidState) -> Iterator[LayoutProblem]:
+    """Rule V10: committed deltas of one kind and range, of which only the latest is read here."""
+    deltas = {verdict.name: verdict.directory for verdict in state.deltas if verdict.directory}
+    for verdict in state.in_state(State.OBSOLETE):
+        one = verdict.directory
+        for other in (deltas[name] for name in verdict.reason.by if name in deltas):
+            if one and _differ_in_visibility(one, other):
+                yield LayoutProblem("V10", one.name, (other.name,), reason(Code.TWINS, by=(one.name, other.name)))
+
+
+def _differ_in_visibility(one: AcidDirectory, other: AcidDirectory) -> bool:
+    same = (one.kind, one.range, one.statement_id) == (other.kind, other.range, NO_STATEMENT)
+    return same and other.statement_id == NO_STATEMENT and one.visibility_txn != other.visibility_txn
 
 
 def straddling(state: AcidState) -> Iterator[LayoutProblem]:

@@ -79,6 +79,19 @@ class DataFile:
         """The last write id of its directory; 0 for an original file."""
         return self.directory.max_write_id if self.directory else 0
 
+    @property
+    def begins(self) -> tuple[int, int]:
+        """The first write id and the statement id by which Hive 4 chooses delete deltas for the file (section 4.2)."""
+        directory = self.directory
+        if directory is None or directory.kind is Kind.BASE:
+            return 0, 0
+        return directory.min_write_id, max(directory.statement_id, 0)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The last write id and the statement id by which Hive 4 chooses this delete delta for a file (section 4.2)."""
+        return self.max_write_id, max(self.statement_id, 0)
+
 
 def strange_paths(entries: Iterable[Entry], table_type: TableType | None = None) -> Iterator[str]:
     """What Hive never puts into an ACID directory or among original files: other names, or its own at other places.
@@ -242,6 +255,18 @@ def current_files(state: AcidState, listing: Listing) -> list[DataFile]:
         if verdict and verdict.directory:
             found += data_files_of(verdict.directory, children.get(verdict.name, ()), listing.table_type)
     return found
+
+
+def empty_files(listing: Listing, state: AcidState) -> list[str]:
+    """Paths of the current ``bucket_N`` of 0 bytes, which hold no rows: a writer died, or a store lost them."""
+    names = state.current_names
+    return sorted(
+        entry.path
+        for entry in listing.entries
+        if not (entry.size or entry.is_dir)
+        and entry.path.partition("/")[0] in names
+        and isinstance(parse_file(entry.path.partition("/")[2]), BucketFile)
+    )
 
 
 # --- directories that lie across a write id ------------------------------------------------------------------------

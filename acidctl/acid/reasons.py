@@ -39,11 +39,13 @@ class Code(StrEnum):
     ALL_TRANSACTIONS_COUNT = "all-transactions-count"
     ALL_WRITE_IDS_COUNT = "all-write-ids-count"
     COMPACTED_BELOW = "compacted-below"
+    EMPTY_FILES = "empty-files"
     FROM_METASTORE = "from-metastore"
     FROM_METASTORE_AGAIN = "from-metastore-again"
     GIVEN_UNKNOWN = "given-unknown"
     NOT_IN_METASTORE = "not-in-metastore"
     OBSOLETE_IS_READ = "obsolete-is-read"
+    PAST_MAY_LACK = "past-may-lack"
     OLD_COUNTS = "old-counts"
     OLD_TRANSACTIONS_COUNT = "old-transactions-count"
     STOPPED_BY = "stopped-by"
@@ -156,6 +158,7 @@ class Code(StrEnum):
     SECOND_ATTEMPT = "second-attempt"
     SPELLED_TWICE = "spelled-twice"
     STRADDLES_BASE = "straddles-base"
+    TWINS = "twins"
     TYPE_ASSUMED = "type-assumed"
 
     # Whether a cleaning takes an entry, besides the reasons to keep it back.

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acidctl.acid.assumption import Assumed
-from acidctl.acid.layout import DataFile, current_files
+from acidctl.acid.layout import DataFile, current_files, empty_files
 from acidctl.acid.listing import Listing, TableType, without
 from acidctl.acid.names import acid_directory, is_native_data_file
-from acidctl.acid.reasons import Reason
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
 from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
@@ -152,13 +152,18 @@ class Snapshot:
     def logical_length(self, file: DataFile) -> int | None:
         """Bytes of the file that count; None for all of them (section 12: a streaming writer's side file).
 
+        A file of 0 bytes has no rows, unless a side file says that more was committed.
+
         Raises:
             BadDataError: the side file holds no length.
         """
         if file.flush_length_path is None:
-            return None
+            return None if file.size else 0
         path = self.absolute(file.flush_length_path)
-        return parse_flush_length(read_small(self.fs, path, MOST_LENGTHS), self.fs.display(path))
+        content = read_small(self.fs, path, MOST_LENGTHS)
+        if not (content or file.size):
+            return 0
+        return parse_flush_length(content, self.fs.display(path))
 
 
 def files_ahead(shown: str, ahead: tuple[Reason, ...]) -> RefusedError:
@@ -290,6 +295,8 @@ def take_snapshot(
         state = replace(state, notes=assumed.notes)
     if said:
         state = replace(state, notes=(said, *state.notes))
+    if empty := empty_files(look.listing, state):
+        state = replace(state, notes=(*state.notes, reason(Code.EMPTY_FILES, path=empty[0], count=len(empty))))
     ids = write_ids or ValidWriteIds()
     source = source or (GIVEN if write_ids else EVERYTHING)
     return Snapshot(

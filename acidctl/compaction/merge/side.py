@@ -13,6 +13,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction import working
+from acidctl.compaction.merge.agreement import refuse_twins
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
 from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
 from acidctl.compaction.merge.written import open_writer, stripes_of, write_output
@@ -54,6 +55,7 @@ class Side:
         self._fs = fs
         self._task = task
         self._sources = [(reopen(fs, item), item) for item in inputs]
+        self._places = {item.path: place for place, item in enumerate(inputs)}
         self._keep = keep
         self._keeps_run = keeps_run
         self._target = arrow_type(task.row)
@@ -96,13 +98,16 @@ class Side:
 
     def _events(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch | StripeCopy]:
         collapses = self._task.kind is CompactionKind.MINOR
-        for item in merge(pieces, self._drop if collapses else None):
+        for item in merge(pieces, self._drop if collapses else None, self._refuse_twins):
             yield item if isinstance(item, StripeCopy) else with_ids(*item)
 
     def _drop(self, ids: Ids, rows: pa.Array) -> None:
         """Events that the merge leaves out."""
         values = event_checksum(ids, rows, self._task.row) if self._task.verify.compares_values else 0
         self._expected -= RowProof(len(ids.current), key_checksum(ids.keys), values)
+
+    def _refuse_twins(self, ids: Ids, one: int, other: int) -> None:
+        refuse_twins(ids, self._sources[one][0], self._sources[other][0])
 
     def _pieces(self) -> Iterator[Piece]:
         """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
@@ -129,7 +134,7 @@ class Side:
                     if rows is not None:
                         rows = rows if kept is None else kept_rows(rows, kept)
                         self._held_bytes += rows.nbytes
-                        held.append(_chunk(source, ids, rows))
+                        held.append(self._chunk(source, ids, rows))
                         self._see(ids)
                         yield Piece(*key_range(ids.keys), load, held=held[-1])
                         continue
@@ -197,7 +202,12 @@ class Side:
             kept = self._kept(source, ids)
             rows = self._rows(events, stripe, kept)
         stripe_done(source, stripe)
-        return _chunk(source, ids.take(kept), rows)
+        return self._chunk(source, ids.take(kept), rows)
+
+    def _chunk(self, source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:
+        numbers = source.file.statement_id, self._places[source.path]
+        statement, file = (np.full(len(ids.current), number, np.int64) for number in numbers)
+        return Chunk(ids, statement, file, rows)
 
     def _kept(self, source: EventFile, ids: Ids) -> Bools | None:
         """Which events stay; None for all."""
@@ -236,7 +246,3 @@ def _range_of(run: RowIdRun) -> StripeRange:
 def stripe_done(source: EventFile, stripe: int) -> None:
     """Tell that a stripe is read, and what stays of it is written."""
     working.done(stripe_length(source.tail.stripes[stripe]))
-
-
-def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:
-    return Chunk(ids, np.full(len(ids.current), source.file.statement_id, np.int64), rows)

@@ -145,6 +145,17 @@ class EventFile:
         return not (integers.HasField("maximum") and integers.minimum == integers.maximum == 0)
 
     @cached_property
+    def may_hold_moved(self) -> bool:
+        """Whether rows of a delta are known to be of a later write id than their ROW__ID: only ACID v1 writes such.
+
+        Of a file without usable statistics that is not known: nearly all rows are of the write id that they name.
+        """
+        directory = self.file.directory
+        if self.synthetic is not None or self.is_delete or directory is None or directory.kind is Kind.BASE:
+            return False
+        return any(known is not None and known.original != known.current for known in self.ranges)
+
+    @cached_property
     def ranges(self) -> list[StripeRange | None]:
         """What is known of the keys of every stripe without reading them."""
         if self.synthetic is None:
@@ -316,7 +327,7 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
             directory: row ids go on from file to file (format section 5).
 
     Raises:
-        BadDataError: a file is of no format that the table may have (full-ACID tables: ORC), is empty, or its flush
+        BadDataError: a file is of no format that the table may have (full-ACID tables: ORC), or its flush
             length is damaged or longer than the file.
     """
     opened: list[EventFile] = []
@@ -328,11 +339,9 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
         if index % _ENDS_AT_ONCE == 0:
             ahead = listed[index : index + _ENDS_AT_ONCE]
             fetch_tails(snapshot.fs, [(snapshot.absolute(one.path), one.size) for one in ahead])
-        if not file.size and not file.native_name:
-            continue  # an empty bucket without ids
         length = snapshot.logical_length(file)
         if length == 0:
-            continue  # a streaming writer that has not committed yet (section 12)
+            continue  # an empty bucket, or a streaming writer that has not committed yet (section 12)
         if length is not None and length > file.size:
             raise BadDataError(
                 f"{snapshot.display(file.path)} is shorter than its flush length",

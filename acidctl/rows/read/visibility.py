@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,7 @@ def load_deletes(
     *,
     same_write_id: bool = False,
     buckets: frozenset[int] | None = None,
+    rows: Sequence[EventFile] = (),
     on_loss: OnLoss | None = None,
 ) -> DeleteSet:
     """Every key that an event of the snapshot kills or replaces.
@@ -56,11 +57,14 @@ def load_deletes(
             of others are not kept. None for all.
         same_write_id: only delete events of the write id that inserted the row, as a minor compaction needs them
             (format section 8.2); updates and deletes of ACID v1 are left out.
+        rows: the files of the rows that are to be looked up, where they are not among `files`.
         on_loss: called for what cannot be read, which then kills nothing; without it, that is an error.
 
     Delete events count from whatever bucket file they lie in (section 4.2: Hive 3 wrote them anywhere for tables
     without buckets). Events of write ids that the snapshot does not see kill nothing.
     """
+    files = files if rows else list(files)
+    moved = any(source.may_hold_moved for source in rows or files)
     builder = DeleteSetBuilder()
     for source in files:
         if not source.is_delete and (same_write_id or not source.may_hold_changes):
@@ -68,7 +72,7 @@ def load_deletes(
         try:
             for stripe, ids in enumerate(source.stripe_ids()):
                 own = _of_buckets(source, stripe, ids, buckets)
-                add_kills(builder, source, own, write_ids, same_write_id=same_write_id)
+                add_kills(builder, source, own, write_ids, same_write_id=same_write_id, moved=moved)
         except Unreadable as error:
             if on_loss is None:
                 raise with_loss(error, lost_rows(loss_of(source, None, error), None, source)) from error
@@ -95,9 +99,20 @@ def _of_buckets(source: EventFile, stripe: int, ids: Ids, buckets: frozenset[int
 
 
 def add_kills(
-    builder: DeleteSetBuilder, source: EventFile, ids: Ids, write_ids: ValidWriteIds, *, same_write_id: bool = False
+    builder: DeleteSetBuilder,
+    source: EventFile,
+    ids: Ids,
+    write_ids: ValidWriteIds,
+    *,
+    same_write_id: bool = False,
+    moved: bool = False,
 ) -> None:
-    """Add what some events of a file kill; `same_write_id` as for :func:`load_deletes`."""
+    """Add what some events of a file kill.
+
+    Args:
+        same_write_id: as for :func:`load_deletes`.
+        moved: as for :meth:`DeleteSetBuilder.add_deletes`.
+    """
     kept = visible_events(ids, write_ids)
     wanted = None
     if same_write_id:
@@ -107,7 +122,10 @@ def add_kills(
     if wanted is not None:
         kept = wanted if kept is None else kept & wanted
     ids = ids.take(kept)
-    builder.add(ids.keys, None if source.is_delete else ids.bound(source.file.statement_id))
+    if not source.is_delete:
+        builder.add(ids.keys, ids.bound(source.file.statement_id))
+    else:
+        builder.add_deletes(ids.keys, ids.current, source.file.ends, moved=moved)
 
 
 def visible_events(ids: Ids, write_ids: ValidWriteIds) -> Bools | None:

@@ -19,6 +19,8 @@ def odd_layout(snapshot: Snapshot) -> list[str]:
         effect = "it is read" if problem.path in read else "it is not read"
         if problem.reason.code is Code.DELETES_ARE_ROWS:
             effect = "acidctl reads them so, too"
+        elif problem.rule == "V10":
+            effect = f"{problem.others[0]} is read here"
         elif problem.others:
             effect = "both are read, as Hive does, so rows may come twice"
         found.append(f"{shown}: {text_of(problem.reason)}: {effect}")

@@ -49,6 +49,8 @@ _TEXTS = {
     "compactor fails; rename to NNNNNN_0",
     Need.COPIES: "{originals} called _copy_N: rows are numbered by the order of the names; compact writes it down",
     Need.NESTED: "{originals} in folders, as UNION ALL leaves them; compact puts them into one place",
+    Need.EARLY_DELETES: "delete events in {files} are older than the rows they name: Hive 4 shows these rows; compact "
+    "keeps them, so delete again what is to go",
     Need.BUCKETING: "clustered into {count} buckets by the hash of Hive 2: it stays (bucketing_version 1), and joins "
     "with tables of the new hash go the long way",
 }
@@ -206,7 +208,7 @@ def _steps(seen: _Seen) -> list[dict[str, Any]]:
     if any(one.needs(Need.OPEN) or one.needs(Need.STREAM) for one in seen.needs):
         step("end writers and open transactions", "acidctl txns")
     for one in seen.needs:
-        if one.needs(Need.COMPACT):
+        if one.needs(Need.COMPACT) or one.needs(Need.EARLY_DELETES):
             line = other_line("compact", "--major", path=one.path, of_snapshot=True)
             step(f"compact {one.table}", line, one.bytes)
     if steps:
@@ -243,7 +245,7 @@ def _result(seen: _Seen, changes: list[DigestChange] | None, *, whole: bool) -> 
         if found & ({"differs", "gone"} if whole else {"differs"}):
             return "differs"
         return "same" if whole else "not-known"
-    if any(one.needs(Need.COMPACT) or one.needs(Need.OPEN) for one in seen.needs):
+    if any(one.needs(need) for one in seen.needs for need in (Need.COMPACT, Need.OPEN, Need.EARLY_DELETES)):
         return "not-ready"
     return "ready" if whole and all(one.is_ready for one in seen.needs) else "not-known"
 
