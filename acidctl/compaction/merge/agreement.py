@@ -15,8 +15,8 @@ from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import visible_events
 
 _TWINS_HINT = (
-    "remove the file that is too many, if one is; or run `compact('rebalance')`, which gives every row a ROW__ID of "
-    "its own, if the table is not bucketed"
+    "move away the file that is too many, if one is; or run `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, "
+    "vectorized, which gives every row a ROW__ID of its own"
 )
 _DELETES_HINT = (
     "find out whether the rows are to be there: `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive settles it, as the "
@@ -25,18 +25,18 @@ _DELETES_HINT = (
 
 
 def refuse_twins(ids: Ids, one: EventFile, other: EventFile) -> None:
-    """Refuse to write rows of one ROW__ID from two files into one file.
+    """Refuse to write rows of one ROW__ID side by side that lie in two files, or apart in one.
 
-    Hive's row reader shows one row of each ROW__ID of a file, and every row of different files.
+    Hive's row reader shows one row of those that follow each other with one ROW__ID, and every row of others.
 
     Args:
         ids: of one of the rows.
         one, other: the files.
     """
-    paths = [file.fs.display(file.path) for file in (one, other)]
+    paths = sorted({file.fs.display(file.path) for file in (one, other)})
     raise RefusedError(
-        f"{paths[0]} and {paths[1]} both hold a row {_shown(ids.keys, 0)}",
-        "in one file some of Hive's readers would show only one of them (V27)",
+        f"rows of {' and '.join(paths)} have one ROW__ID, {_shown(ids.keys, 0)}, and do not follow each other",
+        "in one sorted file some of Hive's readers would show only one of them (V27)",
         _TWINS_HINT,
     )
 

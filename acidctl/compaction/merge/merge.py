@@ -28,7 +28,7 @@ class Chunk:
 
     Attributes:
         statement: the statement ids of their directories.
-        file: the places of their files among those of the task.
+        file: a number for each file, or part of one, in which keys ascend.
     """
 
     ids: Ids
@@ -90,7 +90,8 @@ def merge(
     Args:
         on_collapse: called with the events that a newer event of the same key and current write id replaces
             (section 8.2), which are left out; None keeps all.
-        on_twin: called with a row that has the ROW__ID of a row of another file, and the places of both files.
+        on_twin: called with a row that has the ROW__ID of a row of another file, or of another part of its
+            file, and the numbers of both.
     """
     ordered = list(_gathered(sorted(pieces, key=lambda piece: piece.first)))
     waiting: Chunk | None = None

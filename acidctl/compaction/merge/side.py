@@ -18,7 +18,7 @@ from acidctl.compaction.merge.merge import Chunk, Piece, merge
 from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
 from acidctl.compaction.merge.written import open_writer, stripes_of, write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
-from acidctl.compaction.proof.keys import KeyFacts, key_range
+from acidctl.compaction.proof.keys import KeyFacts, ascending_runs, key_range
 from acidctl.compaction.proof.sent import SummedSink, require_bytes
 from acidctl.compaction.proof.values import event_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, BucketTask, Input, OutputFile, Segment, StripeCopy
@@ -107,7 +107,8 @@ class Side:
         self._expected -= RowProof(len(ids.current), key_checksum(ids.keys), values)
 
     def _refuse_twins(self, ids: Ids, one: int, other: int) -> None:
-        refuse_twins(ids, self._sources[one][0], self._sources[other][0])
+        count = len(self._sources)
+        refuse_twins(ids, self._sources[one % count][0], self._sources[other % count][0])
 
     def _pieces(self) -> Iterator[Piece]:
         """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
@@ -134,7 +135,7 @@ class Side:
                     if rows is not None:
                         rows = rows if kept is None else kept_rows(rows, kept)
                         self._held_bytes += rows.nbytes
-                        held.append(self._chunk(source, ids, rows))
+                        held.append(self._chunk(source, stripe, ids, rows))
                         self._see(ids)
                         yield Piece(*key_range(ids.keys), load, held=held[-1])
                         continue
@@ -202,12 +203,13 @@ class Side:
             kept = self._kept(source, ids)
             rows = self._rows(events, stripe, kept)
         stripe_done(source, stripe)
-        return self._chunk(source, ids.take(kept), rows)
+        return self._chunk(source, stripe, ids.take(kept), rows)
 
-    def _chunk(self, source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:
-        numbers = source.file.statement_id, self._places[source.path]
-        statement, file = (np.full(len(ids.current), number, np.int64) for number in numbers)
-        return Chunk(ids, statement, file, rows)
+    def _chunk(self, source: EventFile, stripe: int, ids: Ids, rows: pa.Array) -> Chunk:
+        """Events with the part of a file in which they stand: one for each run of ascending keys of a stripe."""
+        statement = np.full(len(ids.current), source.file.statement_id, np.int64)
+        run = ascending_runs(ids.keys) + (stripe << 32)
+        return Chunk(ids, statement, self._places[source.path] + len(self._sources) * run, rows)
 
     def _kept(self, source: EventFile, ids: Ids) -> Bools | None:
         """Which events stay; None for all."""

@@ -285,7 +285,7 @@ class _Look:
         elif self._file.role is Role.ORIGINAL:
             self._add(V25, "an original file with the six ACID columns: it belongs in a delta or a base", WARNING)
         elif not self._file.native_name:
-            self._add(V25, "an ACID file whose name is not bucket_N", WARNING)
+            self._add(V25, "an ACID file whose name is not bucket_N: Hive 3 does not read it", WARNING)
 
     def _raw_schema(self, tree: OrcType) -> None:
         names = tuple(name.lower() for name in tree.names)
