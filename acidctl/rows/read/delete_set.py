@@ -133,7 +133,7 @@ class DeleteSetBuilder:
         while self._parts:
             group, parts = self._parts.popitem()
             groups[group] = _merged(parts)
-        return DeleteSet(groups, self._early and self._early.build())
+        return DeleteSet(groups, self._early.build() if self._early else None)
 
 
 def _merged(parts: list[_Part]) -> _Part:

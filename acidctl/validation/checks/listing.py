@@ -386,7 +386,7 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
             if file.flush_length_path and not file.size:
                 continue  # a streaming writer has just begun
             if not file.size:
-                yield _empty(file)
+                yield _no_bytes(file)
         raw = [file for file in files if not file.native_name]
         if raw and len(raw) < len(files):
             text = f"{len(raw)} raw files stand beside {len(files) - len(raw)} bucket files"
@@ -403,7 +403,7 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
             yield V46.finding(entry.path, "it has 0 bytes", {"bytes": 0}, INFO)
 
 
-def _empty(file: DataFile) -> Finding:
+def _no_bytes(file: DataFile) -> Finding:
     """Of files without ids Hive makes such itself; vectorized readers of both Hives fail on one in a delete delta."""
     severity = INFO if not file.native_name else ERROR if file.role is Role.DELETE else WARNING
     return V46.finding(file.path, "it has 0 bytes", {"bytes": 0}, severity)
