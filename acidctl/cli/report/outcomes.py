@@ -94,7 +94,7 @@ class Visits:
         if self.run:
             self.run.looked = looked
         if problem:
-            self.failed("", problem)
+            Visits.failed(self, "", problem)  # of no location: documents have none for it
         return replace(looked, locations=looked.on_record(before, self.status, is_accepted=is_accepted))
 
     def gap(self, error: AcidctlError) -> None:
