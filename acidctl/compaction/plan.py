@@ -15,6 +15,7 @@ from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import State
 from acidctl.compaction.concat.insert_only import concat_tasks
+from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
@@ -30,7 +31,6 @@ from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.lost_rows import find_lost_rows
-from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.wording import lost_events, some_of, text_of
 
 
@@ -364,7 +364,7 @@ def _tasks(
     deletes = [source for source in sources if source.file.role is Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
     types = [source.row_type for source in by_age or deletes]
-    row = merge_row_types(types, keeps_dropped=True) if types else OrcType("struct")
+    row = output_row_type(snapshot, types) if types else OrcType("struct")
     settings = writing.settings_for(by_age[-1] if by_age else None, kind)
     bloom_ids(settings.bloom_columns, row)
     kills = [source for source in sources if source.is_delete or source.may_hold_changes]

@@ -16,6 +16,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, Kind, is_visible_path, parse_file
 from acidctl.acid.state import State, Verdict
+from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
 from acidctl.compaction.rebalance.runs import Runs
@@ -29,7 +30,6 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.schema_evolution import merge_row_types
 
 _COUNTED = 256 << 20
 """Stored bytes of which one task of a rebalance counts the rows: it reads only their ids."""
@@ -106,7 +106,7 @@ def planned_spread(
     """
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
-    row = merge_row_types([source.row_type for source in by_age], keeps_dropped=True) if by_age else OrcType("struct")
+    row = output_row_type(snapshot, [source.row_type for source in by_age]) if by_age else OrcType("struct")
     settings = writing.settings_for(by_age[-1] if by_age else None, CompactionKind.MAJOR)
     bloom_ids(settings.bloom_columns, row)
     size, rows = sum(source.file.size for source in inserts), sum(source.rows for source in inserts)

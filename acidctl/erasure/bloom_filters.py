@@ -74,15 +74,19 @@ def with_bloom_filters(
     def bounds(path: Path) -> ColumnBounds | None:
         found, column = known(path), columns[path]
         own = own_column(source.row_type, column, row_type) if column.kind is ColumnSource.DATA else None
-        if found is None or own is None or not _can_hash(source.tail, own):
+        if found is None or own is None or not _can_hash(source.tail, own, column.type):
             return found
         return replace(found, absent=lambda value: _is_absent(source.tail, stripe, own, value))
 
     return bounds
 
 
-def _can_hash(tail: Tail, own: OrcType) -> bool:
-    return tail.footer.writer in _WRITERS and (own.kind in _INTEGERS or own.kind == "string")
+def _can_hash(tail: Tail, own: OrcType, target: OrcType) -> bool:
+    """Whether the values that are searched were hashed as they are read."""
+    kinds = own.kind, target.kind
+    return tail.footer.writer in _WRITERS and (
+        kinds == ("string", "string") or all(kind in _INTEGERS for kind in kinds)
+    )
 
 
 def _is_absent(tail: Tail, stripe: int, own: OrcType, value: Any) -> bool:

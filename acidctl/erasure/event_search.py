@@ -119,7 +119,7 @@ class EventSearch:
         places = [column.place for column in columns if column.kind is ColumnSource.DATA]
         if not places and reader.source.synthetic is None and own.names:
             places = [(0,)] if self._row_type.names else []  # a delete event is told by its row, which is NULL
-        files = FileColumns(own, self._row_type, places)
+        files = FileColumns(own, self._row_type, places, reader.source.format)
         ids = None
         if any(column.kind is ColumnSource.ROW_ID for column in columns):
             ids, rows = reader.ids_with_rows(stripe, files.names)

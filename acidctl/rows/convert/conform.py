@@ -19,7 +19,7 @@ def all_null(count: int, kind: pa.DataType) -> pa.Array:
     return null_unions(count, kind) if pa.types.is_union(kind) else pa.nulls(count, kind)
 
 
-def conform(rows: pa.StructArray, own: OrcType, target: OrcType, path: str) -> pa.StructArray:
+def conform(rows: pa.StructArray, own: OrcType, target: OrcType, path: str, *, parquet: bool = False) -> pa.StructArray:
     """The rows of one file as the table's row type: columns that it lacks are NULL, values are converted.
 
     A column that needs the wide form of timestamps, or a union with NULLs, keeps the type it came with.
@@ -29,16 +29,19 @@ def conform(rows: pa.StructArray, own: OrcType, target: OrcType, path: str) -> p
         own: the row type of the file.
         target: the row type of the table.
         path: the file, for messages.
+        parquet: whether it is Parquet.
 
     Raises:
         BadDataError: a column cannot be converted.
     """
-    return rows if alike(own, target) else _struct(rows, own, target, path, is_top=True)
+    return rows if alike(own, target) else _struct(rows, own, target, path, parquet, is_top=True)
 
 
-def select_fields(rows: pa.StructArray, own: OrcType, names: Sequence[str], row: OrcType, path: str) -> pa.StructArray:
+def select_fields(
+    rows: pa.StructArray, own: OrcType, names: Sequence[str], row: OrcType, path: str, *, parquet: bool = False
+) -> pa.StructArray:
     """Some columns of the rows of one file, by the names that `row` has for them; missing ones are NULL."""
-    wide = conform(rows, own, row, path)
+    wide = conform(rows, own, row, path, parquet=parquet)
     chosen = [position for position, name in enumerate(row.names) if name in names]
     missing = wide.is_null() if wide.null_count else None
     return struct_of(
@@ -46,13 +49,16 @@ def select_fields(rows: pa.StructArray, own: OrcType, names: Sequence[str], row:
     )
 
 
-def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: str) -> pa.Array:
+def convert(
+    column: pa.Array, own: OrcType, target: OrcType, name: str, path: str, *, parquet: bool = False
+) -> pa.Array:
     """A column of a file as another type.
 
     Args:
         column: as it was read.
         own, target: its types in the file and in the table.
         name, path: of the column and the file, for messages.
+        parquet: whether the file is Parquet.
 
     Raises:
         BadDataError: Hive does not convert the one type to the other either, or acidctl does not know how it does.
@@ -61,31 +67,33 @@ def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: st
         return column
     try:
         if own.kind != target.kind and (own.children or target.children):
-            raise NoConversion
+            raise NoConversion("Hive does not convert it either")
         if own.kind == "struct":
-            return _struct(column, own, target, path)
+            return _struct(column, own, target, path, parquet)
         if own.kind in ("array", "map"):
             pairs = zip(below(column), own.children, target.children, strict=True)
-            return with_children(column, [convert(child, one, other, name, path) for child, one, other in pairs])
+            return with_children(column, [convert(*pair, name, path, parquet=parquet) for pair in pairs])
         if own.kind == "uniontype":
             return _union(column, own, target, name, path)
-        return convert_leaf(column, own, target)
+        return convert_leaf(column, own, target, parquet=parquet)
     except NoConversion as error:
         raise BadDataError(
             f"cannot read column {name} of {path}",
-            f"it is {hive_type(own)} there and {hive_type(target)} in the table: {error or 'nothing converts that'}",
-            "give the column a type to which Hive converts it, or read the files apart",
+            f"it is {hive_type(own)} there and {hive_type(target)} in the table: {error}",
+            "read other columns with `columns`, or let Hive read it",
         ) from error
 
 
-def _struct(rows: pa.StructArray, own: OrcType, target: OrcType, path: str, *, is_top: bool = False) -> pa.StructArray:
+def _struct(
+    rows: pa.StructArray, own: OrcType, target: OrcType, path: str, parquet: bool, *, is_top: bool = False
+) -> pa.StructArray:
     arrays = []
     children = below(rows)
     for place, name, kind in zip(fields_of(own, target, is_top=is_top), target.names, target.children, strict=True):
         if place is None:
             arrays.append(all_null(len(rows), arrow_type(kind)))
         else:
-            arrays.append(convert(children[place], own.children[place], kind, name, path))
+            arrays.append(convert(children[place], own.children[place], kind, name, path, parquet=parquet))
     return struct_of(arrays, target.names, len(rows), rows.is_null() if rows.null_count else None)
 
 

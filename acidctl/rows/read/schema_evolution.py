@@ -1,8 +1,8 @@
 """One row type for a location whose files declare different ones (format section 3.1).
 
 Columns are matched by position: Hive adds columns at the end only, and older inserts call them ``_col0``, ``_col1``.
-Names come from the newest file that has real ones, types from the newest, numbers from the widest.  Fields of structs
-are matched by name, as Hive does it.
+Names come from the newest file that has real ones, types from the newest.  Fields of structs are matched by name, as
+Hive does it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from acidctl.location.declared import Declared
 
 _POSITIONAL = re.compile(r"_col[0-9]+")
-_WIDER = {kind: rank for rank, kind in enumerate(("tinyint", "smallint", "int", "bigint", "float", "double"))}
+_WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 
 
 def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcType:
@@ -41,8 +41,8 @@ def merge_row_types(types: Sequence[OrcType], *, keeps_dropped: bool = False) ->
 
     Args:
         types: struct types, oldest file first; at least one.
-        keeps_dropped: whether structs get the fields, too, that the newest file does not have, after its own: for what
-            is written for good. Hive shows them where the table's type still has them.
+        keeps_dropped: for what is written for good: nothing is lost that Hive may still show. Structs get the fields,
+            too, that the newest file does not have, after its own; numbers the widest type.
     """
     width = max(len(row.children) for row in types)
     names, children = [], []
@@ -55,7 +55,7 @@ def merge_row_types(types: Sequence[OrcType], *, keeps_dropped: bool = False) ->
 
 
 def _merged(types: Sequence[OrcType], keeps_dropped: bool) -> OrcType:
-    """The newest declaration (the last), unless an older one is a wider number that it could not hold."""
+    """The newest declaration (the last); with `keeps_dropped` an older one of a wider number that it cannot hold."""
     newest = types[-1]
     if all(one == newest for one in types):
         return newest
@@ -66,10 +66,9 @@ def _merged(types: Sequence[OrcType], keeps_dropped: bool) -> OrcType:
         width = max(len(one.children) for one in alike)
         members = [[one.children[i] for one in alike if i < len(one.children)] for i in range(width)]
         return replace(newest, children=tuple(_merged(member, keeps_dropped) for member in members))
-    for one in types:
-        ranks = _WIDER.get(newest.kind), _WIDER.get(one.kind)
-        if ranks[0] is not None and ranks[1] is not None and ranks[1] > ranks[0]:
-            newest = one
+    for kinds in _WIDER if keeps_dropped else ():
+        if newest.kind in kinds:
+            newest = max(types[::-1], key=lambda one: kinds.index(one.kind) if one.kind in kinds else -1)
     return newest
 
 

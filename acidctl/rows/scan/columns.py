@@ -17,6 +17,7 @@ from acidctl.orc.arrow import null_where
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.convert.conform import all_null, convert
 from acidctl.rows.convert.matching import Place, is_missing, place_in, type_at
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.scan.compare import Literal, Moment
 from acidctl.rows.scan.partition_values import PartitionValue
 from acidctl.rows.scan.pruning import ColumnBounds, constant
@@ -159,10 +160,12 @@ class FileColumns:
         own: the row type of the file.
         target: the row type of the result.
         places: the data columns wanted, in `target`.
+        format_: of the file.
     """
 
-    def __init__(self, own: OrcType, target: OrcType, places: Sequence[Place]) -> None:
+    def __init__(self, own: OrcType, target: OrcType, places: Sequence[Place], format_: Format = Format.ORC) -> None:
         self._own = own
+        self._is_parquet = format_ is Format.PARQUET
         self._target = target
         self._found = {place: place_in(own, place, target) for place in places}
         known = [place for place in self._found.values() if place]
@@ -215,4 +218,4 @@ class FileColumns:
             node = node.children[position]
         if missing is not None:
             array = null_where(array, missing)
-        return convert(array, node, target, name, path)
+        return convert(array, node, target, name, path, parquet=self._is_parquet)

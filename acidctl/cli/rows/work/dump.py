@@ -14,6 +14,7 @@ from acidctl.location.walk import walk_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.convert.conform import select_fields
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch, read_ids
 from acidctl.rows.read.files_at_path import event_files_at
@@ -111,7 +112,12 @@ class _Selection:
             rows = batch.column("row")
             if self._row_fields is not None:
                 rows = select_fields(
-                    rows, source.row_type, self._row_fields, self._rows, source.fs.display(source.path)
+                    rows,
+                    source.row_type,
+                    self._row_fields,
+                    self._rows,
+                    source.fs.display(source.path),
+                    parquet=source.format is Format.PARQUET,
                 )
             arrays.append(rows)
             names.append("row")
