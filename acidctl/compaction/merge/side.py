@@ -26,7 +26,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree, arrow_type
-from acidctl.rows.convert.conform import all_null, conform
+from acidctl.rows.convert.conform import FOR_GOOD, all_null, conform
 from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
 from acidctl.rows.read.selection import kept_rows
@@ -226,7 +226,7 @@ class Side:
         return rows if kept is None else kept_rows(rows, kept)
 
     def _conformed(self, source: EventFile, rows: pa.Array) -> pa.Array:
-        return conform(rows, source.row_type, self._task.row, source.fs.display(source.path))
+        return conform(rows, source.row_type, self._task.row, source.fs.display(source.path), how=FOR_GOOD)
 
 
 def reopen(fs: FileSystem, item: Input) -> EventFile:

@@ -29,12 +29,19 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _JAVA_BLANKS = "".join(map(chr, range(33)))
+_GREGORIAN_DAY = -141_427
+"""15 October 1582; days before it Hive 3 counts in another calendar."""
+_SECOND = 10**9
 _LEAST_POWER = -100
 """Of ten; Hive takes 1e-46 as DECIMAL for 0, and numbers with far more digits behind the point for NULL."""
 
 
 class NoConversion(Exception):
     """A type is not converted to another; its text says why."""
+
+
+class HivesDifferError(Exception):
+    """Hive 3 and Hive 4 read other values."""
 
 
 def convert_leaf(column: pa.Array, own: OrcType, target: OrcType, *, parquet: bool = False) -> pa.Array:
@@ -91,6 +98,24 @@ def _is_converted(own: str, target: str) -> bool:
     if own == "date":
         return target in _TEXTS or target in _TIMES
     return target != "date" or own in _TEXTS or own in _TIMES
+
+
+def require_both(column: pa.Array, own: OrcType, target: OrcType) -> None:
+    """Raise HivesDifferError where Hive 3 and Hive 4 read some of these values of `own` differently as `target`."""
+    if not hives_differ(own, target):
+        return
+    if own.kind == "float":
+        near = column.cast(pa.string()).cast(pa.float64())  # as Hive 3 has it
+        differs = pc.and_(pc.not_equal(near, column.cast(pa.float64())), pc.invert(pc.is_nan(near)))
+    elif own.kind == "date":
+        differs = pc.less(column.cast(pa.int32()), _GREGORIAN_DAY)
+    elif own.kind == "timestamp" and pa.types.is_timestamp(column.type):  # Hive 3 writes whole seconds with .0
+        numbers = column.cast(pa.int64())
+        differs = pc.equal(pc.multiply(pc.divide(numbers, _SECOND), _SECOND), numbers)
+    else:
+        raise HivesDifferError("Hive 3 and Hive 4 convert it differently")
+    if pc.any(differs).as_py():
+        raise HivesDifferError("Hive 3 and Hive 4 convert some of its values differently")
 
 
 def _is_common(own: str, target: str) -> bool:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from acidctl.location.declared import Declared
 
 _POSITIONAL = re.compile(r"_col[0-9]+")
-_WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 
 
 def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcType:
@@ -36,13 +35,11 @@ def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcTy
     return merge_row_types(types or [OrcType("struct")])
 
 
-def merge_row_types(types: Sequence[OrcType], *, keeps_dropped: bool = False) -> OrcType:
-    """The row type that holds the rows of all files.
+def merge_row_types(types: Sequence[OrcType]) -> OrcType:
+    """The row type of all files: that of the newest, and the columns that only older ones have.
 
     Args:
         types: struct types, oldest file first; at least one.
-        keeps_dropped: for what is written for good: nothing is lost that Hive may still show. Structs get the fields,
-            too, that the newest file does not have, after its own; numbers the widest type.
     """
     width = max(len(row.children) for row in types)
     names, children = [], []
@@ -50,35 +47,19 @@ def merge_row_types(types: Sequence[OrcType], *, keeps_dropped: bool = False) ->
         having = [row for row in types if position < len(row.children)]
         real = [row.names[position] for row in having if not _POSITIONAL.fullmatch(row.names[position])]
         names.append(real[-1] if real else having[-1].names[position])
-        children.append(_merged([row.children[position] for row in having], keeps_dropped))
+        children.append(_merged([row.children[position] for row in having]))
     return OrcType("struct", children=tuple(children), names=tuple(names))
 
 
-def _merged(types: Sequence[OrcType], keeps_dropped: bool) -> OrcType:
-    """The newest declaration (the last); with `keeps_dropped` an older one of a wider number that it cannot hold."""
+def _merged(types: Sequence[OrcType]) -> OrcType:
+    """The newest declaration (the last); a union with the alternatives of all."""
     newest = types[-1]
-    if all(one == newest for one in types):
-        return newest
     alike = [one for one in types if one.kind == newest.kind]
     if newest.kind == "struct":
-        return _merged_struct(alike, keeps_dropped)
+        fields = [[child for one in alike for own, child in one.fields() if own == name] for name in newest.names]
+        return replace(newest, children=tuple(map(_merged, fields)))
     if newest.children:
         width = max(len(one.children) for one in alike)
         members = [[one.children[i] for one in alike if i < len(one.children)] for i in range(width)]
-        return replace(newest, children=tuple(_merged(member, keeps_dropped) for member in members))
-    for kinds in _WIDER if keeps_dropped else ():
-        if newest.kind in kinds:
-            newest = max(types[::-1], key=lambda one: kinds.index(one.kind) if one.kind in kinds else -1)
+        return replace(newest, children=tuple(map(_merged, members)))
     return newest
-
-
-def _merged_struct(types: Sequence[OrcType], keeps_dropped: bool) -> OrcType:
-    """A struct below the top: the fields of the newest in its order, each of the types that the name has in all."""
-    found: dict[str, list[OrcType]] = {name: [] for name in types[-1].names}
-    for one in types:
-        for name, child in one.fields():
-            if name in found or keeps_dropped:
-                found.setdefault(name, []).append(child)
-    return replace(
-        types[-1], names=tuple(found), children=tuple(_merged(kinds, keeps_dropped) for kinds in found.values())
-    )

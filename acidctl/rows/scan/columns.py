@@ -15,7 +15,7 @@ from acidctl.errors import BadDataError, NotFoundError
 from acidctl.nearest import did_you_mean
 from acidctl.orc.arrow import null_where
 from acidctl.orc.types import OrcType, arrow_type, row_of
-from acidctl.rows.convert.conform import all_null, convert
+from acidctl.rows.convert.conform import How, all_null, convert
 from acidctl.rows.convert.matching import Place, is_missing, place_in, type_at
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.scan.compare import Literal, Moment
@@ -165,7 +165,7 @@ class FileColumns:
 
     def __init__(self, own: OrcType, target: OrcType, places: Sequence[Place], format_: Format = Format.ORC) -> None:
         self._own = own
-        self._is_parquet = format_ is Format.PARQUET
+        self._how = How(parquet=format_ is Format.PARQUET)
         self._target = target
         self._found = {place: place_in(own, place, target) for place in places}
         known = [place for place in self._found.values() if place]
@@ -218,4 +218,4 @@ class FileColumns:
             node = node.children[position]
         if missing is not None:
             array = null_where(array, missing)
-        return convert(array, node, target, name, path, parquet=self._is_parquet)
+        return convert(array, node, target, name, path, how=self._how)

@@ -11,6 +11,7 @@ from support.files.acid_files import write_delta
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.errors import RefusedError
 from acidctl.orc.hive_types import columns_of
 from acidctl.orc.types import arrow_type
 from acidctl.rows.convert.conform import all_null
@@ -40,6 +41,16 @@ CHANGES = [
 ]
 
 
+DROPPED = (
+    "struct<b:int>",
+    "struct<B:int,a:bigint>",
+    "struct<x:uniontype<int,string>,b:int>",
+    "struct<a:int,c:int>",
+    "map<string,struct<b:int,c:int>>",
+)
+"""Without a metastore: whether the table still has the other fields is not known."""
+
+
 @pytest.mark.parametrize(("old", "value", "new", "wanted"), CHANGES, ids=[new for _, _, new, _ in CHANGES])
 def test_fields_keep_their_names(tmp_path: Path, old: str, value: object, new: str, wanted: object) -> None:
     """Read whole, by condition and field by field, and the same after either compaction."""
@@ -52,6 +63,10 @@ def test_fields_keep_their_names(tmp_path: Path, old: str, value: object, new: s
     rows = [{"id": 1, "s": wanted}, {"id": 1, "s": None}, {"id": 2, "s": None}, {"id": 2, "s": None}]
     for compacted in (None, *CompactionKind):
         if compacted:
+            if new in DROPPED:
+                with pytest.raises(RefusedError, match="field"):
+                    run_compaction(tmp_path, compacted)
+                continue
             run_compaction(tmp_path, compacted)
         snapshot = snapshot_of(tmp_path)
         found = json_rows(Scan(snapshot, row_type=after))
@@ -72,6 +87,3 @@ def test_without_a_metastore_the_newest_file_has_the_fields(tmp_path: Path) -> N
         batch = pa.RecordBatch.from_arrays([pa.array([given], arrow_type(row).field(0).type)], names=["s"])
         write_delta(tmp_path, write_id, batch, row=row)
     assert json_rows(Scan(snapshot_of(tmp_path))) == [{"s": {"b": 2}}, {"s": {"b": 3}}]
-    run_compaction(tmp_path, CompactionKind.MAJOR)
-    row = columns_of("s struct<a:int,b:int>")
-    assert json_rows(Scan(snapshot_of(tmp_path), row_type=row)) == [{"s": {"a": 1, "b": 2}}, {"s": {"a": None, "b": 3}}]

@@ -13,7 +13,7 @@ from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.walk import walk_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType, arrow_type, row_of
-from acidctl.rows.convert.conform import select_fields
+from acidctl.rows.convert.conform import How, select_fields
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch, read_ids
@@ -117,7 +117,7 @@ class _Selection:
                     self._row_fields,
                     self._rows,
                     source.fs.display(source.path),
-                    parquet=source.format is Format.PARQUET,
+                    how=How(parquet=source.format is Format.PARQUET),
                 )
             arrays.append(rows)
             names.append("row")
