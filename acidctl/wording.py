@@ -668,7 +668,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.QUERY_STAGING: "the staging of a query of Hive's, at work or dead",
     Code.SCRATCH: "scratch of a writer, at work or dead",
     Code.TRASH: "what earlier cleaning runs took away",
-    Code.CLEAR_BACKUP: "`forget_repair()` deletes it, `undo_repair()` brings it back",
+    Code.CLEAR_BACKUP: "`forget_repair()` deletes it for good",
     Code.CLEAR_COMPACTION_STAGING: (
         "the next `compact()` removes what a dead one of this machine left; Hive's, and those of other machines, "
         "are removed by hand when no compaction is at work"
@@ -681,7 +681,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.CLEAR_LOCK_CLAIM: "it goes at once; `clean(leftovers=True)` if not",
     Code.CLEAR_QUERY_STAGING: "when no query of that time runs, remove it by hand",
     Code.CLEAR_SCRATCH: "when no writer is at work, remove it by hand",
-    Code.CLEAR_TRASH: "`purge()` deletes it, `restore()` brings it back",
+    Code.CLEAR_TRASH: "`purge()` deletes it for good",
     # steps of proofs
     Code.BASE_OF_ORIGINALS: "a base made of original files alone",
     Code.COMPACTED_BASE: "a base: all rows up to write id {ids[0]}, by a compaction",

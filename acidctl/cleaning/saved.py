@@ -27,11 +27,10 @@ from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, RefusedError
 from acidctl.location.change.own_files import replace_file
 from acidctl.location.evidence import not_known, refuse_part_of_others
-from acidctl.location.find import Found
+from acidctl.location.find import at_path
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot, SnapshotSource, take_snapshot
-from acidctl.location.walk import location_at
 from acidctl.storage.os_errors import mapped, printable
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
@@ -135,7 +134,7 @@ class SavedPlan:
         return replace(found, removals=tuple(removal for removal in found.removals if removal.name in wanted))
 
     def _snapshot(self, fs: FileSystem, path: str, lists: SnapshotLists | None, said: TableType | None) -> Snapshot:
-        found = Found(fs, location_at(path), is_given=True, said=said)
+        found = replace(at_path(fs, path, lists or SnapshotLists()), said=said)
         evidence = found.evidence()
         if not evidence.may_change:
             raise not_known(found.shown, evidence)

@@ -11,23 +11,23 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Listing, TableType
-from acidctl.acid.names import AcidDirectory, is_hidden
+from acidctl.acid.names import AcidDirectory, is_hidden, partition_name
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import with_reasons
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared, declared_by
-from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others, type_by_files
-from acidctl.location.given import at_its_line, is_hive_name
+from acidctl.location.evidence import Evidence, evidence_of, not_known, refuse_part_of_others, type_by_files
+from acidctl.location.given import HIVE, at_its_line, is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import Lists, SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Look, Snapshot, files_ahead, look_at, take_snapshot
-from acidctl.location.walk import Observer, WalkedLocation, walk_locations
+from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
 from acidctl.spelling import spelled
 from acidctl.storage.port import FileSystem, parent_of
 from acidctl.storage.registry import open_location
-from acidctl.wording import text_of
+from acidctl.wording import some_of, text_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -78,6 +78,14 @@ class Found:
     def holds_something(self) -> bool:
         """Whether a metastore knows it, or anything visible lies in it: an empty directory may be a missing disk."""
         return bool(self.hive) or self.top is None or not all(is_hidden(entry.path) for entry in self.top.entries)
+
+    @property
+    def hive_name(self) -> str:
+        """The name that the metastore has for it, ``hive:db.table/key=value``; empty where that does not know it."""
+        if not self.hive:
+            return ""
+        parts = (partition_name(*one) for one in self.location.partition)
+        return "/".join([f"{HIVE}{self.hive.full_name}", *parts])
 
     @cached_property
     def look(self) -> Look:
@@ -204,9 +212,26 @@ class Found:
             may_clean: by these lists it may be decided what is removed.
 
         Raises:
-            RefusedError: the lists are not for its table.
+            RefusedError: the lists are not for its table, or something is assumed of a location that a metastore knows.
         """
+        self.refuse_assuming(lists)
         return lists.of(self.look, self.location.table, time.time(), self.hive, may_clean=may_clean)
+
+    def refuse_assuming(self, lists: SnapshotLists) -> None:
+        """What is committed is not assumed where a metastore can be asked: aborted rows would come back.
+
+        Raises:
+            RefusedError: it is assumed, and a metastore knows the location.
+        """
+        if not (lists.assumption and lists.warehouse):
+            return
+        name = self.hive_name or lists.warehouse.partition_elsewhere(self.fs, self.location.path)
+        if name:
+            raise RefusedError(
+                f"what is committed in {self.shown} is not assumed",
+                f"the metastore {lists.warehouse.metastore.shown} has it as {name}, and knows what is committed there",
+                f"name {name}, without `assume_committed`; with `metastore='none'` beside that no metastore is asked",
+            )
 
     def unseen(self, lists: SnapshotLists) -> tuple[AcidDirectory, ...]:
         """What may have replaced some of it since a metastore gave the lists."""
@@ -303,6 +328,67 @@ def find(
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
             yield found if found.is_given else replace(found, may_go=True)
+
+
+def refuse_unusable(
+    paths: Sequence[str],
+    storage: Mapping[str, str],
+    lists: SnapshotLists,
+    said: TableType | None = None,
+    *,
+    by_evidence: bool = True,
+) -> None:
+    """Refuse to change any of several places that were named where one of them cannot be used: it may be a slip.
+
+    What lies below a place, or behind a pattern of names, was not named: that fails by itself.
+
+    Args:
+        said: what the user says that the tables are.
+        by_evidence: what is not known to be transactional cannot be used, either.
+
+    Raises:
+        NotFoundError, AccessError, StorageError, UsageProblem, RefusedError: of the first; it names the others.
+    """
+    if len(paths) < 2:
+        return
+    lists = _begun(lists, paths)
+    lists.expect([path for path in paths if is_hive_name(path)])
+    errors = []
+    for path in paths:
+        try:
+            _require_usable(path, storage, lists, said, by_evidence=by_evidence)
+        except AcidctlError as error:
+            at_its_line(error, path)
+            _by_path_alone(error, path)
+            errors.append(error)
+    if errors:
+        first, *more = errors
+        first.why += f"; {some_of([one.what for one in more])}" if more else ""
+        first.hint += f"{'; ' if first.hint else ''}nothing was changed anywhere: name what can be used alone"
+        raise first
+
+
+def _require_usable(
+    path: str, storage: Mapping[str, str], lists: SnapshotLists, said: TableType | None, *, by_evidence: bool
+) -> None:
+    others = Observer(lambda _: None)  # what is not named itself
+    around = Surroundings() if by_evidence else None
+    found = next(_places(path, storage, lists, others, looks=False, surroundings=around), None)
+    if found is None or not by_evidence:
+        return
+    if found.is_given or table_path(found) == found.root:
+        found.refuse_assuming(lists)
+        lists.write_ids_of(found.location.table)
+    if found.is_given and not (evidence := found.said_to_be(said).evidence()).may_change:
+        raise not_known(found.shown, evidence)
+
+
+def table_path(found: Found) -> str:
+    """The directory of a location's table, inside its store, by the path of the location."""
+    path = found.location.path
+    for _ in found.location.partition:
+        path = parent_of(path)
+    return path
 
 
 def find_named(name: str, storage: Mapping[str, str], lists: SnapshotLists) -> Iterator[Found]:
@@ -407,6 +493,17 @@ def _named(
         is_given = not name.is_pattern and not place.location.partition
         declared = declared_by(place.table, place.partition)
         yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared, partition=place.partition)
+
+
+def at_path(fs: FileSystem, path: str, lists: SnapshotLists) -> Found:
+    """One location by its path, with its table where a metastore is asked and knows it.
+
+    Raises:
+        RefusedError: the metastore has it in several tables.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    found = Found(fs, location_at(path), is_given=True)
+    return _known(found, lists.warehouse) if lists.warehouse else found
 
 
 def _all_known(walk: Iterator[Found], warehouse: Warehouse, observer: Observer) -> Iterator[Found]:
@@ -516,9 +613,7 @@ def with_tables(
     within: list[tuple[str, str]] = []
     seen: set[tuple[str, str]] = set()
     for found in places:
-        table = found.location.path
-        for _ in found.location.partition:
-            table = parent_of(table)
+        table = table_path(found)
         key = (found.fs.url, table)
         if key not in seen and found.location.partition:
             within = within or [(fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given)]

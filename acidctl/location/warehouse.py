@@ -18,7 +18,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from acidctl.acid.listing import Listing, TableType
-from acidctl.acid.names import MAXL, AcidDirectory, parse_partition
+from acidctl.acid.names import MAXL, AcidDirectory, parse_partition, partition_name
 from acidctl.acid.overtaken import named_above
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
@@ -601,6 +601,27 @@ class Warehouse:
             found = find_partitions(self.metastore, table)
             self._partitions[table.full_name] = {_values(one.values): one for one in found}
         return self._partitions[table.full_name].get(_values(location.partition))
+
+    def partition_elsewhere(self, fs: FileSystem, path: str) -> str:
+        """The name of the partition that lies in a directory outside of its table's; empty where none does.
+
+        Raises:
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        return self._elsewhere.get(_key(fs.display(path)), "")
+
+    @cached_property
+    def _elsewhere(self) -> Mapping[_Key, str]:
+        """All partitions that do not lie where their names say; a metastore cannot be asked for them by place."""
+        found: dict[_Key, str] = {}
+        for table in find_tables(self.metastore):
+            if not table.partition_keys:
+                continue
+            for one in find_partitions(self.metastore, table):
+                name = "/".join(partition_name(*pair) for pair in one.values)
+                if not one.location.endswith(f"{table.location.rstrip('/')}/{name}"):
+                    found[_key(one.location)] = f"{HIVE}{table.full_name}/{name}"
+        return found
 
     def _by_name(self, name: str, key: _Key) -> HiveTable | None:
         """The table that is called as its directory is, which most are."""

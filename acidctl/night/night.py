@@ -339,7 +339,8 @@ class Night:
             return
 
         def purge(one: ToPurge) -> list[InTrash]:
-            return delete(one.place.found.fs, one.runs, self._request.compaction.locking, self._is_over, night=self.id)
+            locking = replace(self._request.compaction.locking, age=_kept(one.place))
+            return delete(one.place.found.fs, one.runs, locking, self._is_over, night=self.id)
 
         for one, gone in self._each(due, purge, lambda one, error: fails(one.place, error)):
             yield from self._told()
@@ -360,9 +361,8 @@ class Night:
             yield self._place(found), is_table
 
     def _is_old(self, run: TrashRun, place: NightPlace) -> bool:
-        kept = PURGE_SECONDS if place.policy.purge_older_than is None else place.policy.purge_older_than
         is_ours = run.id == self.id
-        return not (run.problem or is_ours or run.began is None) and run.began <= self._began - kept
+        return not (run.problem or is_ours or run.began is None) and run.began <= self._began - _kept(place)
 
     def _is_over(self) -> bool:
         return self._request.until.is_over
@@ -402,6 +402,11 @@ class Night:
 def portions(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """The items, so many at a time."""
     return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _kept(place: NightPlace) -> float:
+    """Seconds that what was cleaned there stays in the trash."""
+    return PURGE_SECONDS if place.policy.purge_older_than is None else place.policy.purge_older_than
 
 
 def _outcome(place: NightPlace, result: Result, *reasons: Reason, error: AcidctlError | None = None) -> Outcome:

@@ -14,7 +14,7 @@ from acidctl.compaction.run import Engine
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.coverage import Coverage
 from acidctl.location.evidence import not_known
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import Found, find, once, refuse_unusable
 from acidctl.location.lists import read_lists
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.neighbours import Surroundings
@@ -77,6 +77,7 @@ def nightly(
             what = Outcome(location="", result=Result.FAILED, error=error)
             lost.append(NightStep.made(NightPart.COMPACT, what, night.id))
 
+        refuse_unusable(given, storage, lists)
         coverage = Coverage()
         every = once(find(given, storage, lists, Observer(failed, coverage), surroundings=Surroundings()))
         yield from night.plan(_changeable(every), changes_nothing=dry_run)

@@ -90,6 +90,7 @@ class UpgradeNeeds:
         path: as a user would type it.
         bytes: of its current files, which a compaction reads.
         events: updates and deletes of ACID v1 that are known by the footers.
+        hive_name: the name that a metastore has for it; empty where none knows it.
     """
 
     path: str
@@ -98,6 +99,7 @@ class UpgradeNeeds:
     files: int
     events: int
     findings: tuple[UpgradeFinding, ...]
+    hive_name: str = ""
 
     def needs(self, need: Need) -> bool:
         """Whether something of that kind was found."""
@@ -126,7 +128,8 @@ def upgrade_needs(found: Found, lists: SnapshotLists) -> UpgradeNeeds:
     if table and table.buckets > 0 and table.parameters.get("bucketing_version") != "2":
         findings.append(UpgradeFinding(Need.BUCKETING, count=table.buckets))
     size = sum(file.size for file in files)
-    return UpgradeNeeds(found.shown, found.location.table, size, len(files), events, tuple(findings))
+    at = found.location
+    return UpgradeNeeds(found.shown, at.table, size, len(files), events, tuple(findings), found.hive_name)
 
 
 def _changes(snapshot: Snapshot, files: Sequence[DataFile]) -> tuple[int, list[UpgradeFinding]]:

@@ -54,12 +54,12 @@ def test_its_commands_are_those_that_do_it(acidctl, crud: Path) -> None:  # type
     age(crud, 30)
 
     def first() -> tuple[str, list[str]]:
-        report = acidctl("erasure", "--where", "id = 3", "-o", "json", crud).json()
+        report = acidctl("erasure", "--where", "id = 3", "--assume-committed", "1h", "-o", "json", crud).json()
         step = report["locations"][0]["steps"][0]
         return step["do"], shlex.split(step["command"])[1:]
 
     do, words = first()
-    assert (do, "--assume-committed" in words) == ("compact", True)
+    assert (do, "--assume-committed=3600s" in words) == ("compact", True)
     assert acidctl(*words, "--engine", "local").status == 0
     do, words = first()
     assert do == "clean"

@@ -20,7 +20,7 @@ from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.many_locations import Procedure, to_be_typed
 from acidctl.cli.options.param_types import DailyWindow
-from acidctl.cli.options.shared import refuse_unused
+from acidctl.cli.options.shared import other_line, refuse_unused
 from acidctl.cli.output.console import can_ask, note, say, warn
 from acidctl.cli.output.progress import Bar, progress
 from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
@@ -49,7 +49,7 @@ from acidctl.deadline import Deadline
 from acidctl.errors import RefusedError
 from acidctl.hive.compacting import compact_locations
 from acidctl.location.change.lock import Locking
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import Found, find, once, refuse_unusable
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.night.night import portions
@@ -129,6 +129,7 @@ def work(
         order_by=order_by or "",
     )
     printer = CompactionPrinter(output, run)
+    refuse_unusable(locations, storage, lists, request.table_type)
     check = None
     if check_inputs:
         from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
@@ -144,6 +145,7 @@ def work(
             answer = plan_location(found, lists, request, is_table_checked=False)
             printer.answered(answer)
             if isinstance(answer, Planned):
+                printer.hive_names[answer.location] = found.hive_name
                 waiting.append(Waiting.of(found, answer, is_kept=len(waiting) < PORTION))
             if len(waiting) == PORTION and not asks and max_bytes is None:
                 doing.carry_out(waiting, is_last=False)
@@ -183,7 +185,7 @@ def _assuming(lists: SnapshotLists) -> SnapshotLists:
             "compact must be told which write ids are committed",
             "no list of Hive's was given, and there is no terminal to ask at",
             "name the metastore, --metastore URI or uris below [metastore] of the configuration; or give --write-ids, "
-            "--write-ids-from, or --assume-committed[=AGE] if all older than AGE (1h) is committed",
+            "--write-ids-from, or --assume-committed 1h if what is older than an hour is committed",
         )
     return lists.assuming(Assumption(0))
 
@@ -432,11 +434,16 @@ def working(waiting: Sequence[Waiting]) -> Iterator[Working]:
 
 
 class CompactionPrinter(Outcomes):
-    """Outcomes of compactions."""
+    """Outcomes of compactions.
+
+    Attributes:
+        hive_names: the names that a metastore has for locations, by their paths; empty where none knows them.
+    """
 
     def __init__(self, output: str, run: RunReport) -> None:
         super().__init__(output, run, compaction_text, compaction_counts)
         self._to_clean: list[str] = []
+        self.hive_names: dict[str, str] = {}
         self._noted: set[str] = set()
 
     def answered(self, answer: Answer) -> None:
@@ -473,7 +480,7 @@ class CompactionPrinter(Outcomes):
         if outcome.staging_kept:
             warn(f"the evidence is kept in {outcome.plan.snapshot.fs.display(outcome.staging_kept)}")
         if outcome.is_changed and self.is_table:
-            self._to_clean.append(outcome.location)
+            self._to_clean.append(other_line("clean", path=outcome.location, hive_name=self.hive_names[outcome.location]))
 
     def kind_of(self, outcome: Outcome) -> str:
         return compaction_kind(outcome) or super().kind_of(outcome)
@@ -483,5 +490,5 @@ class CompactionPrinter(Outcomes):
         self.tell()
         if self._to_clean:
             more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
-            note(f"the inputs are obsolete now and stay until: acidctl clean {self._to_clean[0]}{more}")
+            note(f"the inputs are obsolete now and stay until: {self._to_clean[0]}{more}")
         return super().exit_status(speaks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -31,7 +31,7 @@ from acidctl.cli.report.run_report import RunReport
 from acidctl.compaction.request import Answer, CompactionRequest
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import find, once, refuse_unusable
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.night.memory import Memory, usual_folder
@@ -108,6 +108,7 @@ def work(
     memory = Memory(Path(state) if state else usual_folder(), warn)
     procedure = Procedure(yes, locking, _AT_ONCE, Stop(until.at))
     with nullcontext() if dry_run else memory.alone(locking.wait):
+        refuse_unusable(locations, storage, lists)
         check = None
         if check_inputs:
             from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
@@ -149,7 +150,7 @@ def _refuse_untold(lists: SnapshotLists) -> None:
         raise RefusedError(
             "nightly must be told which write ids are committed",
             "no list of Hive's was given, and no metastore is known",
-            "give --metastore, --write-ids-from, or --assume-committed[=AGE] if all older than AGE (1h) is committed",
+            "give --metastore, --write-ids-from, or --assume-committed 1h if what is older than an hour is committed",
         )
 
 
@@ -203,16 +204,6 @@ class NightPrinter(Outcomes):
         """A night has this id."""
         self._run_id = run_id
         self.run.facts["run"] = run_id
-
-    def taken(self, places: Iterable[Found], *, is_alone: bool) -> Iterator[Found]:
-        """The locations that may be changed; of several paths one that may not does not hold up the others."""
-        for found in places:
-            try:
-                yield from self.changeable([found], None)
-            except RefusedError as error:
-                if is_alone:
-                    raise
-                self.failed(found.shown, error)
 
     def take(self, steps: Iterable[NightStep]) -> None:
         """Steps, as they are made."""
