@@ -109,7 +109,8 @@ def test_its_commands_say_of_the_metastore_what_was_said(acidctl, warehouse: Pat
 @pytest.mark.parametrize(
     "told",
     [
-        ("--assume-committed", "1h"), ("--assume-committed=300h",), ("--assume-committed=90m", "--valid-txns", "5:5:5:"),
+        ("--assume-committed", "1h"), ("--assume-committed=300h",),
+        ("--assume-committed=90m", "--valid-txns", "5:5:5:"),
         ("--write-ids", "42$sales.worn:3:9223372036854775807::$sales.fresh:3:9223372036854775807::"),
         ("--write-ids", "odd.name:3:9223372036854775807::", "--table", "odd.name"),
         ("--write-ids", "3:9223372036854775807:", "--write-ids-form", "hive2"), ("--write-ids-from", "{lists}"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -106,7 +105,8 @@ def test_an_age_that_is_left_out_is_a_mistake(acidctl: Call, table: Path, words:
     "command",
     [
         (*MAJOR, "--assume-committed=1h"), ("nightly", "--yes", "--engine", "local", "--assume-committed=1h"),
-        ("clean", "--yes", "--write-ids", "5:5:", "--write-ids-form", "hive2"), ("purge", "--yes"), ("restore", "--yes"),
+        ("clean", "--yes", "--write-ids", "5:5:", "--write-ids-form", "hive2"),
+        ("purge", "--yes"), ("restore", "--yes"),
         ("repair", "key-index", "--yes"), ("repair", "forget", "--yes"),
     ],
     ids=lambda words: " ".join(words[:2]),
@@ -323,6 +323,4 @@ def test_what_holds_data_is_no_nameless_staging(acidctl: Call, table: Path, name
     age(table, 72)
     assert acidctl(*MAJOR, "--assume-committed=1h", table).status == 0
     assert path.exists()
-    assert os.stat(path).st_size == 4
-
-
+    assert path.stat().st_size == 4

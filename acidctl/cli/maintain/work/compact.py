@@ -480,7 +480,8 @@ class CompactionPrinter(Outcomes):
         if outcome.staging_kept:
             warn(f"the evidence is kept in {outcome.plan.snapshot.fs.display(outcome.staging_kept)}")
         if outcome.is_changed and self.is_table:
-            self._to_clean.append(other_line("clean", path=outcome.location, hive_name=self.hive_names[outcome.location]))
+            at = outcome.location
+            self._to_clean.append(other_line("clean", path=at, hive_name=self.hive_names.get(at, "")))
 
     def kind_of(self, outcome: Outcome) -> str:
         return compaction_kind(outcome) or super().kind_of(outcome)
