@@ -117,7 +117,7 @@ def work(
         night = Night(request, lists, locations, storage=storage, memory=memory, each=procedure.each, check=check)
         printer.begins(night.id)
         places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
-        taken = printer.taken(places, is_alone=len(locations) == 1)
+        taken = printer.changeable(places, None)
         printer.take(night.plan(taken, changes_nothing=dry_run, on_planned=printer.answered))
         looked = printer.looked_through(memory.looked)
         printer.tell_strangers()
