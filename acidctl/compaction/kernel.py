@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.layout import Role
 from acidctl.compaction.merge.agreement import refuse_moved, require_agreement, without_effect
 from acidctl.compaction.merge.side import Side, all_live, reopen
 from acidctl.compaction.merge.written import join_segments
@@ -51,7 +52,8 @@ def _compact(task: BucketTask) -> BucketResult:
     load = partial(load_deletes, write_ids=task.write_ids, rows=rows, buckets=task.kills_of)
     dead = load((reopen(fs, item) for item in task.kills), same_write_id=not major)
     has_moved = not major and task.acid_version and any(source.may_hold_moved for source in rows)
-    named = load(reopen(fs, item) for item in task.kills) if has_moved else None
+    deletes = (item for item in task.kills if item.file.role is Role.DELETE)
+    named = load(reopen(fs, item) for item in deletes) if has_moved else None
 
     def keep_insert(source: EventFile, ids: Ids) -> Bools | None:
         require_agreement(source, ids, task.write_ids, dead)
