@@ -22,7 +22,7 @@ from acidctl.orc.read.calendars import SWITCH, is_hybrid
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.convert.matching import alike
-from acidctl.rows.scan.compare import NEGATED, OPERATORS, Literal, MismatchError, domain
+from acidctl.rows.scan.compare import NEGATED, OPERATORS, Literal, MismatchError, domain, to_float
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
@@ -82,7 +82,7 @@ def constant(kind: pa.DataType, value: Literal) -> ColumnBounds:
     """A column with one value in all rows, a partition's for example."""
     if value is None:
         return ColumnBounds(kind, nulls=True, values=False)
-    wanted = domain(kind, value)
+    wanted = domain(kind, to_float(value) if isinstance(value, float) and pa.types.is_float32(kind) else value)
     return ColumnBounds(kind, nulls=False, values=True, low=wanted, high=wanted)
 
 
@@ -127,7 +127,9 @@ def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType
     if own.kind in _INTEGERS and target.kind in _INTEGERS:
         return _numbers(found.intStatistics)
     if own.kind in _FLOATS and target.kind in (own.kind, "double"):
-        return _doubles(found.doubleStatistics, tail.footer.writer)
+        low, high = _doubles(found.doubleStatistics, tail.footer.writer)
+        # ORC C++ keeps the doubles that it was given, of which a FLOAT column holds the nearest floats.
+        return (low, high) if own.kind == "double" or low is None else (to_float(low), to_float(high))
     if own.kind in _TEXTS and target.kind in _TEXTS:
         cut = target.kind == "varchar" and not 0 < (own.max_length or 0) <= (target.max_length or 0)
         if not cut and (tail.footer.writer != 0 or tail.writer_version >= _HIVE_8732):
