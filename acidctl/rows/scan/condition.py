@@ -12,7 +12,8 @@
 Columns go by their names whatever the case, in back quotes when odd; a dot reaches into structs.  Values are numbers,
 ``'text'``, ``DATE '2024-02-29'``, ``TIMESTAMP '2024-02-29 12:00:00.5'``, ``TRUE``, ``FALSE``, ``NULL``; text beside a
 number, date or timestamp column is read as such a value.  As in SQL a comparison with NULL is neither true nor false,
-and only rows for which the condition is true are kept.
+and only rows for which the condition is true are kept.  A cast is taken where it changes nothing, or rounds to the type
+of its column; what is not understood is refused.
 """
 
 from __future__ import annotations
