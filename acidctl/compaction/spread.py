@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate, groupby
-from typing import Any
 
 from acidctl.acid.bucket import MAX_BUCKET
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, Kind, is_visible_path, parse_file
 from acidctl.acid.state import State, Verdict
-from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
 from acidctl.compaction.rebalance.runs import Runs
@@ -28,8 +26,8 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
-from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.schema_evolution import merge_row_types
 
 _COUNTED = 256 << 20
 """Stored bytes of which one task of a rebalance counts the rows: it reads only their ids."""
@@ -63,14 +61,12 @@ class Spread:
     Attributes:
         buckets: that are asked for.
         like: a task that has all inputs, and no share.
-        kills: for each of its inputs, what may kill rows of it.
         most: rows that a task has read at once.
         order: what all rows are sorted by.
     """
 
     buckets: int
     like: BucketTask
-    kills: tuple[Kills, ...]
     most: int
     order: tuple[SortColumn, ...] = ()
 
@@ -91,8 +87,7 @@ class Spread:
             )
             inserts = tuple(self.like.inserts[file] for file in files)
             weight = self.like.weight * rows // total
-            whole = replace(self.like, bucket=bucket, shares=own, inserts=inserts, weight=weight, rows=rows)
-            tasks.append(replace(whole, **_killing([self.kills[file] for file in files])))
+            tasks.append(replace(self.like, bucket=bucket, shares=own, inserts=inserts, weight=weight, rows=rows))
         return tasks
 
 
@@ -106,14 +101,10 @@ def planned_spread(
     """
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
-    row = output_row_type(snapshot, [source.row_type for source in by_age]) if by_age else OrcType("struct")
+    row = merge_row_types([source.row_type for source in by_age]) if by_age else OrcType("struct")
     settings = writing.settings_for(by_age[-1] if by_age else None, CompactionKind.MAJOR)
     bloom_ids(settings.bloom_columns, row)
     size, rows = sum(source.file.size for source in inserts), sum(source.rows for source in inserts)
-    killing = [source for source in sources if source.is_delete or source.may_hold_changes]
-    kills = [Kills(())] * len(inserts)
-    if killing:
-        kills = BucketNumbers(sources).kills_of([(source,) for source in inserts], killing)
     like = BucketTask(
         storage=snapshot.fs.spec,
         bucket=0,
@@ -128,7 +119,7 @@ def planned_spread(
         kind=CompactionKind.MAJOR,
         inserts=inputs_of(inserts),
         deletes=(),
-        kills=inputs_of(killing),
+        kills=inputs_of([source for source in sources if source.is_delete or source.may_hold_changes]),
         write_ids=snapshot.write_ids,
         acid_version=2,
     )
@@ -142,7 +133,7 @@ def planned_spread(
         part = slice(places[0], places[-1] + 1)
         own = inserts[part]
         counted = {"weight": sum(one.file.size for one in own), "rows": sum(one.rows for one in own)}
-        files = {"inserts": like.inserts[part], "first": places[0]} | _killing(kills[part])
+        files = {"inserts": like.inserts[part], "kills": like.kills, "first": places[0]}
         tasks.append(CountTask(**shared | counted | files, write_ids=like.write_ids))
     shown = f"cannot rebalance {snapshot.fs.display(snapshot.path)}"
     buckets = wanted.buckets or _buckets_of(snapshot)
@@ -159,17 +150,7 @@ def planned_spread(
             f"rows are sorted in memory: at most {_MOST_SORTED:,}, and {_MOST_OF_BUCKET >> 20} MiB of inputs a bucket",
             "give more `buckets`, leave `order_by` out, or let Hive's own workers do it",
         )
-    return Spread(buckets, like, tuple(kills), max(_FEWEST, rows * _AT_ONCE // max(size, 1)), wanted.order), tasks
-
-
-def _killing(kills: Iterable[Kills]) -> dict[str, Any]:
-    """What a task is told of the deletes that may hit its files, each of which needs one of these parts of them."""
-    listed = list(kills)
-    files = {source.path: source for one in listed for source in one.files}
-    return {
-        "kills": inputs_of(list(files.values())),
-        "kills_of": frozenset[int]().union(*(one.buckets or () for one in listed)),
-    }
+    return Spread(buckets, like, max(_FEWEST, rows * _AT_ONCE // max(size, 1)), wanted.order), tasks
 
 
 def refuse_twin_base(snapshot: Snapshot) -> None:

@@ -151,13 +151,11 @@ def _run(
             else:
                 printer.counted(found, counted)
                 look = None if found.shown in printer.unlisted else seen.look  # which tells of what is closed
-                ahead = seen.ahead_of(lists)
-                yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look, ahead=ahead)
+                yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look)
         yield from drained()
 
     with progress("checking parts") as bar:
         for report in validate(places(), options, bar.reach, runner):
             printer.report(report)
-    printer.looked_through()
     printer.tell_notes()
     printer.tell_strangers()
