@@ -66,6 +66,8 @@ def without_places(batch: pa.RecordBatch, places: NDArray[np.intp], *, joined: b
         joined: slices may be put together; not those of unions, of which Arrow would put all values into each.
     """
     dead, rows = len(places), batch.num_rows
+    if dead == rows:
+        return
     if dead * (JOINED_ROWS if joined else SLICE_ROWS) > rows:
         keep = np.ones(rows, np.bool_)
         keep[places] = False

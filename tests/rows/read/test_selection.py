@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acidctl.rows.read import selection
@@ -37,6 +37,7 @@ def test_rows_without_columns_are_counted() -> None:
     assert len(kept_rows(pa.array([{}] * 3, pa.struct([])), keep)) == 2
 
 
+@example(set(range(40)))
 @given(st.sets(st.integers(0, 39)))
 def test_rows_at_places_are_left_out(places: set[int]) -> None:
     batch = pa.RecordBatch.from_struct_array(pa.array(VALUES, TYPE))
