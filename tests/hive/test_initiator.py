@@ -199,7 +199,7 @@ def test_only_one_is_at_work_in_a_warehouse(house: House) -> None:
     assert house.look() == {"due": "requested"}
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", ["lost", "done", "failed"])
 @pytest.mark.parametrize("method", ["lock", "compact2", "show_compact", "get_valid_write_ids", "unlock"])
 def test_a_call_that_goes_wrong_leaves_no_lock_and_asks_for_nothing_twice(house: House, method: str, kind: str) -> None:

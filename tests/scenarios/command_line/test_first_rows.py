@@ -38,7 +38,7 @@ def refused(*_: object) -> None:
     raise AssertionError("a whole stripe was read")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("what", ["", "000000_0", "000000_0_copy_1", "delta_0000007_0000007_0000/bucket_00000"])
 @pytest.mark.parametrize(("offset", "limit"), [(0, 1), (0, 100), (7, 100), (890, 20), (5, 2000)])
 def test_limited_dump_is_the_beginning_of_the_whole(
@@ -77,7 +77,7 @@ def test_no_stripe_is_read(acidctl: Acidctl, table: Path, monkeypatch: pytest.Mo
     assert acidctl("dump", "--limit", "10", delta).lines() == expected
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("limit", [1, 10, 85, 100, 112, 113, 1000, 3000])
 @pytest.mark.parametrize("gone", [range(0), range(3), range(100), range(5, 900, 2), range(900)])
 def test_cat_shows_the_same_rows(acidctl: Acidctl, table: Path, gone: range, limit: int) -> None:

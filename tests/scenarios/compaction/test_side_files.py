@@ -61,7 +61,7 @@ def lie(patch: pytest.MonkeyPatch, call: str, name: str, how: str) -> list[str]:
     return told
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("how", LIES)
 @pytest.mark.parametrize(
     ("kind", "name"),

@@ -190,7 +190,7 @@ LINES = {
 }
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("happens", "at"),
     [*((made_anew, at) for at in range(9)), *((one, at) for one in (dropped, renamed) for at in (1, 4, 6))],
