@@ -181,6 +181,7 @@ def test_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert sys.path == ["/x.zip"]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_workers_of_spark_import_nothing_from_the_current_directory(trap: Path, table: Path) -> None:
     line = ("compact", "--major", "--engine", "spark", "--master", "local[1]", "--assume-committed=0s")

@@ -634,6 +634,7 @@ def test_killed_it_leaves_an_entry_that_the_next_one_does(fake: FakeHive, acidct
     require_ended(fake)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl) -> None:
     before = rows(fake, acidctl, "t")

@@ -119,6 +119,7 @@ def judge(hive: Hive, seed: int, folder: Path) -> None:
         check_compaction(hive, played, kind, folder / f"{seed}-{kind.value}", about, writing)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", list(CompactionKind))
 def test_java_reads_copied_stripes(

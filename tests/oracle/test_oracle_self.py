@@ -80,6 +80,7 @@ def test_transactions_give_the_lists_of_readers_and_compactors() -> None:
 
 
 # --- Hive
+@pytest.mark.sampled(5)
 @pytest.mark.spark
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_hive_reads_what_is_stored(hive: Hive, name: str) -> None:
@@ -101,6 +102,7 @@ def test_hive_reads_what_is_stored(hive: Hive, name: str) -> None:
             assert state["originals"] == [Path(original).name for original in states[view]["originals"]]
 
 
+@pytest.mark.sampled
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["minor", "major"])
 @pytest.mark.parametrize("name", ["alltypes_v1", "original_files", "update_chain"])
@@ -116,6 +118,7 @@ def test_hive_compacts_as_stored(hive: Hive, name: str, kind: str, tmp_path: Pat
     assert_hive_reads(hive, table, scenario["schema"], want, version=version)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_hive_agrees_with_the_model(hive: Hive, history_seeds: range, tmp_path: Path) -> None:
     for seed in history_seeds:

@@ -40,6 +40,7 @@ def valid(hive: Hive, file: Path) -> bool:
     return entries == keys and java.facts().user_metadata[KEY_INDEX].endswith(";")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_key_index_made_anew(codec: str, hive: Hive, tmp_path: Path) -> None:
     file = many_stripes(tmp_path / "delta_0000001_0000001_0000", wide(1, 600, bucket=0), codec=codec)

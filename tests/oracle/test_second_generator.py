@@ -108,6 +108,7 @@ def test_tables_of_the_second_generator_are_read_as_hive_does(hive: Hive, tmp_pa
     run_all(range(int(os.environ.get("ACIDCTL_TABLES", "10"))), tmp_path, hive)
 
 
+@pytest.mark.slow
 def test_tables_of_the_second_generator_are_read_as_it_says(tmp_path: Path) -> None:
     run_all(range(1000, 1006), tmp_path, None)
 

@@ -27,6 +27,7 @@ assert spark.sparkContext.pythonExec == usual
 """
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_python_of_a_script_reads_whatever_python3_is_called_on_the_path(tmp_path: Path) -> None:
     write_delta(tmp_path / "t", 1, pa.RecordBatch.from_pydict({"id": pa.array([1, 2], pa.int32())}))

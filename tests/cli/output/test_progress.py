@@ -143,6 +143,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "line",
     [

@@ -712,6 +712,7 @@ def test_parquet_as_hive_reads_it(spark: Any, tmp_path: Path) -> None:
     assert hive_rows(spark, result / "base_0000099" / "000000_0", columns) == before
 
 
+@pytest.mark.sampled
 @pytest.mark.spark
 @pytest.mark.parametrize("legacy", [True, False])
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS"])

@@ -15,6 +15,7 @@ from acidctl.orc.write.writer_settings import CODECS
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("compression", CODECS)
 def test_java_reads_ids_written_as_runs(compression: str, hive: Hive, tmp_path: Path) -> None:
     """Runs, single values, pairs; a change of the write id inside a group of rows; seeks, push-down, statistics."""

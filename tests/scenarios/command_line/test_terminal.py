@@ -164,6 +164,7 @@ def test_question_of_compact_sends_nothing_hostile(terminal: Terminals, filled: 
         assert_harmless(shown)
 
 
+@pytest.mark.slow
 def test_a_hang_is_a_failure(terminal: Terminals) -> None:
     with pytest.raises(AssertionError, match="hung"):
         terminal.execute("/bin/sleep", "100", seconds=1)

@@ -53,6 +53,7 @@ def test_a_line_that_breaks_at_any_byte(day: BadDay, line: tuple[str, ...]) -> N
                 assert found.out.replace(through.address, "") == said, trouble
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", (LOOKING[0], LOOKING[5], CHANGING[0], CHANGING[2], *ASKING), ids=" ".join)
 def test_a_line_on_which_nothing_comes_any_more(day: BadDay, line: tuple[str, ...]) -> None:
     asked, answered, _ = sizes(day, line)

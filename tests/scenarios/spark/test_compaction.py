@@ -49,7 +49,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["here", "cluster"])
+@pytest.fixture(scope="module", params=["here", pytest.param("cluster", marks=pytest.mark.slow)])
 def outcome(
     request: pytest.FixtureRequest, tables: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, subprocess.CompletedProcess[str]]:
@@ -101,6 +101,7 @@ def assert_like_one_task(warehouse: Path, tables: Path, name: str, result: dict[
     assert not list((warehouse / name).glob("_tmp*"))
 
 
+@pytest.mark.slow
 def test_a_deadline_cancels_the_job(tables: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tables, tmp_path / "warehouse")
     before = sorted(copy.rglob("*"))

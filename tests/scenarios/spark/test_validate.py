@@ -22,6 +22,7 @@ def outcome(played: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", ["footers", "deep"])
 def test_the_same_findings_in_the_same_order(outcome: dict[str, Any], depth: str) -> None:
     here, there = outcome[depth]["here"], outcome[depth]["spark"]
@@ -33,6 +34,7 @@ def test_the_same_findings_in_the_same_order(outcome: dict[str, Any], depth: str
     assert not whole["unchecked"]
 
 
+@pytest.mark.slow
 def test_a_crash_is_a_finding(outcome: dict[str, Any]) -> None:
     (report,) = outcome["crash"]["spark"]
     assert [report] == outcome["crash"]["here"]

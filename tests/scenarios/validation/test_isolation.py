@@ -52,6 +52,7 @@ def test_task_without_a_sign_of_life_is_a_crash() -> None:
     assert results["fine"] == "fine"
 
 
+@pytest.mark.slow
 def test_signs_of_life_count() -> None:
     assert run("slow", limits=Limits(seconds=5), size=1) == {"slow": "slow"}
 
@@ -89,6 +90,7 @@ def test_a_process_that_dies_between_tasks_is_replaced() -> None:
             pool._workers[0].process.wait()
 
 
+@pytest.mark.slow
 def test_processes_outlive_the_thread_that_started_them() -> None:
     with Pool(1) as pool:
         pool.submit(0, crashers.Toy("slow"))
@@ -139,6 +141,7 @@ def test_processes_that_cannot_start_are_told_once(monkeypatch: pytest.MonkeyPat
         assert caught.value.hint
 
 
+@pytest.mark.slow
 def test_one_that_does_not_come_up_costs_no_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where memory is short: the others do its work."""
     python = tmp_path / "python"

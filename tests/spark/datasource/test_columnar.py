@@ -83,6 +83,7 @@ QUERIES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled
 @pytest.mark.spark
 @pytest.mark.parametrize("name", QUERIES)
 def test_columns_and_rows_are_the_same(spark: Any, table: str, name: str) -> None:
@@ -115,6 +116,7 @@ def test_a_plan_takes_columns_and_the_classes_are_sent_once(spark: Any, table: s
     assert load(other, table).count() == load(spark, table).count()
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_columns_go_together_with_those_of_files_and_into_the_cache(spark: Any, table: str, tmp_path: Path) -> None:
     acid = load(spark, table)

@@ -251,6 +251,7 @@ def plan_of(frame: Any) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("text", "said"),
@@ -278,6 +279,7 @@ def test_a_plan_says_what_it_reads(session: Any, text: str, said: str) -> None:
         assert rows_of(sql(session, text, "acid")) == rows_of(sql(session, text, "flat"))
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "text",
@@ -337,7 +339,7 @@ def random_query(luck: random.Random, rows: list[Row]) -> str:
     return luck.choice(made)()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("seed", range(QUERIES))
 def test_random_queries_give_the_rows_of_a_flat_copy(session: Any, seed: int) -> None:
@@ -347,6 +349,7 @@ def test_random_queries_give_the_rows_of_a_flat_copy(session: Any, seed: int) ->
         assert rows_of(sql(session, text, "acid")) == rows_of(sql(session, text, "flat")), text
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_frames_built_in_python_are_pruned_too(session: Any) -> None:
     acid, flat = session.spark.table("acid_t"), session.spark.table("flat_t")
@@ -368,7 +371,7 @@ def test_frames_built_in_python_are_pruned_too(session: Any) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "options", [{}, {"rowId": "true"}, {"at": "2"}, {"columns": "st.x,i,LAND"}, {"partitionTypes": "string"}]
@@ -387,6 +390,7 @@ def test_options_mean_the_same_with_the_rule(session: Any, options: dict[str, st
         assert with_rule == [rows_of(one.selectExpr("*")) for one in chosen]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_schema_of_the_users_own_is_pruned(session: Any) -> None:
     read = session.spark.read.format("hive_acid")
@@ -400,6 +404,7 @@ def test_a_schema_of_the_users_own_is_pruned(session: Any) -> None:
     assert (nothing.count(), nothing.selectExpr("1").collect()) == (0, [])
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_fields_are_found_whatever_their_names(session: Any) -> None:
     inner = OrcType("struct", children=(OrcType("int"), OrcType("int")), names=("x.y", "z"))
@@ -416,6 +421,7 @@ def test_fields_are_found_whatever_their_names(session: Any) -> None:
     assert rows_of(frame.selectExpr("s.in", "s.in.z").where("in IS NOT NULL")) == ["Row(in=Row(x.y=3, z=4), z=4)"]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_columns_of_all_types_that_hive_wrote_are_the_same_alone(session: Any) -> None:
     frame = session.spark.read.format("hive_acid").load(str(HIVE23 / "alltypes_random" / "table"))
@@ -439,6 +445,7 @@ def inside(value: Any, path: list[str]) -> Any:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_rule_is_put_in_once_beside_those_of_others(session: Any) -> None:
     experimental = session.spark._jsparkSession.experimental()
@@ -459,6 +466,7 @@ def without_rules(session: Any) -> Iterator[Any]:
     setter(rules)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("what", "instead", "why"),

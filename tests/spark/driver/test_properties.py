@@ -157,6 +157,7 @@ def command_lines(stop: threading.Event, seen: set[bytes]) -> None:
                     continue
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_spark_gets_every_setting_and_no_command_line_tells_it(child_environ: dict[str, str], tmp_path: Path) -> None:
     conf = tmp_path / "conf"

@@ -7,18 +7,18 @@ import unicodedata
 
 # Default_Ignorable_Code_Point of Unicode's DerivedCoreProperties, and what newer versions of Unicode call a format
 # character than some versions of Python.
-_INVISIBLE = (
+_RANGES = (
     (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x13430, 0x1343F), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),
 )  # fmt: skip
+_INVISIBLE = {code for first, last in _RANGES for code in range(first, last + 1)}
 
 
 def is_unsafe(char: str) -> bool:
     """Whether a terminal would act on it, or not show it."""
-    code = ord(char)
-    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or any(a <= code <= b for a, b in _INVISIBLE)
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") or ord(char) in _INVISIBLE
 
 
 def quoted(text: str) -> str:
