@@ -65,7 +65,7 @@ def read(path: Path) -> pa.Table:
     return orc.ORCFile(str(path)).read()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("compression", CODECS)
 @pytest.mark.parametrize("stride", [0, 1000])
 def test_java_reads_every_type(java: Java, tmp_path: Path, compression: str, stride: int) -> None:
@@ -249,7 +249,7 @@ class Hive:
         return sorted(found)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("compression", CODECS)
 def test_hive_reads_base_delta_and_delete_delta(spark: Any, tmp_path: Path, compression: str) -> None:
     row = struct(a=INT, b=TEXT)

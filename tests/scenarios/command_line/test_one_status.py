@@ -71,6 +71,7 @@ def test_every_command_is_here() -> None:
     assert {line[1] for line in [*LOCATIONS, *EITHER] if line[0] == "repair"} == set(repair.commands)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line", [*LOCATIONS, *EITHER, *READ], ids=joined)
 def test_a_path_that_is_not_there(acidctl: Acidctl, crud: Path, tmp_path: Path, line: tuple[str, ...]) -> None:
     found = acidctl(*with_path(line, tmp_path / "missing", crud))
@@ -78,6 +79,7 @@ def test_a_path_that_is_not_there(acidctl: Acidctl, crud: Path, tmp_path: Path, 
     assert "missing" in found.err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line", [*LOCATIONS, *EITHER, *READ, *WRITTEN], ids=joined)
 def test_empty_path_is_refused_by_every_option(acidctl: Acidctl, crud: Path, line: tuple[str, ...]) -> None:
     """It was taken and ignored for reports, metrics and configuration."""
@@ -87,6 +89,7 @@ def test_empty_path_is_refused_by_every_option(acidctl: Acidctl, crud: Path, lin
     assert "the path is empty" in found.err
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line", [*LOCATIONS, *EITHER, *READ, *WRITTEN], ids=joined)
 def test_a_name_that_is_too_long(acidctl: Acidctl, crud: Path, tmp_path: Path, line: tuple[str, ...]) -> None:
     found = acidctl(*with_path(line, tmp_path / ("n" * 300), crud))
@@ -103,6 +106,7 @@ def test_a_directory_for_a_new_file(acidctl: Acidctl, crud: Path, tmp_path: Path
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line", LOCATIONS, ids=joined)
 @pytest.mark.parametrize("name", ["file.txt", "crud_table/delta_0000001_0000001_0000/bucket_00000"])
 def test_a_file_for_a_location(
@@ -122,6 +126,7 @@ def test_a_file_of_no_table(acidctl: Acidctl, tmp_path: Path, line: tuple[str, .
     assert acidctl(*line, tmp_path / "file.txt").status == 3
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line", [*READ, *WRITTEN], ids=joined)
 @pytest.mark.parametrize("name", ["crud_table", "empty"])
 def test_a_directory_for_a_file(
@@ -231,6 +236,7 @@ def give_away(path: Path) -> None:
         os.chown(one, 65534, 65534)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif("os.geteuid() != 0", reason="another user is needed, and only root can become one")
 @pytest.mark.parametrize("line", READING, ids="-".join)
 def test_an_unreadable_location_of_a_tree(

@@ -43,7 +43,7 @@ def compact_once(table: Path, kind: CompactionKind, writing: Writing | None = No
     run_compaction(table, kind, writing=writing)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", [MAJOR, MINOR])
 @pytest.mark.parametrize("writing", [Writing(), Writing(task_bytes=1)], ids=["whole", "segments"])
 def test_a_compaction_that_is_killed(kind: CompactionKind, writing: Writing, table: Path, tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def prepare(warehouse: Warehouse, line: str, kind: str) -> None:
         warehouse.pass_time()
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize(
     ("line", "kind"),

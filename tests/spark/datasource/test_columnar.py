@@ -83,7 +83,7 @@ QUERIES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("name", QUERIES)
 def test_columns_and_rows_are_the_same(spark: Any, table: str, name: str) -> None:
