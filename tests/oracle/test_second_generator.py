@@ -103,6 +103,7 @@ def run_all(seeds: range, folder: Path, hive: Hive | None) -> None:
     assert not failures, f"{len(failures)} of {len(seeds)} tables failed:\n" + "\n".join(failures[:5])
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_tables_of_the_second_generator_are_read_as_hive_does(hive: Hive, tmp_path: Path) -> None:
     run_all(range(int(os.environ.get("ACIDCTL_TABLES", "10"))), tmp_path, hive)

@@ -165,6 +165,7 @@ def test_footers_of_very_many_parts(tmp_path: Path, field: int, monkeypatch: pyt
         read_tail(ByteSource(LocalFileSystem(), path))
 
 
+@pytest.mark.slow
 def test_a_footer_that_unpacks_to_a_gigabyte(tmp_path: Path) -> None:
     path = made(tmp_path / "f", [BIGINT], 1, more_footer=b"\x72\x80\x80\x80\x80\x04" + bytes(1 << 30))
     with pytest.raises(LimitError, match=r"decompressed size of its footer is too large: .*max-tail \(128 MiB\)"):

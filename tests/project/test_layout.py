@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from support.paths import REPO, TESTS
 from support.tables import read_rows
 
@@ -52,6 +53,7 @@ def test_only_modules_are_mirrored() -> None:
     assert not mirrors("nowhere", "names")
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_from_a_file_of_tests() -> None:
     taken = [
         f"{path.relative_to(REPO)}: {name}"

@@ -15,6 +15,9 @@ _HREF = re.compile(r'(?:href|src)="?([^"\s>]+)')
 _ID = re.compile(r'\bid="?([^"\s>]+)')
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")

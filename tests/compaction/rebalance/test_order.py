@@ -42,6 +42,7 @@ def nan_last(value: float) -> tuple[bool, float]:
     return math.isnan(value), 0.0 if math.isnan(value) else value
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "values", "key"),
     [

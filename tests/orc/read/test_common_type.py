@@ -75,6 +75,7 @@ def written(path: Path, shape: str, stripes: list[list[Any]], **options: Any) ->
     path.write_bytes(out.getvalue())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(6))
 def test_random_rows_of_several_files(tmp_path: Path, seed: int) -> None:
     luck = random.Random(seed)

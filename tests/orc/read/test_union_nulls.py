@@ -21,6 +21,7 @@ from acidctl.orc.write.writer_settings import CODECS, WriterSettings
 from acidctl.rows.export.storable import Storable
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("compression", CODECS)
 def test_nulls_survive_a_rewrite(compression: str) -> None:
     rng = random.Random(compression)

@@ -42,7 +42,7 @@ def many(row: OrcType, rows: int, seed: int, null_share: float) -> list[pa.Recor
     return batches
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(("stride", "null_share", "unions"), [(100, 0.2, True), (333, 0.0, False)])
 def test_java_has_no_complaints(hive: Hive, tmp_path: Path, stride: int, null_share: float, unions: bool) -> None:
     """All rows, seeks to many of them, push-down and statistics, over several stripes of many chunks."""

@@ -47,6 +47,7 @@ def test_any_column_gives_the_models_text(case: Case) -> None:
     assert len(text.encode()) <= text_bound(rows, case.types)
 
 
+@pytest.mark.slow
 @settings(RELAXED, max_examples=100)
 @given(cases())
 def test_large_offsets_and_small_slices_change_nothing(case: Case) -> None:

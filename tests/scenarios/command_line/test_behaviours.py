@@ -63,6 +63,7 @@ def test_every_command_that_changes_something_can_show_what_it_would(acidctl: Ac
 # --- styles ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("environ", "has_styles"),
     [({"NO_COLOR": ""}, True), ({}, False), ({"NO_COLOR": "", "TERM": "dumb"}, False)],

@@ -104,6 +104,7 @@ def test_a_repair_that_is_killed(broken: tuple[Path, RepairKind], tmp_path: Path
     assert points > 15
 
 
+@pytest.mark.sampled
 def test_an_undo_that_is_killed(broken: tuple[Path, RepairKind], tmp_path: Path) -> None:
     table, kind = broken
     before = tree(table)

@@ -44,6 +44,7 @@ def test_acid_v1_is_told(own_data: Path) -> None:
     assert "V12 info" in found(report)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", list(CompactionKind))
 @pytest.mark.parametrize("name", sorted(path.name for path in HIVE23.iterdir() if path.is_dir()))
 def test_what_acidctl_compacts_has_no_findings(tmp_path: Path, name: str, kind: CompactionKind) -> None:

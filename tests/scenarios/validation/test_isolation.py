@@ -46,6 +46,7 @@ def test_a_death_is_the_result_of_its_task() -> None:
     assert "MemoryError" in greedy.reason
 
 
+@pytest.mark.slow
 def test_task_without_a_sign_of_life_is_a_crash() -> None:
     results = run("hang", "fine", limits=Limits(seconds=5))
     assert results["hang"] == Crash("the reader gave no sign of life for 5 seconds")
@@ -191,6 +192,7 @@ def test_rows_that_end_their_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert report.rows == whole if task is crashers.CrashingRows else report.rows < whole
 
 
+@pytest.mark.slow
 def test_hanging_small_file_is_a_finding_and_the_rest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = healthy(tmp_path / "t")
     monkeypatch.setattr(location, "MarkerTask", crashers.HangingMarkers)

@@ -96,6 +96,7 @@ def test_columns_and_rows_are_the_same(spark: Any, table: str, name: str) -> Non
     assert sorted(found[0]) == sorted(found[1])
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_plan_takes_columns_and_the_classes_are_sent_once(spark: Any, table: str) -> None:
     spark.conf.set("spark.sql.adaptive.enabled", "false")
@@ -132,6 +133,7 @@ def test_columns_go_together_with_those_of_files_and_into_the_cache(spark: Any, 
         cached.unpersist()
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_every_type_that_hive_wrote_comes_by_columns_as_by_rows(spark: Any, table: str) -> None:
     frame = load(spark, str(HIVE23 / "alltypes_random" / "table"))
@@ -146,6 +148,7 @@ def test_every_type_that_hive_wrote_comes_by_columns_as_by_rows(spark: Any, tabl
         spark.conf.unset(EXCLUDED)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("change", "why"),

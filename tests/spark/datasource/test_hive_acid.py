@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tables."""
     path = tmp_path_factory.mktemp("source")
     write_all(path)
-    (path / "cases").write_bytes(pickle.dumps(hive_cases(NAMES)))
+    (path / "cases").write_bytes(pickle.dumps(hive_cases(NAMES)[::4]))
     return path
 
 
@@ -267,10 +267,22 @@ def check_sql(found: dict[str, Any], folder: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("table", "name", "write_ids"), hive_cases(NAMES))
-def test_spark_reads_what_acidctl_reads(outcome: dict[str, Any], table: str, name: str, write_ids: str) -> None:
-    _, rows = outcome["written_by_hive"][name, write_ids]
-    assert by_id([without_tags(row) for row in rows]) == by_id(expected(table, ValidWriteIds.parse(write_ids)))
+def test_spark_reads_what_acidctl_reads(outcome: dict[str, Any]) -> None:
+    check_cases(outcome, hive_cases(NAMES)[::4])
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_spark_reads_every_case_as_acidctl_does(tmp_path: Path) -> None:
+    (tmp_path / "cases").write_bytes(pickle.dumps(hive_cases(NAMES)))
+    check_cases(play("local[2]", tmp_path, clean_environ(), 900, "written_by_hive"), hive_cases(NAMES))
+
+
+def check_cases(outcome: dict[str, Any], cases: list[tuple[str, str, str]]) -> None:
+    for table, name, write_ids in cases:
+        _, rows = outcome["written_by_hive"][name, write_ids]
+        wanted = by_id(expected(table, ValidWriteIds.parse(write_ids)))
+        assert by_id([without_tags(row) for row in rows]) == wanted, f"{name} under {write_ids}"
 
 
 @pytest.mark.spark
