@@ -39,7 +39,7 @@ settings.load_profile("untimed")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which writes the groups into the ids of the tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the slow ones of sampled tests; let one process run all tests of a server (``--dist loadgroup``)."""
+    """Mark what is left out of sampled tests; let one process run all tests of a server (``--dist loadgroup``)."""
     seen: Counter[str] = Counter()
     for item in items:
         if sampled := item.get_closest_marker("sampled"):
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             index, every = seen[function], sampled.args[0] if sampled.args else 0
             seen[function] += 1
             if index % every if every else index:
-                item.add_marker("slow")
+                item.add_marker("by_hand" if any(item.iter_markers("server")) else "slow")
         if any(item.iter_markers("spark")) or any(item.iter_markers("server")):
             item.add_marker(pytest.mark.xdist_group(_server_of(item)))
 

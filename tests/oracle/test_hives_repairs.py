@@ -81,6 +81,7 @@ def told(table: HiveTable) -> set[str]:
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["nothing is left of it", "a part is left of it"])
+@pytest.mark.sampled(3)
 def test_hive_goes_on_with_a_table_that_was_mended(hive: HiveServer, whole: bool) -> None:
     table = filled(hive, f"mended_{whole}".lower())
     before = table.judge()

@@ -42,6 +42,7 @@ def go_on(history: History) -> None:
 
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
+@pytest.mark.sampled(3)
 def test_loaded_files_are_read_and_compacted(real_hive: HiveServer, tmp_path: Path, kind: CompactionKind) -> None:
     name = f"loaded_{kind.value}"
     real_hive.sql(f"create table plain_{name} (id int, name string, score double) stored as orc")
@@ -72,6 +73,7 @@ def plain_folder(hive: HiveServer, table: str) -> Path:
 
 
 @pytest.mark.parametrize("buckets", [0, 2], ids=["plain", "bucketed"])
+@pytest.mark.sampled(3)
 def test_a_converted_table_is_read_and_compacted(real_hive: HiveServer, buckets: int) -> None:
     name = f"converted_{buckets}"
     extra = f"clustered by (id) into {buckets} buckets" if buckets else ""
@@ -130,6 +132,7 @@ def test_changes_of_the_schema_are_followed(real_hive: HiveServer) -> None:
 
 
 @pytest.mark.parametrize("how", ["cascade", "restrict"])
+@pytest.mark.sampled(3)
 def test_changes_of_the_schema_reach_partitions(real_hive: HiveServer, how: str) -> None:
     """What the metastore says of the columns of a partition makes no difference: Hive goes by those of the table."""
     name = f"evolved_{how}"
@@ -179,6 +182,7 @@ def test_changes_of_the_schema_reach_partitions(real_hive: HiveServer, how: str)
 
 
 @pytest.mark.parametrize("compactor", ["acidctl", "hive"])
+@pytest.mark.sampled(3)
 def test_a_renamed_column_keeps_its_values_here_and_in_hive_4_and_loses_them_in_hive_3(
     real_hive: HiveServer, compactor: str
 ) -> None:
@@ -207,6 +211,7 @@ def test_a_renamed_column_keeps_its_values_here_and_in_hive_4_and_loses_them_in_
 
 
 @pytest.mark.parametrize("form", ["orc", "parquet"])
+@pytest.mark.sampled(3)
 def test_insert_only_tables_that_hive_compacts_are_followed(real_hive: HiveServer, form: str) -> None:
     name = f"only_{form}"
     real_hive.sql(f"create table {name} (id int, name string) stored as {form} {INSERT_ONLY}")

@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize("extra", ["", "clustered by (id) into 2 buckets"], ids=["plain", "bucketed"])
+@pytest.mark.sampled(3)
 def test_histories_of_sql_are_read_as_hive_reads_them(real_hive: HiveServer, extra: str) -> None:
     seed = 7 if extra else 1
     history = History(real_hive, f"history_{'bucketed' if extra else 'plain'}", seed, extra)
@@ -47,6 +48,7 @@ def changed(rows: Counter[tuple[str, ...]], low: int) -> Counter[tuple[str, ...]
 
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
+@pytest.mark.sampled(3)
 def test_hive_goes_on_with_what_was_compacted(real_hive: HiveServer, kind: CompactionKind) -> None:
     history = History(real_hive, f"compacted_{kind.value}", 11)
     for _ in range(4):

@@ -87,6 +87,7 @@ def test_a_batch_that_nobody_ends_is_read_and_compacted(hive: HiveServer) -> Non
 
 
 @pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.sampled
 def test_a_batch_whose_writer_is_killed(version: int, tmp_path: Path) -> None:
     hive = started(version, tmp_path)
     try:
@@ -232,6 +233,7 @@ def test_partitions_of_odd_values(hive: HiveServer) -> None:
 
 
 @pytest.mark.parametrize("numbering", ["1", "2"])
+@pytest.mark.sampled(3)
 def test_buckets(hive: HiveServer, numbering: str) -> None:
     name = f"buckets_{numbering}"
     table = made(hive, name, "clustered by (id) into 4 buckets", properties=f", 'bucketing_version'='{numbering}'")
@@ -245,6 +247,7 @@ def test_buckets(hive: HiveServer, numbering: str) -> None:
 
 
 @pytest.mark.parametrize("base", ["true", "false"])
+@pytest.mark.sampled(3)
 def test_truncated(hive: HiveServer, base: str) -> None:
     name = f"truncated_{base}"
     hive.sql(*(f"set {key}={base}" for key in ("hive.metastore.acid.truncate.usebase", "hive.acid.truncate.usebase")))

@@ -110,6 +110,7 @@ def compact(table: HiveTable, kind: CompactionKind = MAJOR) -> None:
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+@pytest.mark.sampled
 def test_what_happens_by_chance_is_read_alike(judge: Engines, hive: HiveServer, seed: int) -> None:
     """After every step Trino reads the rows of Hive, or ``validate --for trino`` says why not."""
 
@@ -162,6 +163,7 @@ def test_nested_types(judge: Engines, hive: HiveServer) -> None:
 
 
 @pytest.mark.parametrize(("version", "kind"), [(3, MAJOR), (4, MINOR)])
+@pytest.mark.sampled
 def test_conditions_leave_out_what_they_may(judge: Engines, version: int, kind: CompactionKind) -> None:
     """Trino finds the same rows by the indices, statistics and bloom filters that acidctl wrote."""
     bloom = "s,i,bi,dt,c,d,n18,ts"
@@ -254,6 +256,7 @@ def test_a_result_with_a_visibility_id(judge: Engines, hive_4: HiveServer) -> No
 
 
 @pytest.mark.parametrize("kind", [MAJOR, MINOR])
+@pytest.mark.sampled(3)
 def test_trino_goes_on_with_what_was_compacted(judge: Engines, hive: HiveServer, kind: CompactionKind) -> None:
     table = changed(hive, f"going_on_{kind.value}")
     compact(table, kind)
@@ -372,6 +375,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sampled(3)
 def test_what_trino_writes_is_read_and_compacted(
     judge: Engines, hive_3: HiveServer, form: str, acidctl: Callable[..., Result]
 ) -> None:

@@ -261,6 +261,7 @@ def reading_this() -> dict[str, str]:
 
 @pytest.mark.server
 @pytest.mark.parametrize("kind", ["webhdfs", "hdfs"])
+@pytest.mark.sampled(3)
 def test_compaction_on_hdfs_keeps_owner_and_mode(acidctl, hdfs: HdfsServer, kind: str) -> None:  # type: ignore[no-untyped-def]
     if kind == "hdfs":
         pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")

@@ -59,6 +59,7 @@ def client(views: Views) -> Metastore:
     return Metastore(settings)
 
 
+@pytest.mark.sampled(3)
 def test_they_see_what_acidctl_asks_for_holds_and_ends(views: Views, other: tuple[Any, Any]) -> None:
     theirs, types = other
     hive, metastore = views.hive, client(views)

@@ -205,6 +205,7 @@ def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+@pytest.mark.sampled(4)
 def test_what_counts_is_what_hives_own_client_says(judged: Judged, seed: int) -> None:
     chance = random.Random(seed)
     judged.told.append(f"-- seed {seed}")

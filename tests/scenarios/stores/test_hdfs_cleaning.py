@@ -40,6 +40,7 @@ def table(hdfs: HdfsServer, request: pytest.FixtureRequest) -> str:
     return url
 
 
+@pytest.mark.sampled(3)
 def test_trash_of_hdfs_takes_entries_beside_those_of_one_name(table: str) -> None:
     rows = rows_of(table)
     fs, path = open_location(table)
@@ -81,6 +82,7 @@ def test_a_tree_is_cleaned_and_restored(hdfs: HdfsServer) -> None:
     assert after == before
 
 
+@pytest.mark.sampled(3)
 def test_a_user_who_may_not(hdfs: HdfsServer, table: str) -> None:
     before = names_of(table)
     status, _, err = acidctl(*CLEAN_NOW, "--trash", "hdfs", table.replace("root@", "alice@"))
@@ -89,6 +91,7 @@ def test_a_user_who_may_not(hdfs: HdfsServer, table: str) -> None:
     assert names_of(table) == before
 
 
+@pytest.mark.sampled(3)
 def test_retention_by_the_server_s_times(table: str) -> None:
     status, out, _ = acidctl("clean", "--dry-run", "-o", "jsonl", table)
     assert status == 0
@@ -103,6 +106,7 @@ def test_retention_by_the_server_s_times(table: str) -> None:
     }
 
 
+@pytest.mark.sampled(3)
 def test_runs_at_once_wait_for_locks_and_foreign_ones_stop_all(table: str) -> None:
     """Of three that begin at once none disturbs another; a foreign lock stops all of them."""
     rows = rows_of(table)
@@ -128,6 +132,7 @@ def test_runs_at_once_wait_for_locks_and_foreign_ones_stop_all(table: str) -> No
     assert rows_of(table) == rows
 
 
+@pytest.mark.sampled(3)
 def test_saved_plan_is_applied_to_hdfs(table: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     file = str(tmp_path / "plan.json")
     user = ("--storage-option", "user=root")  # the URL in the file has none

@@ -27,6 +27,7 @@ def table(request: pytest.FixtureRequest, hdfs: HdfsServer) -> str:
     return url
 
 
+@pytest.mark.sampled(3)
 def test_walkthrough_on_hdfs_is_compacted_cleaned_and_restored(table: str) -> None:
     rows, before = rows_of(table), names_of(table)
     status, out, err = acidctl(
@@ -44,6 +45,7 @@ def test_walkthrough_on_hdfs_is_compacted_cleaned_and_restored(table: str) -> No
 
 
 @pytest.mark.parametrize("kind", [("--major",), ("--minor", "--offline")], ids=["major", "minor"])
+@pytest.mark.sampled(7)
 def test_of_several_compactions_at_once_one_wins(table: str, kind: tuple[str, ...]) -> None:
     """One wins; the others say so, or find nothing left to do; no directory is nested in another."""
     rows = rows_of(table)
@@ -61,6 +63,7 @@ def test_of_several_compactions_at_once_one_wins(table: str, kind: tuple[str, ..
     assert nested == []
 
 
+@pytest.mark.sampled(3)
 def test_a_compaction_and_a_cleaning_at_once(table: str) -> None:
     rows = rows_of(table)
     assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", table)[0] == 0
@@ -75,6 +78,7 @@ def test_a_compaction_and_a_cleaning_at_once(table: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.sampled(3)
 def test_spark_reads_and_writes_the_same_hdfs(table: str) -> None:
     rows = rows_of(table)
     status, out, err = acidctl(
