@@ -122,7 +122,6 @@ def judge(hive: Hive, seed: int, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", list(CompactionKind))
-@pytest.mark.sampled
 def test_java_reads_copied_stripes(
     hive: Hive, kind: CompactionKind, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

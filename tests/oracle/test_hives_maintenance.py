@@ -124,7 +124,6 @@ def both(history: History) -> Rows:
 
 
 @pytest.mark.parametrize("name", ["base_0000002", "delta_0000001_0000002", "delta_0000002_0000002_0000"])
-@pytest.mark.sampled(5)
 def test_hive_4_reads_files_of_its_query_based_compaction_in_any_directory(real_hive: HiveServer, name: str) -> None:
     """Their columns are ``originaltransaction`` and so on, without a key index; ROW__IDs are read none the less."""
     if real_hive.version == 3:
@@ -210,7 +209,6 @@ def _brought_back(table: HiveTable, before: Rows) -> None:
 
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
-@pytest.mark.sampled(3)
 def test_by_mapreduce_hive_finds_no_files_where_a_path_is_not_ascii(
     real_hive: HiveServer, kind: CompactionKind
 ) -> None:

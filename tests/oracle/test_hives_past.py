@@ -123,7 +123,6 @@ def test_before_and_after_compactions_and_cleanings_of_both(real_hive: HiveServe
 
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
-@pytest.mark.sampled(3)
 def test_hive_3_cannot_read_what_its_minor_compaction_made_of_a_table_without_buckets(
     real_hive: HiveServer, kind: CompactionKind
 ) -> None:

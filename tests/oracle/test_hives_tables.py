@@ -182,7 +182,6 @@ def test_changes_of_the_schema_reach_partitions(real_hive: HiveServer, how: str)
 
 
 @pytest.mark.parametrize("compactor", ["acidctl", "hive"])
-@pytest.mark.sampled(3)
 def test_a_renamed_column_keeps_its_values_here_and_in_hive_4_and_loses_them_in_hive_3(
     real_hive: HiveServer, compactor: str
 ) -> None:

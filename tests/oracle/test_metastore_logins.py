@@ -114,7 +114,6 @@ KERBEROS = {"auth": "kerberos", "principal": "hive/_HOST@TEST.LOCAL"}
 
 
 @pytest.mark.parametrize("protection", PROTECTIONS)
-@pytest.mark.sampled(5)
 def test_a_ticket_lets_one_in_with_every_protection(servers: Servers, realm: Kdc, protection: str) -> None:
     realm.kinit("alice")
     found = let_in(servers.kerberos.address, **KERBEROS, protection=protection)
@@ -140,7 +139,6 @@ def test_a_principal_that_is_not_the_servers_is_refused(servers: Servers, realm:
 
 
 @pytest.mark.parametrize("offered", PROTECTIONS)
-@pytest.mark.sampled(5)
 def test_less_protection_than_is_wanted_is_refused_and_more_is_taken(
     servers: Servers, realm: Kdc, offered: str
 ) -> None:
@@ -212,7 +210,6 @@ def test_tls_is_checked(servers: Servers) -> None:
 
 
 @pytest.mark.parametrize("ways", [[Framed()], [Compact()], [Framed(), Compact()]], ids=["framed", "compact", "both"])
-@pytest.mark.sampled(5)
 def test_frames_and_the_compact_protocol(servers: Servers, ways: list[Way]) -> None:
     server = servers.metastore(*ways)
     let_in(server.address, framed=str(Framed in map(type, ways)), compact=str(Compact in map(type, ways)))

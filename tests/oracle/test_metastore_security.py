@@ -104,7 +104,6 @@ def without(properties: Mapping[str, str], words: str) -> dict[str, str]:
 
 
 @of_hive(2, 3, 4, 41)
-@pytest.mark.sampled(3)
 def test_kerberos_lets_in_who_has_a_keytab_or_a_token_of_it(servers: Servers, metastore: Start) -> None:
     server = metastore(Kerberos(servers.kdc, "privacy"))
     token = servers.let_in(server.client, **servers.keytab("alice"), renewer="alice")["token"]

@@ -48,7 +48,6 @@ def changed(rows: Counter[tuple[str, ...]], low: int) -> Counter[tuple[str, ...]
 
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
-@pytest.mark.sampled(3)
 def test_hive_goes_on_with_what_was_compacted(real_hive: HiveServer, kind: CompactionKind) -> None:
     history = History(real_hive, f"compacted_{kind.value}", 11)
     for _ in range(4):

@@ -254,7 +254,6 @@ def test_dump_has_the_same_rows(hive: HiveServer, acidctl: Callable[..., Result]
     same(sorted((key, row) for key, row in inserted.items() if key not in deleted), table.rows())
 
 
-@pytest.mark.sampled
 def test_conditions_leave_out_what_they_may(hive: HiveServer) -> None:
     """Hive finds the same rows by the indices, statistics and bloom filters that acidctl wrote."""
     # By its own bloom filters of timestamps Hive 3 misses rows wherever Java's zone is not UTC.

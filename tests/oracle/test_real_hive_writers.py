@@ -87,7 +87,6 @@ def test_a_batch_that_nobody_ends_is_read_and_compacted(hive: HiveServer) -> Non
 
 
 @pytest.mark.parametrize("version", [3, 4])
-@pytest.mark.sampled
 def test_a_batch_whose_writer_is_killed(version: int, tmp_path: Path) -> None:
     hive = started(version, tmp_path)
     try:
@@ -247,7 +246,6 @@ def test_buckets(hive: HiveServer, numbering: str) -> None:
 
 
 @pytest.mark.parametrize("base", ["true", "false"])
-@pytest.mark.sampled(3)
 def test_truncated(hive: HiveServer, base: str) -> None:
     name = f"truncated_{base}"
     hive.sql(*(f"set {key}={base}" for key in ("hive.metastore.acid.truncate.usebase", "hive.acid.truncate.usebase")))

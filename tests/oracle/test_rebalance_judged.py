@@ -94,7 +94,6 @@ def changed(table: HiveTable) -> None:
 
 
 @pytest.mark.parametrize("buckets", [None, 12])
-@pytest.mark.sampled
 def test_rows_have_the_ids_of_hives_own_rebalance_and_all_goes_on(
     hive: HiveServer, acidctl: Acidctl, buckets: int | None
 ) -> None:

@@ -110,7 +110,6 @@ def compact(table: HiveTable, kind: CompactionKind = MAJOR) -> None:
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
-@pytest.mark.sampled
 def test_what_happens_by_chance_is_read_alike(judge: Engines, hive: HiveServer, seed: int) -> None:
     """After every step Trino reads the rows of Hive, or ``validate --for trino`` says why not."""
 
@@ -163,7 +162,6 @@ def test_nested_types(judge: Engines, hive: HiveServer) -> None:
 
 
 @pytest.mark.parametrize(("version", "kind"), [(3, MAJOR), (4, MINOR)])
-@pytest.mark.sampled
 def test_conditions_leave_out_what_they_may(judge: Engines, version: int, kind: CompactionKind) -> None:
     """Trino finds the same rows by the indices, statistics and bloom filters that acidctl wrote."""
     bloom = "s,i,bi,dt,c,d,n18,ts"

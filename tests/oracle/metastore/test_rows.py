@@ -99,7 +99,6 @@ def asked_of_leaves() -> str:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.sampled(3)
 def test_insert_only_tables_of_every_form_and_type(
     views: Views, sources: tuple[str, str], form: str, tmp_path: Path
 ) -> None:
@@ -230,7 +229,6 @@ class Writer(threading.Thread):
 
 
 @pytest.mark.parametrize("lock", [False, True], ids=["unlocked", "locked"])
-@pytest.mark.sampled(3)
 def test_rows_are_those_of_some_moment_while_hive_writes_compacts_and_cleans(views: Views, lock: bool) -> None:
     hive, name = views.hive, f"busy_{int(lock)}"
     if hive.version == 3 and not lock:

@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize(("version", "seconds"), [(3, 8), (4, 15)], ids=["hive-3.1", "hive-4.0"])
-@pytest.mark.sampled
 def test_readers_see_their_rows_and_nothing_is_left(tmp_path: Path, version: int, seconds: float) -> None:
     beside = version == 3  # its own compactor is part of it
     try:

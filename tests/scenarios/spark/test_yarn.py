@@ -116,7 +116,6 @@ def python_archive(folder: Path) -> Path:
     return folder / "env.tar.gz"
 
 
-@pytest.mark.by_hand
 def test_a_python_that_comes_with_the_job_is_enough(run: Run, crud: Path, tmp_path: Path) -> None:
     rows = read_rows(crud)
     conf = [f"spark.archives={python_archive(tmp_path)}#env", "spark.pyspark.python=./env/bin/python"]
@@ -126,7 +125,6 @@ def test_a_python_that_comes_with_the_job_is_enough(run: Run, crud: Path, tmp_pa
     assert read_rows(crud) == rows
 
 
-@pytest.mark.by_hand
 def test_doctor_says_what_is_missing_on_the_nodes(run: Run, tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", symlinks=True)
     bare = tmp_path / "bare/bin/python"

@@ -83,7 +83,6 @@ def test_a_ticket_of_the_driver_is_enough(table: str) -> None:
     assert rows_of(table) == rows
 
 
-@pytest.mark.by_hand
 def test_a_keytab_is_enough_where_the_store_is_not_the_default_one(hdfs: KerberosHdfsServer, table: str) -> None:
     """Spark fetches tokens for its own default file system without being asked, and only for that."""
     rows = rows_of(table)
@@ -97,7 +96,6 @@ def test_a_keytab_is_enough_where_the_store_is_not_the_default_one(hdfs: Kerbero
     assert rows_of(table) == rows
 
 
-@pytest.mark.by_hand
 def test_validation_and_the_source_read_on_the_executors(hdfs: KerberosHdfsServer, table: str) -> None:
     fs, path = open_location(table)
     file = f"{path}/delta_0000001_0000001_0000/bucket_00000"

@@ -111,7 +111,6 @@ def test_a_slow_store_is_only_slow(acidctl: Command, table: str) -> None:
     [COMPACT, MINOR, COMPACT + OBJECTS, MINOR + OBJECTS],
     ids=["major", "minor", "major by copies", "minor by copies"],
 )
-@pytest.mark.sampled(3)
 def test_compaction_on_a_faulty_store_loses_nothing(acidctl: Command, table: str, arguments: tuple[str, ...]) -> None:
     rows, before = rows_of(table), names_of(table)
     failed = 0

@@ -169,7 +169,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HaHdfsServer]:
         yield server
 
 
-@pytest.mark.by_hand
 def test_a_failover_in_the_middle_takes_no_row_along(
     pair: HaHdfsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,7 +54,6 @@ def table(hdfs: HdfsServer, tmp_path: Path) -> str:
     return url
 
 
-@pytest.mark.sampled
 def test_file_on_hdfs_is_repaired_and_undone(table: str) -> None:
     before = tree(table)
     rows = acidctl("cat", "--row-id", table)[1]

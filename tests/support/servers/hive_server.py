@@ -71,7 +71,7 @@ class HiveServer:
         main = ["Sql"] if version > 3 else ["Launch", ":".join(str(part) for part in path), "Sql"]
         whole = path if version > 3 else [folder / "classes"]
         self._process = Process(
-            command(whole, *main, heap="2g", home=directory, options=["-Xmn320m"]), directory / "hive.log", pipes=True
+            command(whole, *main, heap="1g", home=directory, options=["-Xmn320m"]), directory / "hive.log", pipes=True
         )
         try:
             self._answer()

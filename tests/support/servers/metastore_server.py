@@ -84,8 +84,7 @@ class MetastoreServer:
             "metastore.timedout.txn.reaper.interval": "2s",
             "metastore.acid.housekeeper.interval": "2s",
             "metastore.compactor.initiator.on": str(keeps_house and version == 2).lower(),
-            # Since Hive 4 the cleaner is on by default.
-            "metastore.compactor.cleaner.on": str(keeps_house and version == 2).lower(),
+            "metastore.compactor.cleaner.on": "false",  # on by default since Hive 4; older ones have no such switch
             "metastore.housekeeping.threads.on": str(keeps_house and version > 3).lower(),
             # The defaults name classes that a metastore without Hive does not have.
             "metastore.task.threads.always": f"{_EVENTS},{_TIME_OUTS}" if keeps_house and version == 3 else _EVENTS,
