@@ -14,8 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.assumption import Assumption
-from acidctl.acid.layout import TableType
-from acidctl.acid.names import partition_name
+from acidctl.acid.listing import TableType
 from acidctl.acid.triggers import Advice, advise
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning import request as cleaning
@@ -35,7 +34,6 @@ from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import LogEntry
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import Found, find, found_again
-from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.neighbours import Surroundings
@@ -142,9 +140,7 @@ class Location:
     @property
     def hive_name(self) -> str:
         """The name that the metastore has for it, ``hive:db.table/key=value``; empty where that does not know it."""
-        if not self.hive:
-            return ""
-        return "/".join([f"{HIVE}{self.hive.full_name}", *(partition_name(*one) for one in self.partition.items())])
+        return self._found.hive_name
 
     def _now(self) -> SnapshotLists:
         """What was said of the snapshot, for a verb that begins: a metastore is asked before anything is listed."""
@@ -225,7 +221,8 @@ class Location:
         lists = self._now()
         found = self._found.afresh()
         snapshot = found.snapshot(lists)
-        place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, found.location.partition, found.look)
+        at, ahead = found.location.partition, snapshot.ahead
+        place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, at, found.look, ahead=ahead)
         (report,) = validate([place], Options(depth=member(Depth, depth, "depth"), **options))
         return report
 
@@ -368,9 +365,18 @@ class Location:
             raise NotFoundError(f"nothing to restore in {self.path}", "its trash holds no such run", "see trash()")
         return bring_back(self._found.fs, run, locking or Locking())
 
-    def purge(self, *, locking: Locking | None = None) -> list[InTrash]:
-        """Delete all that is in the trash for good; runs that cannot be used stay."""
-        due = [run for run in self.trash() if not run.problem]
+    def purge(self, run_id: str = "", *, locking: Locking | None = None) -> list[InTrash]:
+        """Delete what is in the trash for good; runs that cannot be used stay.
+
+        Args:
+            run_id: of the only run that goes, in full; without it all go.
+
+        Raises:
+            NotFoundError: the trash holds no such run.
+        """
+        due = [run for run in self.trash() if not run.problem and run_id in ("", run.id)]
+        if run_id and not due:
+            raise NotFoundError(f"no such run in the trash of {self.path}", "", "see trash()")
         return delete(self._found.fs, due, locking or Locking())
 
     # -- repairs -----------------------------------------------------------------------------------------------
@@ -426,7 +432,8 @@ class Location:
             NotFoundError: the metastore does not have its table any more.
         """
         found = found_again(self._found, self._storage, lists, Surroundings())
-        evidence = found.evidence(said)
+        found = found.said_to_be(said)
+        evidence = found.evidence()
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
         return found

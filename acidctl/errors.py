@@ -49,6 +49,7 @@ class ExitStatus(IntEnum):
     )
     UNCHECKED = 15, "nothing wrong was found, but not everything could be checked"
     MEMORY = 16, "there is not enough memory for what was asked for"
+    NOT_LOOKED_AT = 17, "nothing was looked at in a place that was named, or fewer locations than the time before"
     INTERRUPTED = 130, "interrupted by a signal"
     # What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does.
     BROKEN_PIPE = 141, "the program that read the output has ended, as head does"
@@ -101,6 +102,13 @@ class GoneError(NotFoundError):
     """
 
     code = "gone"
+
+
+class NotLookedAtError(AcidctlError):
+    """A place that was named led to no table, or to fewer locations than the last run on record found there."""
+
+    exit_status = ExitStatus.NOT_LOOKED_AT
+    code = "not-looked-at"
 
 
 class BadDataError(AcidctlError):
@@ -178,6 +186,19 @@ def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:
         "read fewer columns, run fewer processes at a time, or give it more memory (ulimit -v, the container's limit)"
     )
     return MemoryProblem(what, detail, hint)
+
+
+def no_time_zones(doing: str, detail: str = "") -> EnvironmentProblem:
+    """The error of an installation without the time zone database, which every TIMESTAMP needs, UTC's too.
+
+    Args:
+        doing: what cannot be done, as a sentence.
+        detail: the words of whoever looked for it.
+    """
+    why = "this machine has no time zone database" + (f" ({detail})" if detail else "")
+    return EnvironmentProblem(
+        doing, why, "install the operating system's package tzdata, or set TZDIR to the directory of a database"
+    )
 
 
 NO_THREAD = "can't start new thread"

@@ -281,6 +281,7 @@ def _written(reason: Reason) -> str:
 
 
 _PREDICATES: Mapping[Code, Callable[[Reason], str]] = {
+    Code.EMPTY_BASE: lambda _: "is empty: for Hive 3 the table is empty, and Hive 4 passes over it",
     Code.EMPTY_DIRECTORY: lambda _: "is empty: a writer may just have begun it",
     Code.MANIFEST: lambda _: "is a writer's manifest",
     Code.NO_TIME: lambda _: "has no time in its store",
@@ -477,6 +478,22 @@ def _more_above(reason: Reason) -> str:
     return f"{more} above write id {last}, until what is open there ends"
 
 
+def _above_given(reason: Reason, what: str) -> str:
+    names, given = names_in_short(reason.by), reason.value("given")
+    first = f"{names}: {what} {reason.ids[-1]} is on disk, and "
+    first += f"{reason.value('server')} has given {f'none above {given}' if given else 'none'}"
+    replica = " (the table is a replica: an unfinished replication may look like this on Hive 3)"
+    older = "; the metastore is older than the files, or the files are of another table"
+    return first + older + (replica if reason.value("is_replica") else "")
+
+
+def _empty_files(reason: Reason) -> str:
+    count = reason.value("count")
+    if count == 1:
+        return f"{reason.value('path')} has 0 bytes, and counts as a file without rows"
+    return f"{count:,} files have 0 bytes, and count as files without rows; first: {reason.value('path')}"
+
+
 def _nothing_to_merge(reason: Reason) -> str:
     count = reason.value("deltas")
     return f"{count or 'no'} current delta{'' if count == 1 else 's'}"
@@ -484,8 +501,10 @@ def _nothing_to_merge(reason: Reason) -> str:
 
 _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     # verdicts
+    Code.ABOVE_GIVEN: lambda reason: _above_given(reason, "write id"),
     Code.ABOVE_HIGH_WATERMARK: "write id {ids[0]} is above the high watermark {high_watermark}",
     Code.ADDS_NOTHING: "of its write ids none above {above} is committed",
+    Code.BESIDE_DIRECTORIES: "Hive reads nothing of an insert-only table that lies outside its bases and deltas",
     Code.CHOSEN_BASE: _chosen,
     Code.COMMITTED: "committed",
     Code.HIDDEN: lambda reason: _OWN.get(reason.value("name"), "hidden names are not data"),
@@ -493,12 +512,14 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.NOT_ENOUGH_HISTORY: _history,
     Code.OPEN_BELOW_BASE: _open_below,
     Code.ORIGINAL: "written before the table was ACID, and no base holds its rows yet",
+    Code.ORIGINAL_WITHOUT_BUCKET: "Hive takes it for rows, and fails on a name that has no bucket number",
     Code.PARTITION: "a partition is a location of its own",
     Code.PARTLY_COMMITTED: _partly,
     Code.PAST_NOT_PROVEN: _past,
     Code.SUPERSEDED_BY_BASE: _superseded,
     Code.SUPERSEDED_BY_DELTA: _superseded,
     Code.UNPARSEABLE: _unparseable,
+    Code.VISIBILITY_ABOVE_GIVEN: lambda reason: _above_given(reason, "transaction"),
     Code.VISIBILITY_ABORTED: "the compaction's transaction {ids[0]} is aborted",
     Code.VISIBILITY_OPEN: lambda reason: (
         f"transaction {reason.ids[0]} is "
@@ -512,9 +533,15 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.COMPACTED_BELOW: (
         "nothing above write id {ids[0]} is compacted: {by[0]} begins at or below write id {ids[1]} and ends above it"
     ),
+    Code.EMPTY_FILES: _empty_files,
+    Code.PAST_MAY_LACK: (
+        "no directory is left of write ids 1 to {ids[0]}: rows that TRUNCATE or DROP PARTITION of Hive 3 removed since "
+        "are missing here"
+    ),
     Code.OBSOLETE_IS_READ: (
         "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
     ),
+    Code.GIVEN_UNKNOWN: "it was not checked whether the metastore is older than the files: {why}",
     Code.FROM_METASTORE: "what is committed is as the metastore {server} had it at {at}",
     Code.FROM_METASTORE_AGAIN: (
         "what is committed is as the metastore {server} had it at {at}, asked again: a compaction or a cleaning "
@@ -571,12 +598,20 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.TRANSACTION_BELOW: "transaction {ids[0]} began before its compaction was committed, and is still open",
     Code.WRITES_UNDECIDED: "not every write up to {ids[0]} is known to be committed or aborted",
     # layouts
-    Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} has no ids, and stands beside bucket files",
+    Code.DELETES_ARE_ROWS: "{by[0]} is a delete delta in an insert-only table: Hive reads its events as rows",
+    Code.REFUSED_NAME: "Hive fails on the name of {by[0]}, or reads it in its own way",
+    Code.NOT_HIVES_NAME: "Hive gives no data file of {by[0]} the name of {path}",
+    Code.TYPE_ASSUMED: "{path} is taken for a file of a full-ACID table; of an insert-only one Hive would not read it",
+    Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} stands beside bucket files, and has another name",
     Code.NESTED_FILE: "{path} is nested in {by[0]}",
     Code.NOT_A_BUCKET_FILE: "{path} is not a bucket file, though its name begins like one",
     Code.OVERLAP: "{by[0]} and {by[1]} overlap",
     Code.SECOND_ATTEMPT: "{path} and {other} are attempts at the same bucket",
     Code.SPELLED_TWICE: "{by[0]} and {by[1]} are the same directory spelled twice",
+    Code.TWINS: (
+        "{by[0]} and {by[1]} hold the same write ids: Hive before 4.2 reads both, so that its rows come twice, and "
+        "Hive 4.2 the second one"
+    ),
     Code.STRADDLES_BASE: "{by[0]} begins below the end of {by[1]}, and ends above it: rows may be in both",
     # whether a cleaning takes it
     Code.IS_READ: "readers of this snapshot read it",
@@ -633,7 +668,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.QUERY_STAGING: "the staging of a query of Hive's, at work or dead",
     Code.SCRATCH: "scratch of a writer, at work or dead",
     Code.TRASH: "what earlier cleaning runs took away",
-    Code.CLEAR_BACKUP: "`forget_repair()` deletes it, `undo_repair()` brings it back",
+    Code.CLEAR_BACKUP: "`forget_repair()` deletes it for good",
     Code.CLEAR_COMPACTION_STAGING: (
         "the next `compact()` removes what a dead one of this machine left; Hive's, and those of other machines, "
         "are removed by hand when no compaction is at work"
@@ -646,7 +681,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.CLEAR_LOCK_CLAIM: "it goes at once; `clean(leftovers=True)` if not",
     Code.CLEAR_QUERY_STAGING: "when no query of that time runs, remove it by hand",
     Code.CLEAR_SCRATCH: "when no writer is at work, remove it by hand",
-    Code.CLEAR_TRASH: "`purge()` deletes it, `restore()` brings it back",
+    Code.CLEAR_TRASH: "`purge()` deletes it for good",
     # steps of proofs
     Code.BASE_OF_ORIGINALS: "a base made of original files alone",
     Code.COMPACTED_BASE: "a base: all rows up to write id {ids[0]}, by a compaction",

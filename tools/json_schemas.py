@@ -105,6 +105,7 @@ _OVERVIEW = {
             ],
         },
     ),
+    "notLookedAt": {"nothingAt": ["str"], "count": "int", "first": ["str"]},
     "lastDone": "time?",
 }  # fmt: skip
 _OF_TABLE = {
@@ -130,8 +131,9 @@ SHAPES: dict[str, Shape] = {
         "summary": {
             "deltas": "int", "originals": "int", "files": "int", "bytes": "int", "current": _COUNTED,
             "obsolete": _COUNTED, "aborted": _COUNTED, "ignored": _COUNTED, "compaction": "str?",
-            "compactionReason": "str", "compactionReasonCode": "str", "historyProblem": "str?", "notes": ["str"],
-            "warnings": ["str"],
+            "compactionReason": "str", "compactionReasonCode": "str", "historyProblem": "str?",
+            "disagreements": [{"code": "str", "reason": "str", "directories": ["str"]}],
+            "notes": ["str"], "warnings": ["str"],
         },
     },
     "status": {**_OVERVIEW, "night": ({"ended": "time?", "left": "int"},)},
@@ -338,12 +340,13 @@ SHAPES: dict[str, Shape] = {
     "doctor": {
         "python": "str", "java": [{"candidate": "str", "verdict": "str"}],
         "packages": [{"name": "str", "version": "str"}], "environment": [{"name": "str", "value": "str"}],
-        "archive": "str", "spark?": "str?", "nodes?": ["map"], "pruning?": "str",
+        "archive": "str", "timezones": "str", "spark?": "str?", "nodes?": ["map"], "pruning?": "str",
         "columnar?": "str", "metastore?": "map?",
     },
     "run-report": {
         "acidctl": "str", "command": "str", "arguments": ["str"], "host": "str", "pid": "int", "user": "str",
         "started": "time", "ended": "time", "seconds": "num", "exitStatus": "int", "outcome": "str", "run?": "str",
+        "lookedAt": ({"where": "str", "locations": "int", "onRecord": "int"},),
         "errors": ["map"], "totals": {"locations": "map", "bytes": "map", "failures": "int"},
         "locations": ["map"],
     },

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+from conformance_page import conformance_table
 from json_forms import FORMS
 from json_schemas import schema_files
 from metastore_settings import MEANINGS as METASTORE_SETTINGS
@@ -560,6 +561,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "reasons": reason_table,
     "command-pages": command_reference,
     "commands": command_table,
+    "conformance": conformance_table,
     "environment": environment_table,
     "exit-statuses": exit_status_table,
     "files": lambda: _two_columns(("path", "what it is"), FILES),

@@ -10,17 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from acidctl.acid.layout import data_files_of, straddles, strange_paths
-from acidctl.acid.listing import Entry, Listing, without
+from acidctl.acid.layout import data_files_of, is_full_acid, straddles, strange_paths
+from acidctl.acid.listing import Entry, Listing, TableType, without
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
+    METADATA_ACID,
     MINL,
+    NO_STATEMENT,
     ORC_ACID_VERSION,
     AcidDirectory,
     BucketFile,
     Kind,
     is_hidden,
     is_native_data_file,
+    is_union_subdirectory,
+    is_visible_path,
     manifest_for,
     parse_file,
 )
@@ -52,8 +56,10 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
             continue
         if directory.visibility_txn and txns is None:
             found[verdict.name] = reason(Code.TRANSACTION_UNKNOWN, by=by, ids=(directory.visibility_txn,))
-        elif strange := next(strange_paths(children.get(verdict.name, ())), ""):
+        elif strange := next(strange_paths(children.get(verdict.name, ()), listing.table_type), ""):
             found[verdict.name] = reason(Code.STRANGE_PATH, by=by, path=strange)
+        elif directory.kind is Kind.BASE and not _holds_anything(listing.files_by_child.get(verdict.name, ())):
+            found[verdict.name] = reason(Code.EMPTY_BASE, by=by)
         elif verdict.name in manifests:
             found[verdict.name] = reason(Code.WRITER_BESIDE, by=(manifests[verdict.name],))
         elif verdict.kind is EntryKind.BASE and write_ids.is_everything and not _is_marked(verdict):
@@ -191,7 +197,7 @@ class LayoutProblem:
 
 
 def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
-    """What Hive never writes among the current directories: rules V5, V7, V9, V17, V22, V25."""
+    """What Hive never writes among what it reads: rules V1, V5, V7, V9, V10, V17, V18, V22, V25, V45."""
     children = listing.files_by_child
     current = [verdict.directory for verdict in (state.base, *state.deltas) if verdict and verdict.directory]
     found = []
@@ -201,16 +207,71 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
         if other is not directory:
             found.append(LayoutProblem("V5", directory.name, (other.name,), spelled_twice(other, directory)))
     found += straddling(state)
+    found += _twins(state)
     for kind in (Kind.DELTA, Kind.DELETE_DELTA):
         ranges = sorted((d for d in current if d.kind is kind), key=lambda d: d.range)
         for one, next_one in pairwise(ranges):
             if one.max_write_id >= next_one.min_write_id and one.range != next_one.range:
                 overlap = reason(Code.OVERLAP, by=(one.name, next_one.name))
                 found.append(LayoutProblem("V7", next_one.name, (one.name,), overlap))
+    if listing.table_type is TableType.INSERT_ONLY:
+        return found + list(_of_insert_only(listing, state, current))
     for directory in current:
         found += _file_problems(directory, children.get(directory.name, []))
         found += _mixed(directory, children.get(directory.name, []))
-    return found
+    return found + list(_refused_names(listing, state))
+
+
+def _of_insert_only(listing: Listing, state: AcidState, current: Iterable[AcidDirectory]) -> Iterator[LayoutProblem]:
+    """In an insert-only table every visible file of a directory is data, whatever it is called."""
+    for directory in current:
+        if directory.kind is Kind.DELETE_DELTA:
+            yield LayoutProblem("V45", directory.name, (), reason(Code.DELETES_ARE_ROWS, by=(directory.name,)))
+        for entry in listing.by_child.get(directory.name, ()):
+            at = entry.path.split("/")[1:-1]
+            if not entry.is_dir and is_visible_path(entry.path) and not all(map(is_union_subdirectory, at)):
+                why = reason(Code.NESTED_FILE, by=(directory.name,), path=entry.path)
+                yield LayoutProblem("V17", entry.path, (), why)
+    yield from _refused_names(listing, state)
+
+
+def _holds_anything(files: Iterable[Entry]) -> bool:
+    """Whether something in a directory shows Hive 4 that it is there: a visible file, or what says what a base is."""
+    return any(is_visible_path(entry.path) or entry.path.endswith(f"/{METADATA_ACID}") for entry in files)
+
+
+def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem]:
+    """Names on which Hive fails, or that not every Hive reads as acidctl does (V1, V2, V15, V18, V22)."""
+    if state.base and not _holds_anything(listing.files_by_child.get(state.base.name, ())):
+        yield LayoutProblem("V15", state.base.name, (), reason(Code.EMPTY_BASE, by=(state.base.name,)))
+    if state.base and is_full_acid(listing):
+        for entry in listing.files_by_child.get(state.base.name, ()):
+            name = entry.path.rpartition("/")[2]
+            if is_visible_path(entry.path) and parse_file(name) is None and not name.startswith("bucket_"):
+                why = reason(Code.NOT_HIVES_NAME, by=(state.base.name,), path=entry.path)
+                yield LayoutProblem("V22", entry.path, (), why)
+    for verdict in state.verdicts:
+        if verdict.reason.code is Code.UNPARSEABLE:
+            yield LayoutProblem("V1", verdict.name, (), reason(Code.REFUSED_NAME, by=(verdict.name,)))
+    odd = {verdict.name for verdict in state.verdicts if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET}
+    for entry in listing.entries if odd and is_full_acid(listing) else ():
+        if entry.path in odd and entry.size:  # of empty files Hive reads nothing, nor their names
+            yield LayoutProblem("V18", entry.path, (), reason(Code.REFUSED_NAME, by=(entry.path,)))
+
+
+def _twins(state: AcidState) -> Iterator[LayoutProblem]:
+    """Rule V10: committed deltas of one kind and range, of which only the latest is read here."""
+    deltas = {verdict.name: verdict.directory for verdict in state.deltas if verdict.directory}
+    for verdict in state.in_state(State.OBSOLETE):
+        one = verdict.directory
+        for other in (deltas[name] for name in verdict.reason.by if name in deltas):
+            if one and _differ_in_visibility(one, other):
+                yield LayoutProblem("V10", one.name, (other.name,), reason(Code.TWINS, by=(one.name, other.name)))
+
+
+def _differ_in_visibility(one: AcidDirectory, other: AcidDirectory) -> bool:
+    same = (one.kind, one.range, one.statement_id) == (other.kind, other.range, NO_STATEMENT)
+    return same and other.statement_id == NO_STATEMENT and one.visibility_txn != other.visibility_txn
 
 
 def straddling(state: AcidState) -> Iterator[LayoutProblem]:
@@ -243,7 +304,7 @@ def _file_problems(directory: AcidDirectory, files: list[Entry]) -> Iterator[Lay
         parts = entry.path.split("/")
         if any(is_hidden(part) for part in parts):
             continue
-        if native and len(parts) > 2:
+        if len(parts) > 2 and (native or not all(map(is_union_subdirectory, parts[1:-1]))):
             nested = reason(Code.NESTED_FILE, by=(directory.name,), path=entry.path)
             yield LayoutProblem("V17", entry.path, (), nested)
             continue

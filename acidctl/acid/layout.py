@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Entry, Listing, TableType
 from acidctl.acid.names import (
     ACID_PREFIXES,
     FLUSH_LENGTH_SUFFIX,
@@ -79,27 +79,36 @@ class DataFile:
         """The last write id of its directory; 0 for an original file."""
         return self.directory.max_write_id if self.directory else 0
 
+    @property
+    def begins(self) -> tuple[int, int]:
+        """The first write id and the statement id by which Hive 4 chooses delete deltas for the file (section 4.2)."""
+        directory = self.directory
+        if directory is None or directory.kind is Kind.BASE:
+            return 0, 0
+        return directory.min_write_id, max(directory.statement_id, 0)
 
-class TableType(StrEnum):
-    """The kinds of transactional table (section 11)."""
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The last write id and the statement id by which Hive 4 chooses this delete delta for a file (section 4.2)."""
+        return self.max_write_id, max(self.statement_id, 0)
 
-    FULL_ACID = "full-acid"
-    INSERT_ONLY = "insert-only"
 
-
-def strange_paths(entries: Iterable[Entry]) -> Iterator[str]:
+def strange_paths(entries: Iterable[Entry], table_type: TableType | None = None) -> Iterator[str]:
     """What Hive never puts into an ACID directory or among original files: other names, or its own at other places.
 
     Hive puts data files into the directory itself or, where a UNION ALL wrote them, into a ``HIVE_UNION_SUBDIR_N``;
-    beside them the small files of an ACID directory, and the checksums of Hadoop's local file system.
+    beside them the small files of an ACID directory, and the checksums of Hadoop's local file system. Data files of
+    insert-only tables keep whatever name they had when they were loaded.
 
     Args:
         entries: a direct child of the location, with everything below it, paths relative to the location.
+        table_type: what the table is known to be.
     """
-    return (entry.path for entry in entries if not _belongs(entry))
+    any_name = table_type is TableType.INSERT_ONLY
+    return (entry.path for entry in entries if not _belongs(entry, any_name=any_name))
 
 
-def _belongs(entry: Entry) -> bool:
+def _belongs(entry: Entry, *, any_name: bool) -> bool:
     child, *inside = entry.path.split("/")
     is_acid = child.startswith(ACID_PREFIXES)
     if not inside:
@@ -109,6 +118,8 @@ def _belongs(entry: Entry) -> bool:
         return False
     if entry.is_dir:
         return is_acid and not at and is_union_subdirectory(name)
+    if is_acid and any_name and not is_hidden(name.removeprefix(".") if name.endswith(_CHECKSUM) else name):
+        return True
     return _is_known(name, is_acid and not at)
 
 
@@ -138,37 +149,44 @@ def _stops(name: str) -> bool:
     return is_hidden(name) or acid_directory(name) is not None or is_union_subdirectory(name)
 
 
-def data_files_of(directory: AcidDirectory, files: Iterable[Entry]) -> list[DataFile]:
-    """The data files of one ACID directory, sorted by path; side files and hidden ones are left out.
+def data_files_of(
+    directory: AcidDirectory, files: Iterable[Entry], table_type: TableType | None = None
+) -> list[DataFile]:
+    """The data files of one ACID directory, sorted by path: those that Hive reads (sections 1.4, 5.2 and 11).
 
     Args:
         files: everything below the directory, paths relative to the location.
+        table_type: what the table is known to be.
     """
-    data, sides = _data_entries(files)
+    data, sides = _data_entries(files, table_type)
     # Only an insert delta of several write ids is written by streaming; elsewhere a side file means nothing.
     streams = directory.kind is Kind.DELTA and directory.min_write_id != directory.max_write_id
     streams = streams and not directory.visibility_txn
-    role = Role.DELETE if directory.kind is Kind.DELETE_DELTA else Role.INSERT
+    # Hive reads a delete delta of an insert-only table as it reads a delta.
+    is_delete = directory.kind is Kind.DELETE_DELTA and table_type is not TableType.INSERT_ONLY
+    role = Role.DELETE if is_delete else Role.INSERT
 
     def data_file(entry: Entry, name: str, parsed: BucketFile | OriginalFile | None) -> DataFile:
         bucket, side = parsed.bucket if parsed else NO_BUCKET, entry.path + FLUSH_LENGTH_SUFFIX
         counts = side if streams and side in sides else None
-        return DataFile(entry.path, entry.size, role, directory, bucket, name.startswith("bucket_"), counts)
+        native = name.startswith("bucket_") and table_type is not TableType.INSERT_ONLY
+        return DataFile(entry.path, entry.size, role, directory, bucket, native, counts)
 
     return [data_file(*one) for one in data]
 
 
-def data_bytes_of(files: Iterable[Entry]) -> int:
+def data_bytes_of(files: Iterable[Entry], table_type: TableType | None = None) -> int:
     """Bytes of the :func:`data_files_of` one ACID directory, which need not be made for that."""
-    return sum(entry.size for entry, _, _ in _data_entries(files)[0])
+    return sum(entry.size for entry, _, _ in _data_entries(files, table_type)[0])
 
 
 _Parsed = tuple[Entry, str, BucketFile | OriginalFile | None]
 """A file, its name, and what the name says."""
 
 
-def _data_entries(files: Iterable[Entry]) -> tuple[list[_Parsed], set[str]]:
+def _data_entries(files: Iterable[Entry], table_type: TableType | None) -> tuple[list[_Parsed], set[str]]:
     """The data files of one ACID directory, and the paths of its side files."""
+    any_name = table_type is TableType.INSERT_ONLY
     data: list[_Parsed] = []
     sides: set[str] = set()
     native = False
@@ -176,13 +194,15 @@ def _data_entries(files: Iterable[Entry]) -> tuple[list[_Parsed], set[str]]:
         path = entry.path
         if not is_visible_path(path):
             continue
-        if path.endswith(FLUSH_LENGTH_SUFFIX):
+        if path.endswith(FLUSH_LENGTH_SUFFIX) and not any_name:
             sides.add(path)
             continue
         name = path.rpartition("/")[2]
         parsed = parse_file(name)
         native = native or (isinstance(parsed, BucketFile) and path.count("/") == 1)
         data.append((entry, name, parsed))
+    if any_name:
+        return data, sides
     if native:
         # bucket_00000.fixacidindex beside bucket_00000, or a directory renamed into this one: not data
         data = [
@@ -190,22 +210,30 @@ def _data_entries(files: Iterable[Entry]) -> tuple[list[_Parsed], set[str]]:
             for entry, name, parsed in data
             if (parsed is not None or not name.startswith("bucket_")) and entry.path.count("/") == 1
         ]
-    return data, sides
+    is_full = native or table_type is TableType.FULL_ACID
+    return [one for one in data if _is_read(one[0], one[2], is_full=is_full)], sides
+
+
+def _is_read(entry: Entry, parsed: BucketFile | OriginalFile | None, *, is_full: bool) -> bool:
+    """Whether Hive reads a visible file by its name: in a base whatever it is called, in a delta by Hive's names only,
+    and of a delete delta nothing but the files of buckets that lie right in it.
+    """
+    if entry.path.startswith("delete_delta_"):
+        return isinstance(parsed, BucketFile) and entry.path.count("/") == 1
+    return parsed is not None or not is_full or not entry.path.startswith("delta_")
 
 
 def is_full_acid(listing: Listing) -> bool:
+    """Whether a table is known to be full ACID, or where its type is not known, names alone show it."""
+    return shows_full_acid(listing) if listing.table_type is None else listing.table_type is TableType.FULL_ACID
+
+
+def shows_full_acid(listing: Listing) -> bool:
     """Whether names alone show a full-ACID table: a delete delta, or a ``bucket_N`` in an ACID directory (section 11).
 
     Without either it is an insert-only table, or a full one that holds nothing but raw files so far.
     """
-    for entry in listing.entries:
-        child, slash, rest = entry.path.partition("/")
-        directory = acid_directory(child) if slash else None
-        if directory is None or not is_visible_path(entry.path):
-            continue
-        if directory.kind is Kind.DELETE_DELTA or isinstance(parse_file(rest.rpartition("/")[2]), BucketFile):
-            return True
-    return False
+    return listing.has_acid_files
 
 
 def original_files(entries: Iterable[Entry]) -> list[DataFile]:
@@ -225,8 +253,20 @@ def current_files(state: AcidState, listing: Listing) -> list[DataFile]:
     found = list(original_files(state.originals))
     for verdict in (state.base, *state.deltas):
         if verdict and verdict.directory:
-            found += data_files_of(verdict.directory, children.get(verdict.name, ()))
+            found += data_files_of(verdict.directory, children.get(verdict.name, ()), listing.table_type)
     return found
+
+
+def empty_files(listing: Listing, state: AcidState) -> list[str]:
+    """Paths of the current ``bucket_N`` of 0 bytes, which hold no rows: a writer died, or a store lost them."""
+    names = state.current_names
+    return sorted(
+        entry.path
+        for entry in listing.entries
+        if not (entry.size or entry.is_dir)
+        and entry.path.partition("/")[0] in names
+        and isinstance(parse_file(entry.path.partition("/")[2]), BucketFile)
+    )
 
 
 # --- directories that lie across a write id ------------------------------------------------------------------------

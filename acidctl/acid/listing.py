@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
-from acidctl.acid.names import is_hidden
+from acidctl.acid.names import BucketFile, Kind, acid_directory, is_hidden, is_visible_path, parse_file
+
+
+class TableType(StrEnum):
+    """The kinds of transactional table (section 11)."""
+
+    FULL_ACID = "full-acid"
+    INSERT_ONLY = "insert-only"
 
 
 class Entry(NamedTuple):
@@ -32,17 +40,21 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Listing:
-    """All entries below `location`, sorted by path, hidden ones included.
+    """What a location holds.
 
-    `location` is the path inside its file system, for messages only: no rule looks at it.
+    Attributes:
+        location: the path inside its file system, for messages only: no rule looks at it.
+        entries: everything below it, sorted by path, hidden ones included.
+        table_type: what its table is known to be; None where that is not known. It decides what Hive reads.
     """
 
     location: str
     entries: tuple[Entry, ...]
+    table_type: TableType | None = None
 
-    def __reduce__(self) -> tuple[type[Listing], tuple[str, tuple[Entry, ...]]]:
+    def __reduce__(self) -> tuple[type[Listing], tuple[str, tuple[Entry, ...], TableType | None]]:
         """Nothing that was worked out goes along to another process."""
-        return Listing, (self.location, self.entries)
+        return Listing, (self.location, self.entries, self.table_type)
 
     @cached_property
     def by_child(self) -> Mapping[str, list[Entry]]:
@@ -58,12 +70,27 @@ class Listing:
         files = {name: [entry for entry in entries if not entry.is_dir] for name, entries in self.by_child.items()}
         return {name: sorted(found, key=itemgetter(0)) for name, found in files.items() if found}
 
+    @cached_property
+    def has_acid_files(self) -> bool:
+        """Whether a delete delta holds anything, or any ACID directory a ``bucket_N``; hidden names do not count."""
+        for entry in self.entries:
+            child, slash, rest = entry.path.partition("/")
+            directory = acid_directory(child) if slash else None
+            if directory is None or not is_visible_path(entry.path):
+                continue
+            if directory.kind is Kind.DELETE_DELTA or isinstance(parse_file(rest.rpartition("/")[2]), BucketFile):
+                return True
+        return False
+
 
 def without(listing: Listing, names: AbstractSet[str]) -> Listing:
     """The listing less some direct children."""
-    return Listing(
-        listing.location, tuple(entry for entry in listing.entries if entry.path.partition("/")[0] not in names)
-    )
+    return with_entries(listing, (entry for entry in listing.entries if entry.path.partition("/")[0] not in names))
+
+
+def with_entries(listing: Listing, entries: Iterable[Entry]) -> Listing:
+    """Other entries, sorted by path already, in the same location."""
+    return replace(listing, entries=tuple(entries))
 
 
 # --- ages: the time of a child is that of the newest entry in it, the child itself included -----------------------

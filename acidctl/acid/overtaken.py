@@ -3,6 +3,10 @@
 Lists are taken first, a location is listed later. Did a compaction end in between, a cleaner may have removed what it
 replaced, while the lists, which are older, do not see its result: what is left looks like all there is. Newer lists,
 taken after the listing, tell: as long as a result counts for nobody, nothing that it replaces is removed.
+
+And whether a metastore may be older than a listing: who writes has his write id before his directory, and a compactor
+his transaction before it is in a name. What was listed first, and is above all that was ever given when that is asked
+afterwards, is of another life of the metastore.
 """
 
 from __future__ import annotations
@@ -31,6 +35,13 @@ def unseen_results(listing: Listing, write_ids: ValidWriteIds, txns: ValidTxns) 
 def is_overtaken(unseen: Iterable[AcidDirectory], write_ids: ValidWriteIds, txns: ValidTxns) -> bool:
     """Whether lists that were taken after the listing see what those before it did not."""
     return any(_is_seen(one, write_ids, txns) for one in unseen)
+
+
+def named_above(listing: Listing, write_id: int, txn: int) -> tuple[AcidDirectory, ...]:
+    """The directories that are named after a write id, or a transaction, above these."""
+    names = (entry.path for entry in listing.entries if entry.is_dir and "/" not in entry.path)
+    found = (acid_directory(name) for name in names)
+    return tuple(one for one in found if one and (one.max_write_id > write_id or one.visibility_txn > txn))
 
 
 def _is_seen(directory: AcidDirectory, write_ids: ValidWriteIds, txns: ValidTxns) -> bool:

@@ -99,7 +99,7 @@ def look_back(
     if problem and not {one.name for one in newer}.intersection(problem.by):
         return Past(state, gone=problem)
     if not newer:
-        return Past(state)
+        return Past(_with_doubt(state, write_id, known))
     state = view.select(known.at(write_id), without=newer)
     if state.base and _top(state.base) == write_id:
         return Past(state)  # all rows are in that base
@@ -227,6 +227,18 @@ def _gap(
     if missing or not are_there:
         return reason(Code.PAST_NOT_PROVEN, by=(newer.name,), missing=tuple(missing))
     return None
+
+
+def _with_doubt(state: AcidState, write_id: int, known: ValidWriteIds) -> AcidState:
+    """The state, with a note where nothing is left of the first write ids.
+
+    TRUNCATE and DROP PARTITION of Hive 3 remove directories and leave no base that would tell.
+    """
+    ranges = [one.directory.range for one in state.verdicts if one.directory and one.reason.code not in _INVISIBLE]
+    first = min((low for low, _ in ranges), default=write_id + 1)
+    if state.base or state.originals or not _missing(ranges, 1, min(first - 1, write_id), known):
+        return state
+    return replace(state, notes=(*state.notes, reason(Code.PAST_MAY_LACK, ids=(min(first - 1, write_id),))))
 
 
 def _is_of_hive_3(deltas: Sequence[AcidDirectory], listing: Listing) -> bool:

@@ -11,8 +11,10 @@ class Code(StrEnum):
     """What a reason says; stable, for programs."""
 
     # Verdicts on the entries of a location, and on a snapshot as a whole (format section 6).
+    ABOVE_GIVEN = "above-given"
     ABOVE_HIGH_WATERMARK = "above-high-watermark"
     ADDS_NOTHING = "adds-nothing"
+    BESIDE_DIRECTORIES = "beside-directories"
     CHOSEN_BASE = "chosen-base"
     COMMITTED = "committed"
     HIDDEN = "hidden"
@@ -20,6 +22,7 @@ class Code(StrEnum):
     NOT_ENOUGH_HISTORY = "not-enough-history"
     OPEN_BELOW_BASE = "open-below-base"
     ORIGINAL = "original"
+    ORIGINAL_WITHOUT_BUCKET = "original-without-bucket"
     PARTITION = "partition"
     PARTLY_COMMITTED = "partly-committed"
     PAST_NOT_PROVEN = "past-not-proven"
@@ -27,6 +30,7 @@ class Code(StrEnum):
     SUPERSEDED_BY_DELTA = "superseded-by-delta"
     UNPARSEABLE = "unparseable"
     VISIBILITY_ABORTED = "visibility-aborted"
+    VISIBILITY_ABOVE_GIVEN = "visibility-above-given"
     VISIBILITY_OPEN = "visibility-open"
     WRITE_ID_ABORTED = "write-id-aborted"
     WRITE_ID_OPEN = "write-id-open"
@@ -35,15 +39,19 @@ class Code(StrEnum):
     ALL_TRANSACTIONS_COUNT = "all-transactions-count"
     ALL_WRITE_IDS_COUNT = "all-write-ids-count"
     COMPACTED_BELOW = "compacted-below"
+    EMPTY_FILES = "empty-files"
     FROM_METASTORE = "from-metastore"
     FROM_METASTORE_AGAIN = "from-metastore-again"
+    GIVEN_UNKNOWN = "given-unknown"
     NOT_IN_METASTORE = "not-in-metastore"
     OBSOLETE_IS_READ = "obsolete-is-read"
+    PAST_MAY_LACK = "past-may-lack"
     OLD_COUNTS = "old-counts"
     OLD_TRANSACTIONS_COUNT = "old-transactions-count"
     STOPPED_BY = "stopped-by"
 
     # Doubts: what may not be finished.
+    EMPTY_BASE = "empty-base"
     EMPTY_DIRECTORY = "empty-directory"
     INSERT_OVERWRITE_UNKNOWN = "insert-overwrite-unknown"
     MANIFEST = "manifest"
@@ -141,12 +149,17 @@ class Code(StrEnum):
 
     # Layouts that Hive never writes (section 13.1).
     BESIDE_BUCKET_FILES = "beside-bucket-files"
+    DELETES_ARE_ROWS = "deletes-are-rows"
     NESTED_FILE = "nested-file"
     NOT_A_BUCKET_FILE = "not-a-bucket-file"
+    NOT_HIVES_NAME = "not-hives-name"
     OVERLAP = "overlap"
+    REFUSED_NAME = "refused-name"
     SECOND_ATTEMPT = "second-attempt"
     SPELLED_TWICE = "spelled-twice"
     STRADDLES_BASE = "straddles-base"
+    TWINS = "twins"
+    TYPE_ASSUMED = "type-assumed"
 
     # Whether a cleaning takes an entry, besides the reasons to keep it back.
     IS_READ = "is-read"

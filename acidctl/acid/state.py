@@ -6,11 +6,11 @@ acidctl decides what is current, obsolete or aborted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Entry, Listing, TableType
 from acidctl.acid.names import (
     ACID_PREFIXES,
     METADATA_ACID,
@@ -23,6 +23,7 @@ from acidctl.acid.names import (
     is_staging,
     is_visible_path,
     parse_directory,
+    parse_file,
     parse_partition,
 )
 from acidctl.acid.reasons import Code, Reason, reason
@@ -166,10 +167,13 @@ def select(
     bases = [d for d in directories if d.kind is Kind.BASE]
     best, problem = _choose_base(bases, selection)
     deltas = _choose_deltas([d for d in directories if d.kind is not Kind.BASE], best, selection)
-    _judge_originals(originals, best, selection)
+    reads_originals = listing.table_type is not TableType.INSERT_ONLY
+    # A file without a bucket in its name fails Hive's readers of ACID tables, and of no others.
+    odd = {name for name in originals if directories and not children[name] and parse_file(name) is None}
+    _judge_originals(originals, best, selection, odd, reads_originals=reads_originals)
 
     verdicts = selection.verdicts
-    files = () if best else _original_files(listing, frozenset(originals))
+    files = _original_files(listing, frozenset(originals)) if reads_originals and not best else ()
     return AcidState(
         location=listing.location,
         base=verdicts[best.name] if best else None,
@@ -273,6 +277,18 @@ def _history_problem(usable: list[AcidDirectory], selection: _Selection) -> Reas
     return reason(Code.NOT_ENOUGH_HISTORY, by=(oldest.name,), ids=ids.exceptions[:1], high_watermark=ids.high_watermark)
 
 
+def with_reasons(state: AcidState, reasons: Iterable[Reason]) -> AcidState:
+    """The same; directories that do not count and are named by one of the reasons do not count for that reason."""
+    by_name = {name: why for why in reasons for name in why.by}
+    verdicts = (
+        replace(verdict, reason=by_name[verdict.name])
+        if verdict.state is State.IGNORED and verdict.name in by_name
+        else verdict
+        for verdict in state.verdicts
+    )
+    return replace(state, verdicts=tuple(verdicts))
+
+
 # --- deltas (section 6.3) ------------------------------------------------------------------------------------------
 
 
@@ -369,20 +385,31 @@ _COMMITTED = reason(Code.COMMITTED)
 def _current_reason(delta: AcidDirectory, selection: _Selection) -> Reason:
     ids, low, high = selection.write_ids, delta.min_write_id, delta.max_write_id
     if ids.range_valid(low, high) is Range.SOME:
-        invalid = tuple(i for i in ids.exceptions if low <= i <= high)
-        return reason(Code.PARTLY_COMMITTED, ids=invalid)
+        return reason(Code.PARTLY_COMMITTED, ids=ids.exceptions_in(low, high))
     return _COMMITTED
 
 
 # --- originals (section 5.1) and the rest -----------------------------------------------------------------------------
 
 
-def _judge_originals(names: list[str], best: AcidDirectory | None, selection: _Selection) -> None:
+def _judge_originals(
+    names: list[str],
+    best: AcidDirectory | None,
+    selection: _Selection,
+    odd: Container[str],
+    *,
+    reads_originals: bool,
+) -> None:
     state, why = State.CURRENT, reason(Code.ORIGINAL)
-    if best:
+    if not reads_originals:  # hive.mm.allow.originals is false by default (section 11)
+        state, why = State.IGNORED, reason(Code.BESIDE_DIRECTORIES)
+    elif best:
         state, why = State.OBSOLETE, reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="original")
     for name in names:
-        selection.verdicts[name] = Verdict(name, EntryKind.ORIGINAL, state, why)
+        own = why
+        if state is State.CURRENT and name in odd:
+            own = reason(Code.ORIGINAL_WITHOUT_BUCKET)
+        selection.verdicts[name] = Verdict(name, EntryKind.ORIGINAL, state, own)
 
 
 def _original_files(listing: Listing, names: frozenset[str]) -> tuple[Entry, ...]:

@@ -89,11 +89,11 @@ class Figures:
 
 def figures_of(listing: Listing, state: AcidState) -> Figures:
     """The figures of one location: data files only, hidden ones excluded."""
-    children = listing.files_by_child
+    children, kind = listing.files_by_child, listing.table_type
     base_bytes = sum(entry.size for entry in state.originals)
     if state.base and state.base.directory:
-        base_bytes = data_bytes_of(children.get(state.base.name, ()))
-    delta_bytes = sum(data_bytes_of(children.get(delta.name, ())) for delta in state.deltas if delta.directory)
+        base_bytes = data_bytes_of(children.get(state.base.name, ()), kind)
+    delta_bytes = sum(data_bytes_of(children.get(delta.name, ()), kind) for delta in state.deltas if delta.directory)
     obsolete_base = any(verdict.kind is EntryKind.BASE for verdict in state.in_state(State.OBSOLETE))
     return Figures(base_bytes, delta_bytes, len(state.deltas), has_obsolete_base=obsolete_base)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 
 from acidctl.acid.names import MAXL
@@ -49,11 +49,18 @@ class _Ids:
     min_open: int = MAXL
     open: tuple[int, ...] = ()
     aborted: tuple[int, ...] = ()
+    exceptions: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    """Open and aborted ids, ascending."""
 
-    @property
-    def exceptions(self) -> tuple[int, ...]:
-        """Open and aborted ids, ascending."""
-        return tuple(sorted({*self.open, *self.aborted}))
+    def __post_init__(self) -> None:
+        found = self.open or self.aborted
+        if self.open and self.aborted:
+            found = tuple(sorted({*self.open, *self.aborted}))
+        object.__setattr__(self, "exceptions", found)
+
+    def exceptions_in(self, low: int, high: int) -> tuple[int, ...]:
+        """Open and aborted ids from `low` to `high`."""
+        return self.exceptions[bisect_left(self.exceptions, low) : bisect_right(self.exceptions, high)]
 
     def is_valid(self, id_: int) -> bool:
         """Committed in this snapshot."""

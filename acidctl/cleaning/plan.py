@@ -21,7 +21,7 @@ from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.soundness import Contents
 from acidctl.errors import RefusedError
 from acidctl.location.change.publication import refuse_half_published
-from acidctl.location.snapshot import Reader, Snapshot, take_snapshot
+from acidctl.location.snapshot import Reader, Snapshot
 from acidctl.wording import text_of
 
 
@@ -117,7 +117,7 @@ class CleaningPlan:
         before = self.snapshot
         if self.is_query_staging:
             return query_staging(before.fs, before.path)
-        return take_snapshot(before.fs, before.path, before.write_ids, before.txns)
+        return before.again()
 
     def within(self, budget: int) -> CleaningPlan:
         """The part from the beginning that has at most so many bytes."""
@@ -337,7 +337,7 @@ class _Judge:
             kept[name] = reason(Code.UNMARKED_BASE)
         kept |= self._lost
         for verdict in _removable(state):
-            strange = next(strange_paths(self._entries.get(verdict.name, ())), "")
+            strange = next(strange_paths(self._entries.get(verdict.name, ()), listing.table_type), "")
             if strange:
                 kept[verdict.name] = reason(Code.STRANGE_PATH, path=strange)
         return kept

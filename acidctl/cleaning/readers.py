@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from acidctl.acid.listing import Ages, Entry, Listing, without
+from acidctl.acid.listing import Ages, Entry, Listing, with_entries, without
 from acidctl.acid.names import NO_STATEMENT, AcidDirectory, Kind, acid_directory
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
@@ -116,7 +116,7 @@ def _directories(listing: Listing) -> Listing:
         elif name not in seen:
             seen.add(name)
             entries.append(Entry(name, 0, None, True))
-    return Listing(listing.location, tuple(entries))
+    return with_entries(listing, entries)
 
 
 def _moments(ages: Ages, cutoff: float) -> list[float]:

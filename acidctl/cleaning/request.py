@@ -39,6 +39,7 @@ def plan_location(
     """
     try:
         snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists, readers=True)
+        snapshot.require_agreement()
         plan = plan_cleaning(snapshot, policy)
         if plan.removals and is_table_checked:
             lists.require_same(found.hive)

@@ -18,8 +18,7 @@ from typing import Any
 
 from acidctl import __version__
 from acidctl.acid.assumption import Assumption
-from acidctl.acid.layout import TableType
-from acidctl.acid.listing import Listing
+from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import is_hidden
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.leftovers import is_query_staging, query_staging
@@ -28,11 +27,10 @@ from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, RefusedError
 from acidctl.location.change.own_files import replace_file
 from acidctl.location.evidence import not_known, refuse_part_of_others
-from acidctl.location.find import Found
+from acidctl.location.find import at_path
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot, SnapshotSource, take_snapshot
-from acidctl.location.walk import location_at
 from acidctl.storage.os_errors import mapped, printable
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
@@ -136,8 +134,8 @@ class SavedPlan:
         return replace(found, removals=tuple(removal for removal in found.removals if removal.name in wanted))
 
     def _snapshot(self, fs: FileSystem, path: str, lists: SnapshotLists | None, said: TableType | None) -> Snapshot:
-        found = Found(fs, location_at(path), is_given=True)
-        evidence = found.evidence(said)
+        found = replace(at_path(fs, path, lists or SnapshotLists()), said=said)
+        evidence = found.evidence()
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
         if lists and lists.is_told:

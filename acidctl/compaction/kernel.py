@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.layout import Role
+from acidctl.compaction.merge.agreement import refuse_moved, require_agreement, without_effect
 from acidctl.compaction.merge.side import Side, all_live, reopen
 from acidctl.compaction.merge.written import join_segments
 from acidctl.compaction.tasks import BucketResult, BucketTask, ConcatTask, CountTask, JoinTask, Task
@@ -45,11 +48,19 @@ def run_task(task: Task) -> BucketResult:
 def _compact(task: BucketTask) -> BucketResult:
     fs = registry.open_file_system(task.storage)
     major = task.kind is CompactionKind.MAJOR
-    dead = load_deletes([reopen(fs, item) for item in task.kills], task.write_ids, same_write_id=not major)
+    rows = [reopen(fs, item) for item in task.inserts]
+    load = partial(load_deletes, write_ids=task.write_ids, rows=rows, buckets=task.kills_of)
+    dead = load((reopen(fs, item) for item in task.kills), same_write_id=not major)
+    has_moved = not major and task.acid_version and any(source.may_hold_moved for source in rows)
+    deletes = (item for item in task.kills if item.file.role is Role.DELETE)
+    named = load(reopen(fs, item) for item in deletes) if has_moved else None
 
     def keep_insert(source: EventFile, ids: Ids) -> Bools | None:
+        require_agreement(source, ids, task.write_ids, dead)
         if major:
             return live_rows(source, ids, task.write_ids, dead)
+        if named:
+            refuse_moved(source, ids, named)
         visible = visible_events(ids, task.write_ids)
         killed = dead.dead(ids.keys)
         if killed is None:
@@ -59,17 +70,21 @@ def _compact(task: BucketTask) -> BucketResult:
         return kept if visible is None else visible & kept
 
     def keep_delete(source: EventFile, ids: Ids) -> Bools | None:
-        visible = visible_events(ids, task.write_ids)
-        if not task.sorts_deletes_by:
-            return visible
-        own = _is_to_go_to(task, decode_all(ids.keys.bucket).bucket, source)
-        return own if visible is None else visible & own
+        kept = visible_events(ids, task.write_ids)
+        if task.sorts_deletes_by:
+            own = _is_to_go_to(task, decode_all(ids.keys.bucket).bucket, source)
+            kept = own if kept is None else kept & own
+        idle = without_effect(source, ids, task.inserts)
+        if idle is None:
+            return kept
+        return ~idle if kept is None else kept & ~idle
 
     def keeps_inserts(run: RowIdRun) -> bool:
         return all_live(run, task.write_ids, dead)
 
     def keeps_deletes(run: RowIdRun) -> bool:
-        return run.operation == DELETE and task.write_ids.is_valid(run.current) and not task.sorts_deletes_by
+        later = run.current >= run.first[0]
+        return run.operation == DELETE and later and task.write_ids.is_valid(run.current) and not task.sorts_deletes_by
 
     insert_side = Side(fs, task, task.inserts, keep_insert, keeps_inserts)
     delete_side = Side(fs, task, task.deletes, keep_delete, keeps_deletes)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Entry, with_entries
 from acidctl.acid.names import MAXL, METADATA_ACID
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, select
@@ -52,7 +52,7 @@ def _state_after(snapshot: Snapshot, kind: CompactionKind, names: Collection[str
         if kind is CompactionKind.MAJOR and not visibility_txn:
             entries.append(Entry(f"{name}/{METADATA_ACID}", 1, None, False))
             formats[name] = BaseFormat.COMPACTED
-    listing = Listing(snapshot.listing.location, tuple(sorted(entries)))
+    listing = with_entries(snapshot.listing, sorted(entries))
     return select(listing, snapshot.write_ids, _with(snapshot, visibility_txn), formats)
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, TableType, below_all, crossing
+from acidctl.acid.layout import NO_BUCKET, DataFile, Role, below_all, crossing
+from acidctl.acid.listing import TableType
 from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import State
 from acidctl.compaction.concat.insert_only import concat_tasks
+from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
@@ -27,10 +28,9 @@ from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
-from acidctl.rows.read.bucket_values import decode_all
+from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.lost_rows import find_lost_rows
-from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.wording import lost_events, some_of, text_of
 
 
@@ -178,14 +178,10 @@ def plan_compaction(
         files = [file for file in files if file.directory and file.directory.name in deltas]
     sources = open_event_files(snapshot, files)
     insert_only = type_of(snapshot, sources, table_type) is TableType.INSERT_ONLY
-    if not insert_only:
+    if insert_only:
+        _refuse_of_insert_only(snapshot, kind, is_rebalance=rebalance is not None)
+    else:
         _refuse_odd_names(snapshot, files)
-    elif rebalance:
-        raise RefusedError(
-            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
-            "its table is insert-only, whose rows have no ROW__IDs",
-            "use `major`, as Hive itself does then",
-        )
     highest = state.deltas or ((state.base,) if state.base else ())  # a base alone can only be rebalanced
     ids = [v.directory for v in highest if v.directory]
     low = min((d.min_write_id for d in ids), default=MINL)
@@ -313,6 +309,27 @@ def _refuse_lost_rows(snapshot: Snapshot) -> None:
             )
 
 
+def _refuse_of_insert_only(snapshot: Snapshot, kind: CompactionKind, *, is_rebalance: bool) -> None:
+    """Raises RefusedError for a rebalance, and for a first base that would hide files beside the deltas.
+
+    Hive reads such files where ``hive.mm.allow.originals`` is set, which it is not by default.
+    """
+    if is_rebalance:
+        raise RefusedError(
+            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
+            "its table is insert-only, whose rows have no ROW__IDs",
+            "use `major`, as Hive itself does then",
+        )
+    beside = [v.name for v in snapshot.state.verdicts if v.reason.code is Code.BESIDE_DIRECTORIES]
+    if beside and snapshot.state.base is None and kind is CompactionKind.MAJOR:
+        raise RefusedError(
+            f"cannot compact {snapshot.fs.display(snapshot.path)}",
+            f"{some_of(beside)} would be hidden by the first base, and is no part of it: Hive reads it only where"
+            " hive.mm.allow.originals is set",
+            "load it with LOAD DATA, or move it away; or use `minor`, which hides nothing",
+        )
+
+
 def _refuse_odd_names(snapshot: Snapshot, files: Sequence[DataFile]) -> None:
     for file in files:
         if file.bucket == NO_BUCKET and file.size:
@@ -346,24 +363,26 @@ def _tasks(
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     deletes = [source for source in sources if source.file.role is Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
-    row = merge_row_types([source.row_type for source in by_age or deletes]) if sources else OrcType("struct")
+    types = [source.row_type for source in by_age or deletes]
+    row = output_row_type(snapshot, types) if types else OrcType("struct")
     settings = writing.settings_for(by_age[-1] if by_age else None, kind)
     bloom_ids(settings.bloom_columns, row)
-    kills = [source for source in sources if source in deletes or source.may_hold_changes]
+    kills = [source for source in sources if source.is_delete or source.may_hold_changes]
     least = writing.task_bytes or FINEST
+    own, own_deletes = _by_bucket(inserts), _by_bucket(deletes if kind is CompactionKind.MINOR else ())
     buckets = sorted({source.file.bucket for source in sources})
-    mixed: list[EventFile] = []
-    # Where rows are misplaced, too, deletes stay beside them.
-    own_rows = all(_known_buckets(source)[0] <= {source.file.bucket} for source in inserts)
-    if kind is CompactionKind.MINOR and len(buckets) > 1 and own_rows:
-        mixed = [source for source in deletes if _known_buckets(source) != ({source.file.bucket}, True)]
+    found = [Kills(tuple(kills) if bucket in own else ()) for bucket in buckets]
+    is_sorted = False
+    if kills and len(buckets) > 1:
+        known = BucketNumbers(sources)
+        found = known.kills_of([own[bucket] for bucket in buckets], kills)
+        # Where rows are misplaced, too, deletes stay beside them.
+        if kind is CompactionKind.MINOR and not any(known.are_elsewhere(source) for source in inserts):
+            is_sorted = _sort_deletes(deletes, known, own_deletes, set(buckets))
     tasks = []
-    for bucket in buckets:
-        own = [source for source in inserts if source.file.bucket == bucket]
-        own_deletes = [source for source in deletes if source.file.bucket == bucket or source in mixed]
-        if kind is CompactionKind.MAJOR:
-            own_deletes = []
-        if not own and not own_deletes:
+    for bucket, killing in zip(buckets, found, strict=True):
+        rows, events = own[bucket], own_deletes[bucket]
+        if not rows and not events:
             continue
         whole = BucketTask(
             storage=snapshot.fs.spec,
@@ -371,30 +390,47 @@ def _tasks(
             attempts=attempts,
             row=row,
             settings=settings,
-            calendar=calendar_of(own),
-            weight=sum(source.file.size for source in (*own, *own_deletes)),
-            rows=sum(source.rows for source in (*own, *own_deletes)),
+            calendar=calendar_of(rows),
+            weight=sum(source.file.size for source in (*rows, *events)),
+            rows=sum(source.rows for source in (*rows, *events)),
             may_copy=not writing.overrides,
             verify=writing.verify,
             kind=kind,
-            inserts=inputs_of(own),
-            deletes=inputs_of(own_deletes),
-            kills=inputs_of(kills) if own else (),
+            inserts=inputs_of(rows),
+            deletes=inputs_of(events),
+            kills=inputs_of(killing.files),
+            kills_of=killing.buckets,
             write_ids=snapshot.write_ids,
             acid_version=acid_version,
-            pieces=_pieces(own, least),
-            sorts_deletes_by=tuple(buckets) if mixed else (),
+            pieces=_pieces(rows, least),
+            sorts_deletes_by=tuple(buckets) if is_sorted else (),
         )
         tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
     return tasks
 
 
-def _known_buckets(source: EventFile) -> tuple[set[int], bool]:
-    """Buckets that events of a file are of, and whether these are all: compactions of Hive leave no statistics."""
-    values = [value for known in source.ranges if known is not None for value in known.bucket]
-    if source.synthetic is None:
-        values += [key.bucket for key in source.tail.key_index() or () if key is not None]
-    return set(decode_all(np.array(values, np.int64)).bucket.tolist()), None not in source.ranges
+def _by_bucket(sources: Iterable[EventFile]) -> defaultdict[int, list[EventFile]]:
+    """The files by the number in their names, each bucket's in the order given."""
+    found = defaultdict[int, list[EventFile]](list)
+    for source in sources:
+        found[source.file.bucket].append(source)
+    return found
+
+
+def _sort_deletes(
+    deletes: Iterable[EventFile], known: BucketNumbers, own: dict[int, list[EventFile]], buckets: set[int]
+) -> bool:
+    """Give every bucket the delete files that hold events of it; whether any file holds events of another bucket.
+
+    Args:
+        own: by bucket the files of its number, in read order, which are replaced.
+        buckets: the numbers that files have.
+    """
+    own.clear()
+    for source in deletes:
+        for bucket in {source.file.bucket, *known.of((source,))} & buckets:
+            own[bucket].append(source)
+    return any(known.are_elsewhere(source) for source in deletes)
 
 
 def _pieces(files: Sequence[EventFile], least: int) -> tuple[StripeGroup, ...]:

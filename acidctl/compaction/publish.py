@@ -6,13 +6,15 @@ renames copy the result to its place, file by file; a single data file appears a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import crossing, straddles
-from acidctl.acid.listing import Listing
+from acidctl.acid.listing import Ages, Listing
 from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION, AcidDirectory, Kind
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
@@ -33,7 +35,7 @@ from acidctl.location.change.publication import (
     show_copies,
     shows_by_copies,
 )
-from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.location.snapshot import Snapshot
 from acidctl.storage.access import narrowest
 from acidctl.storage.port import base_name, join, parent_of
 
@@ -62,7 +64,10 @@ def require_place(plan: CompactionPlan) -> None:
 
 
 def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
-    """Remove what compactions left that were killed: on this machine, and not half-way published.
+    """Remove what compactions left that were killed, and that are not half-way published.
+
+    Those of this machine go where their process has ended; those that were killed before they could leave a note of
+    whose they are, and so hold no data, go when nothing was written to them for a day.
 
     Returns:
         Names of the staging directories that went. Those of other machines, and whatever cannot be removed, stay
@@ -70,21 +75,35 @@ def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
     """
     fs = snapshot.fs
     half = {staging for staging, _ in half_published(snapshot)}
+    owned = {name for name, _, rest in _parts(snapshot) if rest == OWNER} - half
     removed = []
-    for entry in snapshot.listing.entries:
-        name, _, rest = entry.path.partition("/")
-        if rest != OWNER or not name.startswith("_tmp_") or name in half:
-            continue
+    for name in sorted({name for name, _, _ in _parts(snapshot) if name.startswith("_tmp_")} - half):
         try:
-            owner = owner_at(fs, snapshot.absolute(entry.path))
-            if owner and not_ours(fs, snapshot.path, name):
-                continue
-            if owner and owner.is_dead():
+            owner = owner_at(fs, snapshot.absolute(f"{name}/{OWNER}")) if name in owned else None
+            is_dead = owner.is_dead() if owner else _is_nameless(snapshot, name, time.time())
+            if is_dead and not not_ours(fs, snapshot.path, name):
                 remove_staging(fs, snapshot.absolute(name))
                 removed.append(name)
         except AcidctlError:
             continue
     return tuple(removed)
+
+
+_NAMELESS = re.compile(r"_tmp_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DEAD_SECONDS = 86400.0
+"""Between the making of a staging directory and the note of its owner lies a moment; Hive's may wait for MapReduce."""
+
+
+def _parts(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
+    return (entry.path.partition("/") for entry in snapshot.listing.entries)
+
+
+def _is_nameless(snapshot: Snapshot, name: str, now: float) -> bool:
+    """Whether it is of a compaction that was killed before it could say whose it is: there is no data in it yet."""
+    files = snapshot.listing.files_by_child.get(name, ())
+    is_empty = all(entry.path == f"{name}/{OWNER}" or not entry.size for entry in files)
+    is_old = Ages.of(snapshot.listing).is_old(name, now - _DEAD_SECONDS)
+    return bool(_NAMELESS.fullmatch(name)) and is_empty and is_old
 
 
 def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: bool) -> tuple[str, ...]:
@@ -300,7 +319,7 @@ def _is_in_the_way(directory: AcidDirectory, plan: CompactionPlan) -> bool:
 def _recheck(plan: CompactionPlan) -> None:
     """List the location again: what was compacted must still be what readers see."""
     before = plan.snapshot
-    now = take_snapshot(before.fs, before.path, before.write_ids, before.txns)
+    now = before.again()
     changed = _changes(plan, before, now.state) or _changed_file(plan, before.listing, now.listing)
     if changed:
         raise ConflictError(

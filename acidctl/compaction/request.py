@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import Decision, Figures, Thresholds, decide, figures_of
 from acidctl.compaction.output_settings import Writing
@@ -414,24 +414,51 @@ def _waits(snapshot: Snapshot) -> bool:
     return bool(assumed and snapshot.state.originals and any(u.is_original for u in assumed.undecided))
 
 
-def _most_deltas(planned: Planned) -> Any:
-    """For sorting: most deltas per byte first."""
-    return -len(planned.plan.inputs) / (planned.plan.input_bytes + 1), planned.plan.snapshot.path
+PORTION = 200
+"""Plans that are in memory at once, with their listings; of more locations they are made again in their turn."""
 
 
-def within_budget(
-    planned: Sequence[Planned], budget: int, order: Callable[[Planned], Any] = _most_deltas
-) -> tuple[list[Planned], list[Planned]]:
-    """As many as a budget of input bytes allows; and those that are left.
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What is kept of a location with work to do until its turn comes.
 
-    Args:
-        order: for sorting: what comes first; by itself those with most deltas per byte.
+    Attributes:
+        found: the location; who lists it again does so by :meth:`Found.afresh`, or the listing would be kept here.
+        input_bytes: of all files that are read.
+        directories: how many are read.
+        tasks, weight: how many tasks there are, and how many bytes they read.
+        planned: the plan; None where it is made again.
     """
-    chosen: list[Planned] = []
-    left: list[Planned] = []
-    for one in sorted(planned, key=order):
-        fits = one.plan.input_bytes <= budget
-        budget -= one.plan.input_bytes if fits else 0
+
+    found: Found
+    location: str
+    input_bytes: int
+    directories: int
+    tasks: int
+    weight: int
+    planned: Planned | None = None
+
+    @classmethod
+    def of(cls, found: Found, planned: Planned, *, is_kept: bool) -> Waiting:
+        """A location by its plan, which is kept or not."""
+        plan = planned.plan
+        tasks, weight = len(plan.tasks), sum(task.weight for task in plan.tasks)
+        sizes = plan.input_bytes, len(plan.inputs), tasks, weight
+        return cls(found.afresh(), planned.location, *sizes, planned if is_kept else None)
+
+    @property
+    def rank(self) -> tuple[float, str]:
+        """For sorting: most directories per byte first."""
+        return -self.directories / (self.input_bytes + 1), self.location
+
+
+def within_budget(waiting: Iterable[Waiting], budget: int) -> tuple[list[Waiting], list[Waiting]]:
+    """As many as a budget of input bytes allows, those that come first first; and those that are left."""
+    chosen: list[Waiting] = []
+    left: list[Waiting] = []
+    for one in waiting:
+        fits = one.input_bytes <= budget
+        budget -= one.input_bytes if fits else 0
         (chosen if fits else left).append(one)
     return chosen, left
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import accumulate, groupby
+from typing import Any
 
 from acidctl.acid.bucket import MAX_BUCKET
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, Kind, is_visible_path, parse_file
 from acidctl.acid.state import State, Verdict
+from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
 from acidctl.compaction.rebalance.runs import Runs
@@ -26,8 +28,8 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
+from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.schema_evolution import merge_row_types
 
 _COUNTED = 256 << 20
 """Stored bytes of which one task of a rebalance counts the rows: it reads only their ids."""
@@ -61,12 +63,14 @@ class Spread:
     Attributes:
         buckets: that are asked for.
         like: a task that has all inputs, and no share.
+        kills: for each of its inputs, what may kill rows of it.
         most: rows that a task has read at once.
         order: what all rows are sorted by.
     """
 
     buckets: int
     like: BucketTask
+    kills: tuple[Kills, ...]
     most: int
     order: tuple[SortColumn, ...] = ()
 
@@ -87,7 +91,8 @@ class Spread:
             )
             inserts = tuple(self.like.inserts[file] for file in files)
             weight = self.like.weight * rows // total
-            tasks.append(replace(self.like, bucket=bucket, shares=own, inserts=inserts, weight=weight, rows=rows))
+            whole = replace(self.like, bucket=bucket, shares=own, inserts=inserts, weight=weight, rows=rows)
+            tasks.append(replace(whole, **_killing([self.kills[file] for file in files])))
         return tasks
 
 
@@ -101,10 +106,14 @@ def planned_spread(
     """
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
-    row = merge_row_types([source.row_type for source in by_age]) if by_age else OrcType("struct")
+    row = output_row_type(snapshot, [source.row_type for source in by_age]) if by_age else OrcType("struct")
     settings = writing.settings_for(by_age[-1] if by_age else None, CompactionKind.MAJOR)
     bloom_ids(settings.bloom_columns, row)
     size, rows = sum(source.file.size for source in inserts), sum(source.rows for source in inserts)
+    killing = [source for source in sources if source.is_delete or source.may_hold_changes]
+    kills = [Kills(())] * len(inserts)
+    if killing:
+        kills = BucketNumbers(sources).kills_of([(source,) for source in inserts], killing)
     like = BucketTask(
         storage=snapshot.fs.spec,
         bucket=0,
@@ -119,7 +128,7 @@ def planned_spread(
         kind=CompactionKind.MAJOR,
         inserts=inputs_of(inserts),
         deletes=(),
-        kills=inputs_of([source for source in sources if source.is_delete or source.may_hold_changes]),
+        kills=inputs_of(killing),
         write_ids=snapshot.write_ids,
         acid_version=2,
     )
@@ -133,7 +142,7 @@ def planned_spread(
         part = slice(places[0], places[-1] + 1)
         own = inserts[part]
         counted = {"weight": sum(one.file.size for one in own), "rows": sum(one.rows for one in own)}
-        files = {"inserts": like.inserts[part], "kills": like.kills, "first": places[0]}
+        files = {"inserts": like.inserts[part], "first": places[0]} | _killing(kills[part])
         tasks.append(CountTask(**shared | counted | files, write_ids=like.write_ids))
     shown = f"cannot rebalance {snapshot.fs.display(snapshot.path)}"
     buckets = wanted.buckets or _buckets_of(snapshot)
@@ -150,7 +159,17 @@ def planned_spread(
             f"rows are sorted in memory: at most {_MOST_SORTED:,}, and {_MOST_OF_BUCKET >> 20} MiB of inputs a bucket",
             "give more `buckets`, leave `order_by` out, or let Hive's own workers do it",
         )
-    return Spread(buckets, like, max(_FEWEST, rows * _AT_ONCE // max(size, 1)), wanted.order), tasks
+    return Spread(buckets, like, tuple(kills), max(_FEWEST, rows * _AT_ONCE // max(size, 1)), wanted.order), tasks
+
+
+def _killing(kills: Iterable[Kills]) -> dict[str, Any]:
+    """What a task is told of the deletes that may hit its files, each of which needs one of these parts of them."""
+    listed = list(kills)
+    files = {source.path: source for one in listed for source in one.files}
+    return {
+        "kills": inputs_of(list(files.values())),
+        "kills_of": frozenset[int]().union(*(one.buckets or () for one in listed)),
+    }
 
 
 def refuse_twin_base(snapshot: Snapshot) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acidctl.acid.layout import Role, TableType
-from acidctl.acid.layout import is_full_acid as shows_full_acid
+from acidctl.acid.layout import Role, shows_full_acid
+from acidctl.acid.listing import TableType
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.foreign.format import Format

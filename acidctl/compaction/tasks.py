@@ -97,6 +97,7 @@ class BucketTask(FileTask):
         sorts_deletes_by: the numbers of all buckets, where a delete file holds events of several: each event goes to
             its own, and stays where it is if that has no file; empty where every file's events are its own.
         kills: files whose events kill or replace rows of this bucket.
+        kills_of: numbers of the buckets that its rows are of, whatever its files are called; None for any.
         acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
             of each event and show deleted rows (rule V12).
         segment: its place among the bucket's segments; None when it is the whole bucket.
@@ -111,6 +112,7 @@ class BucketTask(FileTask):
     kills: tuple[Input, ...]
     write_ids: ValidWriteIds
     acid_version: int
+    kills_of: frozenset[int] | None = None
     segment: int | None = None
     pieces: tuple[StripeGroup, ...] = ()
     sorts_deletes_by: tuple[int, ...] = ()
@@ -158,12 +160,13 @@ class CountTask(FileTask):
     """The first look of a rebalance at some files: how many rows of them are live.
 
     Attributes:
-        inserts, kills, write_ids: as of a :class:`BucketTask`.
+        inserts, kills, kills_of, write_ids: as of a :class:`BucketTask`.
         first: place of the first of `inserts` among all files that are read.
     """
 
     inserts: tuple[Input, ...]
     kills: tuple[Input, ...]
+    kills_of: frozenset[int] | None
     write_ids: ValidWriteIds
     first: int
 

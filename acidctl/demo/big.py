@@ -76,7 +76,6 @@ def write_big(fs: FileSystem, path: str, options: BigOptions) -> None:
     random = np.random.default_rng(options.seed)
     counts = _spread(options.rows, options.write_ids)
     made = 0
-    keys: list[Keys] = []
     for place, count in enumerate(counts):
         write_id = place + 1
         per_bucket = _spread(count, options.buckets)
@@ -96,9 +95,8 @@ def write_big(fs: FileSystem, path: str, options: BigOptions) -> None:
         write_directory(fs, f"{path}/{name}", batches, ROW, settings)
         if in_base:
             fs.write_bytes(f"{path}/{name}/{METADATA_ACID}", METADATA_ACID_COMPACTED)
-        keys += [_keys(write_id, number, 0, rows) for number, rows in enumerate(per_bucket)]
         made += count
-    _write_deletes(fs, path, options, Keys.concat(keys), random)
+    _write_deletes(fs, path, options, _chosen(options, random), random)
 
 
 def _spread(total: int, parts: int) -> list[int]:
@@ -150,24 +148,56 @@ def _decimals(cents: NDArray[np.int64]) -> pa.Array:
     return pa.Array.from_buffers(pa.decimal128(10, 2), len(cents), [None, pa.py_buffer(words)])
 
 
-def _write_deletes(fs: FileSystem, path: str, options: BigOptions, keys: Keys, random: np.random.Generator) -> None:
-    chosen = random.choice(len(keys), options.deletes, replace=False) if options.deletes else np.empty(0, np.int64)
+def _chosen(options: BigOptions, random: np.random.Generator) -> NDArray[np.int64]:
+    """The places of the rows that are deleted, among all in the order of their write ids and buckets, ascending.
+
+    Each part of the table loses its share, so that never all rows are looked at together: 8 bytes for each delete.
+    """
+    rows, deletes = options.rows, options.deletes
+    parts = []
+    for start in range(0, rows if deletes else 0, _BATCH):
+        end = min(rows, start + _BATCH)
+        share = deletes * end // rows - deletes * start // rows
+        parts.append(np.sort(random.choice(end - start, share, replace=False)) + start)
+    return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _keys_at(places: NDArray[np.int64], starts: NDArray[np.int64], buckets: int) -> Keys:
+    """The keys of rows by their places.
+
+    Args:
+        starts: the place of the first row of each bucket of each write id.
+    """
+    at = np.searchsorted(starts, places, side="right") - 1
+    values = np.array([codec.encode(number, 0) for number in range(buckets)], np.int64)
+    return Keys(at // buckets + 1, values[at % buckets], places - starts[at])
+
+
+def _write_deletes(
+    fs: FileSystem, path: str, options: BigOptions, chosen: NDArray[np.int64], random: np.random.Generator
+) -> None:
+    random.shuffle(chosen)
+    per_bucket = [_spread(count, options.buckets) for count in _spread(options.rows, options.write_ids)]
+    starts = np.cumsum([0, *(rows for one in per_bucket for rows in one)])
     for place, part in enumerate(np.array_split(chosen, max(1, options.delete_write_ids))):
         if not len(part):
             continue
         write_id = options.write_ids + place + 1
-        deleted = keys.take(np.sort(part))
+        deleted = _keys_at(np.sort(part), starts, options.buckets)
+        order = np.lexsort((deleted.row_id, deleted.original, deleted.bucket))
+        deleted = deleted.take(order)
         name = format_directory(Kind.DELETE_DELTA, write_id, write_id, 0)
-        batches = {number: [_delete_batch(deleted, number, write_id)] for number in range(options.buckets)}
-        batches = {number: [batch] for number, [batch] in batches.items() if batch.num_rows}
+        batches: dict[int, Iterator[pa.RecordBatch]] = {}
+        for number in range(options.buckets):
+            first, end = np.searchsorted(deleted.bucket, codec.encode(number, 0) + np.arange(2))
+            if first < end:
+                batches[number] = _delete_batches(deleted.take(slice(int(first), int(end))), write_id)
         write_directory(fs, f"{path}/{name}", batches, ROW, WriterSettings.for_delta(options.compression))
 
 
-def _delete_batch(deleted: Keys, bucket: int, write_id: int) -> pa.RecordBatch:
-    own: NDArray[np.bool_] = deleted.bucket == codec.encode(bucket, 0)
-    keys = deleted.take(own)
-    order = np.lexsort((keys.row_id, keys.original))
-    keys = keys.take(order)
-    count = len(keys)
-    ids = Ids(np.full(count, 2, np.int64), keys, np.full(count, write_id, np.int64))
-    return with_ids(ids, pa.nulls(count, arrow_type(ROW)))
+def _delete_batches(keys: Keys, write_id: int) -> Iterator[pa.RecordBatch]:
+    for start in range(0, len(keys), _BATCH):
+        own = keys.take(slice(start, start + _BATCH))
+        count = len(own)
+        ids = Ids(np.full(count, 2, np.int64), own, np.full(count, write_id, np.int64))
+        yield with_ids(ids, pa.nulls(count, arrow_type(ROW)))

@@ -57,27 +57,36 @@ class RowFilter:
 
 
 def with_bloom_filters(
-    known: Callable[[Path], ColumnBounds | None], source: EventFile, stripe: int, columns: Mapping[Path, ScanColumn]
+    known: Callable[[Path], ColumnBounds | None],
+    source: EventFile,
+    stripe: int,
+    columns: Mapping[Path, ScanColumn],
+    row_type: OrcType,
 ) -> Callable[[Path], ColumnBounds | None]:
     """What is known of columns, and of those with filters which values are not among them; read when it is asked.
 
     Args:
         known: without the filters.
         columns: of the condition, by their paths.
+        row_type: that they are places in.
     """
 
     def bounds(path: Path) -> ColumnBounds | None:
         found, column = known(path), columns[path]
-        own = own_column(source.row_type, column) if column.kind is ColumnSource.DATA else None
-        if found is None or own is None or not _can_hash(source.tail, own):
+        own = own_column(source.row_type, column, row_type) if column.kind is ColumnSource.DATA else None
+        if found is None or own is None or not _can_hash(source.tail, own, column.type):
             return found
         return replace(found, absent=lambda value: _is_absent(source.tail, stripe, own, value))
 
     return bounds
 
 
-def _can_hash(tail: Tail, own: OrcType) -> bool:
-    return tail.footer.writer in _WRITERS and (own.kind in _INTEGERS or own.kind == "string")
+def _can_hash(tail: Tail, own: OrcType, target: OrcType) -> bool:
+    """Whether the values that are searched were hashed as they are read."""
+    kinds = own.kind, target.kind
+    return tail.footer.writer in _WRITERS and (
+        kinds == ("string", "string") or all(kind in _INTEGERS for kind in kinds)
+    )
 
 
 def _is_absent(tail: Tail, stripe: int, own: OrcType, value: Any) -> bool:

@@ -87,6 +87,7 @@ class ErasureReport:
         live: how many such rows readers see; None where that is not known.
         files: all that were read, or were to be.
         steps: what makes the rows go, in order.
+        hive_name: the name that a metastore has for the location; empty where none knows it, and beside locations.
     """
 
     path: str
@@ -95,6 +96,7 @@ class ErasureReport:
     files: tuple[SearchedFile, ...] = ()
     not_looked_at: tuple[NotLookedAt, ...] = ()
     steps: tuple[ErasureStep, ...] = ()
+    hive_name: str = ""
 
     @property
     def holdings(self) -> tuple[Holding, ...]:
@@ -315,7 +317,9 @@ class _TableSearch:
         held = {file.holder for file in files if file.matched.events}
         unknown = {file.holder for file in files if file.problem}
         steps = erasure_steps(place, held, unknown, live)
-        return ErasureReport(place.found.shown, place.snapshot, live, files, tuple(closed), steps)
+        return ErasureReport(
+            place.found.shown, place.snapshot, live, files, tuple(closed), steps, place.found.hive_name
+        )
 
     def _search_stray(
         self,

@@ -94,7 +94,7 @@ class EventSearch:
             return column.name.lower() in self._unknown
         if column.kind is ColumnSource.ROW_ID:
             return source.synthetic is not None  # numbered by the files beside it, which may be gone
-        if own_column(source.row_type, column) is None:
+        if own_column(source.row_type, column, self._row_type) is None:
             return True
         top = column.place[0]
         return by_name and source.row_type.names[top].lower() != self._row_type.names[top].lower()
@@ -107,7 +107,7 @@ class EventSearch:
         known = known_of_stripe(source, stripe, self._used, self._row_type, self._partition)
         if not condition.may_match(known):
             return False
-        return condition.may_match(with_bloom_filters(known, source, stripe, self._used))
+        return condition.may_match(with_bloom_filters(known, source, stripe, self._used, self._row_type))
 
     def _counts(
         self, reader: EventReader, stripe: int, sure: Predicate | bool, maybe: Predicate | bool
@@ -119,7 +119,7 @@ class EventSearch:
         places = [column.place for column in columns if column.kind is ColumnSource.DATA]
         if not places and reader.source.synthetic is None and own.names:
             places = [(0,)] if self._row_type.names else []  # a delete event is told by its row, which is NULL
-        files = FileColumns(own, self._row_type, places)
+        files = FileColumns(own, self._row_type, places, reader.source.format)
         ids = None
         if any(column.kind is ColumnSource.ROW_ID for column in columns):
             ids, rows = reader.ids_with_rows(stripe, files.names)

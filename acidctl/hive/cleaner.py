@@ -270,6 +270,7 @@ class Cleaner:
     def _clean(self, entry: Compaction, known: KnownTxns, lists: SnapshotLists) -> CleanedEntry:
         found = self._place(entry, lists)
         snapshot = found.snapshot(lists, readers=True)
+        snapshot.require_agreement()
         # Whether a transaction without a lock reads what was replaced the entry tells, and better than times do.
         snapshot = replace(snapshot, readers=tuple(one for one in snapshot.readers if one.lock))
         if snapshot.no_cleanup:

@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Container
 from contextlib import suppress
+from dataclasses import replace
 
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.hive.worker_id import is_dead
@@ -15,6 +16,8 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import (
+    ACIDCTL,
+    AFTER_DEATH,
     INITIATED,
     READY,
     WORKING,
@@ -22,6 +25,8 @@ from acidctl.metastore.queue.compactions import (
     Wish,
     abort_compactions,
     find_compactions,
+    kind_of,
+    number_of,
     read_properties,
     request_compaction,
 )
@@ -34,6 +39,9 @@ _OWN_POOL = re.compile(
 )
 """Pools of a single compaction, into which nobody else looks; before the last dash is its worker, but of some."""
 
+COMPACTED = (CompactionType.MINOR, CompactionType.MAJOR, CompactionType.REBALANCE)
+"""Types of entries that acidctl carries out; all others are somebody else's."""
+
 _MOST_POOL = 128
 """Characters of a pool that the metastore's tables take."""
 
@@ -44,7 +52,7 @@ def own_pool(worker: str) -> str:
     return name if len(name) <= _MOST_POOL else f"acidctl-{uuid.uuid4()}"
 
 
-def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
+def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str, initiator: str = ACIDCTL) -> bool:
     """Ask for the same compaction again, in the same pool, in place of an entry: none goes back to waiting.
 
     It counts as refused and not as failed: after some failures Hive gives a table up. In the pool of a single
@@ -53,19 +61,24 @@ def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bo
     Returns:
         Whether the entry is known to be out of the queue.
     """
+    if not entry.pool:  # the answer to a claim does not tell it
+        with suppress(AcidctlError, StopIteration):
+            entry = replace(entry, pool=next(one.named_pool for one in find_compactions(metastore, id=entry.id)))
     if not queue_work.mark_refused(metastore, entry, why):
         return False
-    if entry.type not in list(CompactionType) or _OWN_POOL.fullmatch(entry.pool or ""):
+    if not entry.type or _OWN_POOL.fullmatch(entry.pool or ""):
         return True
     wish = Wish(
         entry.database,
         entry.table,
         entry.partition or "",
-        CompactionType(entry.type).name.lower(),
+        kind_of(entry.type),
         pool=entry.pool or "",
         properties=read_properties(entry.properties or ""),
         buckets=entry.buckets if entry.buckets and entry.buckets > 0 else None,
         order_by=entry.order_by or "",
+        run_as=entry.run_as or "",
+        initiator=initiator,
     )
     for _ in range(2):  # were the first one heard, the second would be refused
         with suppress(AcidctlError):
@@ -74,11 +87,12 @@ def give_back(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bo
     return True
 
 
-def free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True) -> bool:
+def free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True, initiator: str = ACIDCTL) -> bool:
     """End an entry that nobody works on, and its transaction; whether that is known to be done.
 
     Args:
         again: ask for it once more; else it has failed.
+        initiator: as of :class:`Wish`, for who asks again.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
@@ -89,7 +103,7 @@ def free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True)
         if one.txn:
             with suppress(AcidctlError):
                 metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(one.txn, ABORTED_COMPACTION))
-        return give_back(metastore, entry, why) if again else queue_work.mark_failed(metastore, entry, why)
+        return give_back(metastore, entry, why, initiator) if again else queue_work.mark_failed(metastore, entry, why)
     return False
 
 
@@ -104,12 +118,19 @@ def free_dead(metastore: Metastore) -> list[int]:
         MetastoreError: the metastore cannot be reached, or failed.
     """
     dead = [one for one in find_compactions(metastore, state=WORKING) if is_dead(one.worker)]
-    freed = [one.id for one in dead if free(metastore, one, f"its worker {one.worker} died")]
+    freed = [one.id for one in dead if _free_of_dead(metastore, one)]
     freed += [one.id for one in find_compactions(metastore, state=INITIATED) if free_single(metastore, one)]
     if left := [one for one in find_compactions(metastore, state=READY) if one.txn and one.committed is None]:
         aborted = find_transactions(metastore).aborted_ids
         freed += [one.id for one in left if free_uncommitted(metastore, one, aborted)]
     return freed
+
+
+def _free_of_dead(metastore: Metastore, one: Compaction) -> bool:
+    """Ask for an entry once more whose worker died; it has failed if that was asked before: two have died of it."""
+    again = not one.initiator.endswith(f"-{AFTER_DEATH}") or number_of(one.kind) not in COMPACTED
+    why = f"its worker {one.worker} died" + ("" if again else ", as the one before it")
+    return free(metastore, one, why, again=again, initiator=AFTER_DEATH)
 
 
 def free_uncommitted(metastore: Metastore, one: Compaction, aborted: Container[int]) -> bool:
@@ -151,7 +172,6 @@ def free_single(metastore: Metastore, one: Compaction) -> bool:
 
 
 def _entry(one: Compaction) -> interface.QueueEntry:
-    kind = CompactionType.__members__.get(one.kind.upper().replace("-", "_"), 0)
     return interface.QueueEntry(
-        one.id, one.database, one.table, one.partition or None, kind, pool=one.named_pool or None
+        one.id, one.database, one.table, one.partition or None, number_of(one.kind), pool=one.named_pool or None
     )

@@ -22,6 +22,7 @@ from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.hive.compacting import written_down
 from acidctl.hive.leftover import free, free_dead, give_back
+from acidctl.hive.strangers import Strangers
 from acidctl.hive.turn import Desk, Turn, partition_of
 from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import Found, find_named
@@ -35,7 +36,7 @@ from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.late import look_again
 from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.queue import queue_work
-from acidctl.metastore.queue.compactions import WORKING, find_compactions
+from acidctl.metastore.queue.compactions import WORKING, find_compactions, kind_of
 from acidctl.metastore.queue.delta_figures import DeltaThresholds, find_delta_thresholds, tell_figures
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
@@ -48,6 +49,7 @@ _MODES = {
     CompactionType.MINOR: Mode.MINOR,
     CompactionType.REBALANCE: Mode.REBALANCE,
 }
+_POOL_HINT = "give ACID databases a pool of their own, hive.compactor.worker.pool, and name it to this worker"
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -168,6 +170,7 @@ class Worker:
         self._ends_now = False
         self._unsure: dict[str, _Unsure] = {}
         self._thresholds: DeltaThresholds | None = None
+        self._strangers = Strangers(work.pool, 0.0) if work.once else Strangers(work.pool)
         self.counts = Counts()
 
     def run(self) -> None:
@@ -266,7 +269,7 @@ class Worker:
             while not self._stopping.is_set():
                 try:
                     self._free_unsure(metastore)
-                    entry = queue_work.claim(metastore, worker, self._work.pool)
+                    entry = self._strangers.claim(metastore, worker)
                     self.counts.looked, self.counts.failing = time.time(), False
                 except AcidctlError as error:
                     with self._lock:
@@ -288,10 +291,29 @@ class Worker:
                 if self._stopping.is_set():
                     give_back(metastore, entry, "its worker was told to stop")
                     break
-                self._do(desk, worker, entry)
+                if not self._is_put_back(metastore, entry):
+                    self._do(desk, worker, entry)
                 worker = worker_id()
             with suppress(AcidctlError):
                 look_again(lambda: self._free_unsure(metastore))
+
+    def _is_put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> bool:
+        """Whether an entry was a stranger's: somebody was faster than the claim, or ours wait behind it."""
+        name = name_of(entry.database, entry.table, entry.partition or "")
+        try:
+            why = self._strangers.put_back(metastore, entry)
+        except AcidctlError as error:
+            self._on_error(error)
+            return True
+        if why:
+            left = RefusedError(f"the compaction of {name} was put back into Hive's queue", why, _POOL_HINT)
+            done = Worked(
+                location=name, result=Result.REFUSED, error=left, entry=entry.id, kind=kind_of(entry.type), took=0.0
+            )
+            with self._lock:
+                self._count(done)
+                self._on_outcome(done)
+        return bool(why)
 
     def _free_unsure(self, metastore: Metastore) -> bool:
         """End entries that the queue may have as worked on by this worker, though nobody does: an answer was lost.
@@ -343,14 +365,13 @@ class Worker:
                 del self._deadlines[worker]
                 self.counts.running -= 1
         took = time.monotonic() - began
-        mode = _MODES.get(entry.type)  # type: ignore[call-overload]
         done = Worked(
             location=outcome.location,
             result=outcome.result,
             reasons=outcome.reasons,
             error=outcome.error,
             entry=entry.id,
-            kind=mode.value if mode else str(entry.type),
+            kind=kind_of(entry.type),
             took=took,
             of=outcome,
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 
 if TYPE_CHECKING:
     from acidctl.metastore.tables import HivePartition, HiveTable, StoredAs

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from acidctl.acid.layout import DataFile, TableType, data_files_of, is_full_acid, strange_paths, tables_below
-from acidctl.acid.listing import Entry
+from acidctl.acid.layout import DataFile, data_files_of, shows_full_acid, strange_paths, tables_below
+from acidctl.acid.listing import Entry, TableType
 from acidctl.acid.names import (
     METADATA_ACID,
     NO_STATEMENT,
@@ -20,6 +20,7 @@ from acidctl.acid.names import (
     Kind,
     acid_directory,
     is_hidden,
+    is_visible_path,
 )
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import parse_flush_length
@@ -132,6 +133,33 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
     )
 
 
+def type_by_files(fs: FileSystem, path: str, look: Look) -> TableType | None:
+    """What the files show that a table is; None where they do not, or where it does not matter for what Hive reads.
+
+    Only where files lie beside ACID directories, and names do not tell, is the beginning of a file read.
+    """
+    listing = look.listing
+    if shows_full_acid(listing):
+        return TableType.FULL_ACID
+    directories = [directory for name in listing.by_child if (directory := acid_directory(name))]
+    if not directories or not any(map(_is_original, listing.entries)):
+        return None
+    files = (file for file in _data_files(directories, listing.by_child) if file.size)
+    formats = (_begins(fs, path, file) for file in islice(files, _LOOKED_INTO))
+    return TableType.INSERT_ONLY if any(begin not in (b"", b"ORC") for begin in formats) else None
+
+
+def _is_original(entry: Entry) -> bool:
+    return not entry.is_dir and acid_directory(entry.path.partition("/")[0]) is None and is_visible_path(entry.path)
+
+
+def _begins(fs: FileSystem, path: str, file: DataFile) -> bytes:
+    try:
+        return fs.read_bytes(join(path, file.path), 0, min(3, file.size))
+    except AcidctlError:
+        return b""
+
+
 def _unknown(code: Code, by: tuple[str, ...] = (), **values: object) -> Evidence:
     return Evidence(False, Reason(code, by, values=tuple(values.items())))
 
@@ -142,7 +170,7 @@ def _strange(entries: Iterable[Entry]) -> Iterator[str]:
 
 
 def _by_side_files(look: Look, sound: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]) -> Evidence | None:
-    kind = TableType.FULL_ACID if is_full_acid(look.listing) else None
+    kind = TableType.FULL_ACID if shows_full_acid(look.listing) else None
     for directory in sound:
         sizes = {entry.path.partition("/")[2]: entry.size for entry in children[directory.name]}
         if sizes.get(ORC_ACID_VERSION):

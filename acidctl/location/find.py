@@ -10,24 +10,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from acidctl.acid.layout import TableType
-from acidctl.acid.listing import Listing
-from acidctl.acid.names import AcidDirectory
-from acidctl.acid.reasons import Code, reason
+from acidctl.acid.listing import Listing, TableType
+from acidctl.acid.names import AcidDirectory, is_hidden, partition_name
+from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.acid.state import with_reasons
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared, declared_by
-from acidctl.location.evidence import Evidence, evidence_of, refuse_part_of_others
-from acidctl.location.given import at_its_line, is_hive_name
+from acidctl.location.evidence import Evidence, evidence_of, not_known, refuse_part_of_others, type_by_files
+from acidctl.location.given import HIVE, at_its_line, is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import Lists, SnapshotLists
 from acidctl.location.neighbours import Surroundings
-from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
-from acidctl.location.walk import Observer, WalkedLocation, walk_locations
+from acidctl.location.snapshot import Look, Snapshot, files_ahead, look_at, take_snapshot
+from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
 from acidctl.spelling import spelled
 from acidctl.storage.port import FileSystem, parent_of
 from acidctl.storage.registry import open_location
-from acidctl.wording import text_of
+from acidctl.wording import some_of, text_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -53,6 +53,7 @@ class Found:
         hive: its table, as the metastore has it; None without a metastore, or where that does not know it.
         declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
         partition: its partition, where the metastore was asked for it a moment ago.
+        said: what the user says that the table is; the metastore knows better.
         may_go: it is one of many, and where it was dropped meanwhile the others are none the worse.
         root: of the tree in which it was found; empty where a metastore named it.
     """
@@ -67,14 +68,28 @@ class Found:
     partition: HivePartition | None = None
     may_go: bool = False
     root: str = ""
+    said: TableType | None = None
 
     @property
     def shown(self) -> str:
         return self.fs.display(self.location.path)
 
+    @property
+    def holds_something(self) -> bool:
+        """Whether a metastore knows it, or anything visible lies in it: an empty directory may be a missing disk."""
+        return bool(self.hive) or self.top is None or not all(is_hidden(entry.path) for entry in self.top.entries)
+
+    @property
+    def hive_name(self) -> str:
+        """The name that the metastore has for it, ``hive:db.table/key=value``; empty where that does not know it."""
+        if not self.hive:
+            return ""
+        parts = (partition_name(*one) for one in self.location.partition)
+        return "/".join([f"{HIVE}{self.hive.full_name}", *parts])
+
     @cached_property
     def look(self) -> Look:
-        """What it holds, listed once.
+        """What it holds, listed once, and what its table is known to be.
 
         Raises:
             NotFoundError, AccessError, StorageError: it cannot be listed.
@@ -82,7 +97,9 @@ class Found:
         """
         if isinstance(self.ahead, AcidctlError):
             raise self.ahead
-        return self.ahead or look_at(self.fs, self.location.path, self.top)
+        look = self.ahead or look_at(self.fs, self.location.path, self.top)
+        known = (self.hive and self.hive.table_type) or self.said
+        return look.of_type(known or type_by_files(self.fs, self.location.path, look))
 
     def snapshot(
         self, lists: SnapshotLists, *, compactor: bool = False, readers: bool = False, settled: bool = True
@@ -98,7 +115,7 @@ class Found:
             GoneError: it was dropped meanwhile.
             ConflictError: as :meth:`settled`.
             RefusedError: the lists are not for its table, or the metastore, which was to say what a compaction may
-                take for committed, does not know it.
+                take for committed, does not know it, or is older than its files.
             BadDataError: a ``_metadata_acid`` that Hive would refuse too.
         """
         if settled:
@@ -109,7 +126,11 @@ class Found:
 
     def _snapshot(self, lists: SnapshotLists, *, compactor: bool, readers: bool) -> Snapshot:
         found = self.lists(lists, may_clean=not compactor)
-        write_ids = found.write_ids
+        write_ids, ahead = found.write_ids, self.ahead_of(lists)
+        unchecked = tuple(why for why in ahead if why.code is Code.GIVEN_UNKNOWN)
+        ahead = ahead[len(unchecked) :]
+        if compactor and ahead:
+            raise files_ahead(self.shown, ahead)
         if compactor:
             if lists.asks_metastore and write_ids is None and found.said:
                 raise RefusedError(
@@ -131,6 +152,11 @@ class Found:
             declared=None if compactor and not is_text else self.declared,  # a compaction goes by the files alone
             source=found.source,
         )
+        if unchecked:
+            notes = (*snapshot.state.notes, *unchecked)
+            snapshot = replace(snapshot, state=replace(snapshot.state, notes=notes))
+        if ahead:
+            snapshot = replace(snapshot, ahead=ahead, state=with_reasons(snapshot.state, ahead))
         if readers and self.hive and lists.warehouse:
             here = self.hive, self.location.partition
             kept = lists.warehouse.no_cleanup(*here, self.partition)
@@ -186,9 +212,26 @@ class Found:
             may_clean: by these lists it may be decided what is removed.
 
         Raises:
-            RefusedError: the lists are not for its table.
+            RefusedError: the lists are not for its table, or something is assumed of a location that a metastore knows.
         """
+        self.refuse_assuming(lists)
         return lists.of(self.look, self.location.table, time.time(), self.hive, may_clean=may_clean)
+
+    def refuse_assuming(self, lists: SnapshotLists) -> None:
+        """What is committed is not assumed where a metastore can be asked: aborted rows would come back.
+
+        Raises:
+            RefusedError: it is assumed, and a metastore knows the location.
+        """
+        if not (lists.assumption and lists.warehouse):
+            return
+        name = self.hive_name or lists.warehouse.partition_elsewhere(self.fs, self.location.path)
+        if name:
+            raise RefusedError(
+                f"what is committed in {self.shown} is not assumed",
+                f"the metastore {lists.warehouse.metastore.shown} has it as {name}, and knows what is committed there",
+                f"name {name}, without `assume_committed`; with `metastore='none'` beside that no metastore is asked",
+            )
 
     def unseen(self, lists: SnapshotLists) -> tuple[AcidDirectory, ...]:
         """What may have replaced some of it since a metastore gave the lists."""
@@ -196,10 +239,32 @@ class Found:
             return ()
         return lists.unseen(self.look.listing, self.lists(lists, may_clean=False))
 
-    def evidence(self, said: TableType | None = None) -> Evidence:
+    def ahead_of(self, lists: SnapshotLists) -> tuple[Reason, ...]:
+        """Why what is listed is newer than the metastore, which is asked now if a name gives cause; empty as a rule."""
+        if self.hive is None or lists.warehouse is None:
+            return ()
+        top = partial(self.fs.list_dir, self.location.path)
+        return lists.warehouse.ahead_of(self.hive, self.look.listing, top, by_own_list=lists.asks_metastore)
+
+    def said_to_be(self, said: TableType | None) -> Found:
+        """The same location, of whose table a user says what it is; None says nothing.
+
+        Raises:
+            RefusedError: the metastore says otherwise.
+        """
+        known = self.hive.table_type if self.hive else None
+        if said and known and said is not known:
+            raise RefusedError(
+                f"{self.shown} is not {said.value}",
+                f"the metastore says that its table is {known.value}",
+                "leave `table_type` out",
+            )
+        return self if said in (None, self.said) else replace(self, said=said)
+
+    def evidence(self) -> Evidence:
         """Whether it is known to be of a transactional table."""
-        if said or not self.hive or not self.hive.table_type:
-            return evidence_of(self.fs, self.location.path, self.look, said)
+        if not self.hive or not self.hive.table_type:
+            return evidence_of(self.fs, self.location.path, self.look, self.said)
         found = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)
         if found.reason.code is not Code.SAID:
             return found
@@ -239,7 +304,8 @@ def find(
 
     Args:
         lists: what the user gave; write ids are numbered by table, so one list is good for one table.
-        observer: told what else there is; of several paths one that cannot be listed, too.
+        observer: told what else there is; of several paths one that cannot be listed, too. Its coverage counts the
+            locations that each path leads to.
         looks: at the locations themselves too; False where no snapshots are taken of them.
         surroundings: for who changes what is found: what lies in something that is not ours, which a walk from above
             would not have entered, is refused.
@@ -250,14 +316,79 @@ def find(
             format, or in one.
     """
     tables: dict[str, None] = {}
+    observer = observer or Observer()
     lists = _begun(lists, paths)
     lists.expect([path for path in paths if is_hive_name(path)])
     for path in paths:
-        walk = partial(_places, path, storage, lists, observer or Observer(), looks=looks, surroundings=surroundings)
-        for found in _going_on(walk, observer or Observer(), path, is_alone=len(paths) == 1):
+        observer.coverage.begin(path)
+        walk = partial(_places, path, storage, lists, observer, looks=looks, surroundings=surroundings)
+        for found in _going_on(walk, observer, path, is_alone=len(paths) == 1):
+            if found.holds_something:
+                observer.coverage.met(path)
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
             yield found if found.is_given else replace(found, may_go=True)
+
+
+def refuse_unusable(
+    paths: Sequence[str],
+    storage: Mapping[str, str],
+    lists: SnapshotLists,
+    said: TableType | None = None,
+    *,
+    by_evidence: bool = True,
+) -> None:
+    """Refuse to change any of several places that were named where one of them cannot be used: it may be a slip.
+
+    What lies below a place, or behind a pattern of names, was not named: that fails by itself.
+
+    Args:
+        said: what the user says that the tables are.
+        by_evidence: what is not known to be transactional cannot be used, either.
+
+    Raises:
+        NotFoundError, AccessError, StorageError, UsageProblem, RefusedError: of the first; it names the others.
+    """
+    if len(paths) < 2:
+        return
+    lists = _begun(lists, paths)
+    lists.expect([path for path in paths if is_hive_name(path)])
+    errors = []
+    for path in paths:
+        try:
+            _require_usable(path, storage, lists, said, by_evidence=by_evidence)
+        except AcidctlError as error:
+            at_its_line(error, path)
+            _by_path_alone(error, path)
+            errors.append(error)
+    if errors:
+        first, *more = errors
+        first.why += f"; {some_of([one.what for one in more])}" if more else ""
+        first.hint += f"{'; ' if first.hint else ''}nothing was changed anywhere: name what can be used alone"
+        raise first
+
+
+def _require_usable(
+    path: str, storage: Mapping[str, str], lists: SnapshotLists, said: TableType | None, *, by_evidence: bool
+) -> None:
+    others = Observer(lambda _: None)  # what is not named itself
+    around = Surroundings() if by_evidence else None
+    found = next(_places(path, storage, lists, others, looks=False, surroundings=around), None)
+    if found is None or not by_evidence:
+        return
+    if found.is_given or table_path(found) == found.root:
+        found.refuse_assuming(lists)
+        lists.write_ids_of(found.location.table)
+    if found.is_given and not (evidence := found.said_to_be(said).evidence()).may_change:
+        raise not_known(found.shown, evidence)
+
+
+def table_path(found: Found) -> str:
+    """The directory of a location's table, inside its store, by the path of the location."""
+    path = found.location.path
+    for _ in found.location.partition:
+        path = parent_of(path)
+    return path
 
 
 def find_named(name: str, storage: Mapping[str, str], lists: SnapshotLists) -> Iterator[Found]:
@@ -364,6 +495,17 @@ def _named(
         yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared, partition=place.partition)
 
 
+def at_path(fs: FileSystem, path: str, lists: SnapshotLists) -> Found:
+    """One location by its path, with its table where a metastore is asked and knows it.
+
+    Raises:
+        RefusedError: the metastore has it in several tables.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    found = Found(fs, location_at(path), is_given=True)
+    return _known(found, lists.warehouse) if lists.warehouse else found
+
+
 def _all_known(walk: Iterator[Found], warehouse: Warehouse, observer: Observer) -> Iterator[Found]:
     for found in walk:
         try:
@@ -409,6 +551,7 @@ def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str
         _by_path_alone(error, path)
         if is_alone or observer.error is None:
             raise
+        observer.coverage.failed.add(path)
         observer.error(error)
 
 
@@ -470,9 +613,7 @@ def with_tables(
     within: list[tuple[str, str]] = []
     seen: set[tuple[str, str]] = set()
     for found in places:
-        table = found.location.path
-        for _ in found.location.partition:
-            table = parent_of(table)
+        table = table_path(found)
         key = (found.fs.url, table)
         if key not in seen and found.location.partition:
             within = within or [(fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given)]

@@ -19,6 +19,7 @@ from acidctl.acid.names import AcidDirectory
 from acidctl.acid.overtaken import is_overtaken, unseen_results
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import EVERYTHING, GIVEN, Look, SnapshotSource
@@ -75,6 +76,11 @@ class SnapshotLists:
         if self.asks_metastore and self.warehouse and not self.warehouse.read_lock:
             _ = self.warehouse.transactions
         return self
+
+    def end_by(self, until: Deadline) -> None:
+        """Have every call of the metastore end with the run that asks."""
+        if self.warehouse:
+            self.warehouse.metastore.until = until
 
     def renewed(self, asked_again: bool = False) -> SnapshotLists:
         """The same, for who looks again: a metastore is asked anew.

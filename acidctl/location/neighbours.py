@@ -78,6 +78,11 @@ def other_format_within(fs: FileSystem, path: str, tree: Listing) -> tuple[str, 
     return None
 
 
+def is_aside(name: str) -> bool:
+    """Whether a directory of that name holds what was deleted or saved, or is being written."""
+    return _ASIDE.fullmatch(name) is not None
+
+
 class Surroundings:
     """What directories lie in; what lies above several of them is looked at once."""
 
@@ -99,7 +104,7 @@ class Surroundings:
             StorageError: it cannot be told.
         """
         for above in _and_above(_as_linked(fs, path)):
-            if _ASIDE.fullmatch(base_name(above)):
+            if is_aside(base_name(above)):
                 return above, "for what was deleted or saved, or is being written"
             try:
                 what = "" if above == path else self._what_is(fs, above)

@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acidctl.acid.assumption import Assumed
-from acidctl.acid.layout import DataFile, current_files
-from acidctl.acid.listing import Listing, without
+from acidctl.acid.layout import DataFile, current_files, empty_files
+from acidctl.acid.listing import Listing, TableType, without
 from acidctl.acid.names import acid_directory, is_native_data_file
-from acidctl.acid.reasons import Reason
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
 from acidctl.acid.state import AcidState, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import AcidctlError, HistoryError, NotFoundError, UsageProblem
+from acidctl.errors import AcidctlError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared
 from acidctl.location.walk import is_log, list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
-from acidctl.wording import iso_time, text_of
+from acidctl.wording import iso_time, joined, text_of
 
 _LOOKS_AGAIN = 3
 """At a location from which something vanishes while it is looked at."""
@@ -86,6 +86,8 @@ class Snapshot:
         readers: who holds locks there, where a metastore was asked for them.
         declared: what a metastore says of the files; None where none does.
         source: who says what counts.
+        ahead: why the files are newer than the metastore, whose ids they have not got; empty where they are not, or no
+            metastore was asked.
         no_cleanup: who says in a metastore that nothing is cleaned there, where it was asked; empty for nobody.
     """
 
@@ -101,6 +103,17 @@ class Snapshot:
     declared: Declared | None = None
     source: SnapshotSource = EVERYTHING
     no_cleanup: str = ""
+    ahead: tuple[Reason, ...] = ()
+
+    @property
+    def table_type(self) -> TableType | None:
+        """What the table is known to be; None where that is not known."""
+        return self.listing.table_type
+
+    def again(self) -> Snapshot:
+        """The location listed again, seen by the same lists; errors as for :func:`take_snapshot`."""
+        look = look_at(self.fs, self.path).of_type(self.table_type)
+        return take_snapshot(self.fs, self.path, self.write_ids, self.txns, look=look)
 
     def absolute(self, relative: str) -> str:
         """A path of the file system from one relative to the location."""
@@ -127,16 +140,41 @@ class Snapshot:
                 "use a newer snapshot: a higher high watermark, without the open write ids below the base",
             )
 
+    def require_agreement(self) -> None:
+        """Refuse to change what a metastore does not know.
+
+        Raises:
+            RefusedError: the files are newer than the metastore.
+        """
+        if self.ahead:
+            raise files_ahead(self.fs.display(self.path), self.ahead)
+
     def logical_length(self, file: DataFile) -> int | None:
         """Bytes of the file that count; None for all of them (section 12: a streaming writer's side file).
+
+        A file of 0 bytes has no rows, unless a side file says that more was committed.
 
         Raises:
             BadDataError: the side file holds no length.
         """
         if file.flush_length_path is None:
-            return None
+            return None if file.size else 0
         path = self.absolute(file.flush_length_path)
-        return parse_flush_length(read_small(self.fs, path, MOST_LENGTHS), self.fs.display(path))
+        content = read_small(self.fs, path, MOST_LENGTHS)
+        if not (content or file.size):
+            return 0
+        return parse_flush_length(content, self.fs.display(path))
+
+
+def files_ahead(shown: str, ahead: tuple[Reason, ...]) -> RefusedError:
+    """The error for a location whose files are newer than its metastore."""
+    return RefusedError(
+        f"{shown} has ids that the metastore never gave",
+        joined(ahead),
+        "stop all writers of the table first: Hive's next write takes a number that is on disk, and removes that file; "
+        "then find out whether the metastore was restored from a backup, the table dropped and created again, or the "
+        "files copied from elsewhere",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +191,10 @@ class Look:
     base_formats: dict[str, BaseFormat]
     bad_metadata: dict[str, AcidctlError]
     log: str = ""
+
+    def of_type(self, table_type: TableType | None) -> Look:
+        """The same look at a table that is known to be of this type, which decides what Hive reads."""
+        return replace(self, listing=replace(self.listing, table_type=table_type))
 
 
 def look_at(
@@ -253,6 +295,8 @@ def take_snapshot(
         state = replace(state, notes=assumed.notes)
     if said:
         state = replace(state, notes=(said, *state.notes))
+    if empty := empty_files(look.listing, state):
+        state = replace(state, notes=(*state.notes, reason(Code.EMPTY_FILES, path=empty[0], count=len(empty))))
     ids = write_ids or ValidWriteIds()
     source = source or (GIVEN if write_ids else EVERYTHING)
     return Snapshot(

@@ -9,6 +9,7 @@ a ``base_N``, ``delta_A_B`` or ``delete_delta_A_B``     a location
 a file                                                  a location of original files
 directories named ``k=v``                               a partitioned table, or a further level of its partitions
 only other directories                                  a container, database or warehouse: each is looked at
+``k=v`` directories and others                          see below
 none                                                    a location with nothing in it
 ======================================================  =======================================================
 
@@ -17,12 +18,17 @@ and in detail:
 * A location may have ``k=v`` directories as well: both are reported, the location first.  Its other directories hold
   original files (section 6.1) and are not entered.
 * Inside a partition, and where Hive's ``HIVE_UNION_SUBDIR_N`` stand, "only other directories" is a location too.
-* Beside ``k=v`` directories alone, other directories are not part of the table, as for Hive.
+* Beside ``k=v`` directories, other directories are not part of a table, as for Hive: where ACID directories stand below
+  one of them, all are walked; else they are left out, and the caller is told.
+* Where ACID directories stand below the other children only, or below both in ``name.db``, the ``k=v`` directories are
+  not partitions: one stray directory makes no database a partitioned table.
+* Directories that are left out are told to the caller: hidden ones of a container, links that lead back, links to
+  nothing, what lies beside partitions, what vanished meanwhile.
 * ``name.db``, and a directory that has such children, is a container whatever files lie around in it; an empty
   ``name.db`` has no locations.
 * A directory with files and other directories, below which ACID directories stand, is a container, whatever files lie
   in it; where it has ACID directories of its own as well, it is a location, and its other directories are walked, too.
-* Tables of other formats (Delta Lake, Hudi, Iceberg...) are told to the caller, and not entered.
+* Tables of other formats (Delta Lake, Hudi, Iceberg...) are left out, too.
 * A table may be called ``base_2023``.  So the ACID directories of a supposed location outside of partitions are looked
   into until one has something in it; if that is again ACID directories or ``k=v``, the "location" is a database.
 """
@@ -32,12 +38,12 @@ and in detail:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Entry, Listing, with_entries
 from acidctl.acid.names import (
     AcidNameError,
     is_hidden,
@@ -48,8 +54,9 @@ from acidctl.acid.names import (
     parse_partition,
     unescape,
 )
-from acidctl.errors import AccessError, AcidctlError, NotFoundError, RefusedError
-from acidctl.location.neighbours import Surroundings, other_format
+from acidctl.errors import AccessError, AcidctlError, GoneError, NotFoundError, RefusedError
+from acidctl.location.coverage import Coverage
+from acidctl.location.neighbours import Surroundings, is_aside, other_format
 from acidctl.storage import registry
 from acidctl.storage.local.tree import leads_back
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
@@ -82,11 +89,18 @@ class WalkedLocation:
 
 @dataclass(frozen=True, slots=True)
 class _Children:
-    """The visible children of a directory, by kind."""
+    """The children of a directory, by kind.
+
+    Attributes:
+        hidden: directories.
+        broken: links to nothing, which are not counted as files.
+    """
 
     acid: list[str]
     partitions: list[str]
     others: list[str]
+    hidden: list[str]
+    broken: list[str]
     has_files: bool
 
 
@@ -96,14 +110,15 @@ class Observer:
 
     Attributes:
         error: for what cannot be listed below the path that was asked for, and is left out; None raises it.
-        other_format: for a table of another format: its path as a user would type it, and what it is; None leaves it
-            out without a word.
+        coverage: counts what is found, and is told of every directory that is left out for another reason.
+        hidden: walk the hidden directories of containers, too.
         container: for a folder with files beside the folders of tables: its store, its path, and that of an ACID
             directory below it.
     """
 
     error: Callable[[AcidctlError], None] | None = None
-    other_format: Callable[[str, str], None] | None = None
+    coverage: Coverage = field(default_factory=Coverage)
+    hidden: bool = False
     container: Callable[[FileSystem, str, str], None] | None = None
 
 
@@ -154,19 +169,29 @@ class _Walk:
         self._fs, self._root, self._observer, self._pool = fs, path, observer, pool
         self._waiting = [path]
         self._ahead: dict[str, Future[Listing]] = {}
+        self._containers: set[str] = set()
 
     def locations(self) -> Iterator[tuple[WalkedLocation, Listing]]:
         while self._waiting:
             directory, listing = self._next()
             if listing is None or self._is_of_others(directory, listing):
                 continue
-            children = _children(listing)
-            location = location_at(directory)
+            children = _children(listing, _broken_links(self._fs, directory, listing))
+            location = location_at(directory, self._containers)
             below = children.partitions
             if not _is_location(self._fs, directory, location, children):
-                below = below or children.others + children.acid
+                below = self._below_container(directory, location, children)
+            elif parent_of(directory) in self._containers and not (listing.entries or location.partition):
+                if parse_partition(base_name(directory)):
+                    self._observer.coverage.skip(
+                        self._fs.display(directory), "is empty, and beside tables no partition"
+                    )
+                else:
+                    yield location, listing
             elif not (tables := self._tables_below(directory, children)):
                 yield location, listing
+                if not (children.has_files or children.acid or children.others):
+                    below = below + self._hidden(directory, children)
             elif children.acid:
                 yield location, listing
                 below = below + list(tables)
@@ -175,10 +200,79 @@ class _Walk:
                 if self._observer.container and children.has_files:
                     self._observer.container(self._fs, directory, min(tables.values()))
             self._waiting += [
-                child
-                for name in sorted(below, reverse=True)
-                if not _leads_back(self._fs, child := join(directory, name))
+                child for name in sorted(below, reverse=True) if not self._leads_back(child := join(directory, name))
             ]
+
+    def _below_container(self, directory: str, location: WalkedLocation, children: _Children) -> list[str]:
+        """What is to be walked of a directory that is not a location; of the rest the caller is told."""
+        for name in children.broken:
+            self._failed(
+                NotFoundError(f"{self._shown(directory, name)} is a link to nothing", "", "see what it was for")
+            )
+        others = children.others + children.acid
+        if children.partitions:
+            if not (others and self._are_tables(directory, others)):
+                for name in others:
+                    self._skip(directory, name, "lies beside partitions, where Hive reads nothing")
+                return children.partitions
+            if location.partition or not self._is_container(directory, children):
+                return children.partitions + others
+            self._containers.add(directory)
+        return children.partitions + others + self._hidden(directory, children)
+
+    def _hidden(self, directory: str, children: _Children) -> list[str]:
+        """The hidden directories that are to be walked; else the caller is told of all but staging and trashes."""
+        if self._observer.hidden:
+            return children.hidden
+        for name in children.hidden:
+            if not is_aside(name):
+                self._skip(directory, name, "is hidden")
+        return []
+
+    def _are_tables(self, directory: str, names: list[str]) -> bool:
+        """Whether any of the directories beside ``k=v`` is, or holds, a table or a database."""
+        is_database = any(name.endswith(_DATABASE) for name in (base_name(directory), *names))
+        return is_database or self._has_acid(directory, names)
+
+    def _is_container(self, directory: str, children: _Children) -> bool:
+        """Whether ``k=v`` directories are strays between tables, and not partitions beside strays."""
+        if not self._has_acid(directory, children.partitions):
+            return True
+        return directory.endswith(_DATABASE) and self._has_acid(directory, children.others + children.acid)
+
+    def _has_acid(self, directory: str, names: list[str]) -> bool:
+        """Whether ACID directories stand below one of them, or nobody can tell: then the walk says why."""
+        paths = [join(directory, name) for name in names]
+        return any(_acid_below(self._fs, path) for path in paths) or any(map(self._is_closed, paths))
+
+    def _is_closed(self, path: str) -> bool:
+        try:
+            self._fs.list_dir(path)
+        except NotFoundError:
+            return False
+        except AcidctlError:
+            return True
+        return False
+
+    def _shown(self, directory: str, name: str) -> str:
+        return self._fs.display(join(directory, name))
+
+    def _skip(self, directory: str, name: str, why: str) -> None:
+        self._observer.coverage.skip(self._shown(directory, name), why)
+
+    def _failed(self, error: AcidctlError) -> None:
+        if self._observer.error is None:
+            raise error
+        self._observer.error(error)
+
+    def _leads_back(self, path: str) -> bool:
+        """Whether it is a link to a directory above it; the caller is told unless that is being walked."""
+        if not _leads_back(self._fs, path):
+            return False
+        target, root = os.path.realpath(path), os.path.realpath(self._root)
+        if not f"{target}/".startswith(f"{root.rstrip('/')}/"):
+            self._observer.coverage.skip(self._fs.display(path), "is a link to a directory above it")
+        return True
 
     def _next(self) -> tuple[str, Listing | None]:
         """The next directory, with its children; None where it cannot be listed, which has been told."""
@@ -191,9 +285,12 @@ class _Walk:
             listing = self._ahead.pop(directory).result() if self._pool else self._fs.list_dir(directory)
             _tell(1, 0)
             return directory, listing
-        except NotFoundError:  # dropped since its parent was listed
+        except NotFoundError as error:  # dropped since its parent was listed
             if directory == self._root:
                 raise
+            if self._observer.error:
+                shown = self._fs.display(directory)
+                self._observer.error(GoneError(f"{shown} is gone", str(error)))
         except AcidctlError as error:
             if directory == self._root or self._observer.error is None:
                 raise
@@ -204,8 +301,8 @@ class _Walk:
         what = other_format(self._fs, directory, listing) or self._behind_link(directory)
         if what and directory == self._root:
             raise _not_ours(self._fs, directory, what)
-        if what and self._observer.other_format:
-            self._observer.other_format(self._fs.display(directory), what)
+        if what:
+            self._observer.coverage.skip(self._fs.display(directory), f"is {what}")
         return bool(what)
 
     def _behind_link(self, directory: str) -> str:
@@ -320,14 +417,18 @@ def without_partitions(listing: Listing) -> Listing:
     if not partitions:
         return listing
     kept = (entry for entry in listing.entries if entry.path.partition("/")[0] not in partitions)
-    return Listing(listing.location, tuple(kept))
+    return with_entries(listing, kept)
 
 
-def location_at(path: str) -> WalkedLocation:
-    """A path's table and partition by its own components, above the path that was asked for too."""
+def location_at(path: str, containers: Collection[str] = ()) -> WalkedLocation:
+    """A path's table and partition by its own components, above the path that was asked for too.
+
+    Args:
+        containers: directories whose ``k=v`` children are not partitions.
+    """
     partition: list[tuple[str, str]] = []
     table = path
-    while pair := parse_partition(base_name(table)):
+    while (pair := parse_partition(base_name(table))) and parent_of(table) not in containers:
         partition.append((unescape(pair[0]), unescape(pair[1])))
         table = parent_of(table)
     name = base_name(table)
@@ -337,15 +438,27 @@ def location_at(path: str) -> WalkedLocation:
     return WalkedLocation(path, name, tuple(reversed(partition)))
 
 
-def _children(listing: Listing) -> _Children:
-    children = _Children([], [], [], any(not entry.is_dir and not is_hidden(entry.path) for entry in listing.entries))
+def _children(listing: Listing, broken: Sequence[str] = ()) -> _Children:
+    files = (entry.path for entry in listing.entries if not entry.is_dir and not is_hidden(entry.path))
+    children = _Children([], [], [], [], list(broken), any(name not in broken for name in files))
     for entry in listing.entries:
-        if entry.is_dir and not is_hidden(entry.path):
+        if entry.is_dir:
             _kind_of(entry, children).append(entry.path)
     return children
 
 
+def _broken_links(fs: FileSystem, directory: str, listing: Listing) -> list[str]:
+    """On the local disk: the visible links to nothing, which are listed as empty files."""
+    if not fs.is_local:
+        return []
+    empty = (entry.path for entry in listing.entries if not entry.is_dir and not entry.size)
+    paths = ((name, join(directory, name)) for name in empty if not is_hidden(name))
+    return [name for name, path in paths if os.path.islink(path) and not os.path.exists(path)]  # noqa: PTH110
+
+
 def _kind_of(entry: Entry, children: _Children) -> list[str]:
+    if is_hidden(entry.path):
+        return children.hidden
     if _is_partition(entry):
         return children.partitions
     try:

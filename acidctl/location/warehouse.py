@@ -14,10 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from acidctl.acid.layout import TableType
-from acidctl.acid.names import MAXL, parse_partition
+from acidctl.acid.listing import Listing, TableType
+from acidctl.acid.names import MAXL, AcidDirectory, parse_partition, partition_name
+from acidctl.acid.overtaken import named_above
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
@@ -29,7 +31,7 @@ from acidctl.location.wishes import Wishes, is_kept, wishes_of
 from acidctl.metastore import interface
 from acidctl.metastore.activity import spelled_alike
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.errors import UnknownMethod, Unreachable
+from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable
 from acidctl.metastore.open_txns import open_txns_info
 from acidctl.metastore.own.read_lock import ReadLock
 from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES
@@ -43,7 +45,7 @@ from acidctl.metastore.tables import (
     partitions_of_values,
     tables_named,
 )
-from acidctl.metastore.transactions import Transactions
+from acidctl.metastore.transactions import Transactions, given_txn, given_write_id
 from acidctl.printable import printable
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
@@ -60,6 +62,12 @@ _WHOLE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
+_REPLICA = "repl.last.id"
+"""In the parameters of a table that replication writes."""
+
+_WAIT, _MOST_WAITS = 1.0, 5
+"""Seconds before what looks like a metastore of another life is asked again; and for so many locations of a run."""
+
 OnError = Callable[[AcidctlError], None]
 _Key = tuple[str, str, str]
 _Values = tuple[tuple[str, str], ...]
@@ -73,6 +81,13 @@ class KnownPlace:
     location: WalkedLocation
     table: HiveTable
     partition: HivePartition | None = None
+
+
+class _Given(NamedTuple):
+    """The highest ids that are known to have been given, of a table and of transactions."""
+
+    write_id: int = 0
+    txn: int = 0
 
 
 class Warehouse:
@@ -105,6 +120,8 @@ class Warehouse:
         self._databases: dict[str, Mapping[str, str]] = {}
         self._expected: dict[str, HiveTable] = {}
         self._expected_parts: dict[tuple[str, _Values], HivePartition] = {}
+        self._given: dict[str, _Given] = {}
+        self._waits = _MOST_WAITS
         self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     def renewed(self, asked_again: bool = False) -> Warehouse:
@@ -240,6 +257,70 @@ class Warehouse:
             if lock.state == interface.LockState.ACQUIRED and lock.txn not in own:
                 found.setdefault((lock.database.lower(), (lock.table or "").lower()), []).append(lock)
         return found
+
+    # -- whether it is older than the files --------------------------------------------------------------------
+
+    def ahead_of(
+        self, table: HiveTable, listing: Listing, again: Callable[[], Listing], *, by_own_list: bool
+    ) -> tuple[Reason, ...]:
+        """Why a location that was listed before holds ids that were never given; empty where it holds none.
+
+        Its names are compared with the high watermarks of the own lists first, which cannot be above what was given.
+        Only for what is above them is asked what was given by now, and a second time after a short wait.
+
+        Args:
+            table: of the location, whose ids are numbered by table.
+            listing: of the location.
+            again: lists its children once more.
+            by_own_list: these lists were asked for the location; else others were given, which bound nothing.
+        """
+        floor = _Given()
+        if by_own_list:
+            ids, txns = self.lists(table, may_clean=False)
+            floor = _Given(ids.high_watermark, txns.high_watermark)
+        named = named_above(listing, *floor)
+        if not named:
+            return ()
+        try:
+            found = self._above_given(table, named, floor)
+            if found and (found := self._above_given_again(table, again, floor)):
+                return _ahead(found, self._given[table.full_name], self.metastore.shown, table)
+        except (NotFoundError, ConflictError, UsageProblem):  # dropped, renamed or created again meanwhile
+            return ()
+        except MetastoreError as error:
+            return (reason(Code.GIVEN_UNKNOWN, why=str(error)),)
+        return ()
+
+    def _above_given(
+        self, table: HiveTable, named: Sequence[AcidDirectory], floor: _Given
+    ) -> tuple[AcidDirectory, ...]:
+        """Those that are above what was given by now; what was given a moment ago is asked again for what is above."""
+        known = self._given.get(table.full_name, floor)
+        if above := _named_above(named, known):
+            write_id, txn = known
+            if any(one.max_write_id > write_id for one in above):
+                write_id = max(write_id, given_write_id(self.metastore, table.database, table.name))
+            if any(one.visibility_txn > txn for one in above):
+                txn = max(txn, given_txn(self.metastore))
+            known = self._given[table.full_name] = _Given(write_id, txn)
+        return _named_above(above, known)
+
+    def _above_given_again(
+        self, table: HiveTable, again: Callable[[], Listing], floor: _Given
+    ) -> tuple[AcidDirectory, ...]:
+        """The same after a short wait, by a new listing, from each of the servers: one may lag behind another."""
+        if self._waits:
+            self._waits -= 1
+            time.sleep(_WAIT)
+        named = named_above(again(), *floor)
+        self.table_again(table)
+        found = self._above_given(table, named, floor)
+        for server in self.metastore.each_server() if found and len(self.metastore.settings.addresses) != 1 else ():
+            with suppress(AcidctlError):  # that one does not answer
+                given = _Given(given_write_id(server, table.database, table.name), given_txn(server))
+                self._given[table.full_name] = _Given(*map(max, self._given[table.full_name], given))
+            server.close()
+        return _named_above(found, self._given.get(table.full_name, floor))
 
     @property
     def note(self) -> Reason:
@@ -521,6 +602,27 @@ class Warehouse:
             self._partitions[table.full_name] = {_values(one.values): one for one in found}
         return self._partitions[table.full_name].get(_values(location.partition))
 
+    def partition_elsewhere(self, fs: FileSystem, path: str) -> str:
+        """The name of the partition that lies in a directory outside of its table's; empty where none does.
+
+        Raises:
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        return self._elsewhere.get(_key(fs.display(path)), "")
+
+    @cached_property
+    def _elsewhere(self) -> Mapping[_Key, str]:
+        """All partitions that do not lie where their names say; a metastore cannot be asked for them by place."""
+        found: dict[_Key, str] = {}
+        for table in find_tables(self.metastore):
+            if not table.partition_keys:
+                continue
+            for one in find_partitions(self.metastore, table):
+                name = "/".join(partition_name(*pair) for pair in one.values)
+                if not one.location.endswith(f"{table.location.rstrip('/')}/{name}"):
+                    found[_key(one.location)] = f"{HIVE}{table.full_name}/{name}"
+        return found
+
     def _by_name(self, name: str, key: _Key) -> HiveTable | None:
         """The table that is called as its directory is, which most are."""
         database, dot, table = name.lower().partition(".")
@@ -538,6 +640,31 @@ class Warehouse:
             if table.location:
                 found.setdefault(_key(table.location), []).append(table)
         return found
+
+
+def _named_above(named: Iterable[AcidDirectory], given: _Given) -> tuple[AcidDirectory, ...]:
+    return tuple(one for one in named if one.max_write_id > given.write_id or one.visibility_txn > given.txn)
+
+
+def _ahead(named: Sequence[AcidDirectory], given: _Given, server: str, table: HiveTable) -> tuple[Reason, ...]:
+    """What is above, as reasons."""
+    is_replica = bool(table.parameters.get(_REPLICA))
+    found = []
+    for code, least, ids in (
+        (Code.ABOVE_GIVEN, given.write_id, {one.name: one.max_write_id for one in named}),
+        (Code.VISIBILITY_ABOVE_GIVEN, given.txn, {one.name: one.visibility_txn for one in named}),
+    ):
+        above = {name: number for name, number in ids.items() if number > least}
+        if above:
+            found.append(
+                Reason(
+                    code,
+                    tuple(above),
+                    tuple(sorted(set(above.values()))),
+                    (("given", least), ("server", server), ("is_replica", is_replica)),
+                )
+            )
+    return tuple(found)
 
 
 def _opened(url: str, storage: Mapping[str, str], whose: str) -> tuple[FileSystem, str]:

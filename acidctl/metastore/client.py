@@ -6,10 +6,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
@@ -23,6 +24,9 @@ _T = TypeVar("_T")
 _ROUNDS = 3
 _PAUSE = 1.0
 """Seconds between two rounds over all servers."""
+
+_CLOSING = 10.0
+"""Seconds that a call may take although the run's time is up: transactions and locks must still be given back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,9 @@ class Metastore:
         settings: where it is, and who one is to it.
         connect: what opens a connection.
         rounds: so often every server is tried.
+
+    Attributes:
+        until: when the run ends that asks; no call takes longer, but for a few seconds for what must be given back.
     """
 
     def __init__(
@@ -56,6 +63,7 @@ class Metastore:
         rounds: int = _ROUNDS,
     ) -> None:
         self.settings = settings
+        self.until = Deadline()
         self._rounds = rounds
         self._connect = connect
         self._connection: Connection | None = None
@@ -86,17 +94,21 @@ class Metastore:
             AcidctlError: the server refused.
         """
         with self._lock:
+            ends = Deadline(time.monotonic() + self._most(self.settings.timeout))
             for attempt in range(self._rounds):
                 if self._connection and not method.repeatable and self._connection.is_lost():
                     self.close()  # while nothing was asked: a question would be lost that is asked once only
                 connection = self._connection or self._open()
+                # Connecting has a time of its own; what is left of the call's is for all attempts together.
+                most = self.settings.timeout if not attempt else ends.at - time.monotonic()
                 try:
-                    return connection.call(method, *arguments)
+                    return connection.call(method, *arguments, most=self._most(most))
                 except (Unreachable, Unreadable) as error:
                     self._connection = None
                     if not method.repeatable:
                         raise _may_be_done(error) from error
-                    if not isinstance(error, Unreachable) or isinstance(error, NoAnswer) or attempt == self._rounds - 1:
+                    is_last = attempt == self._rounds - 1 or ends.is_over
+                    if not isinstance(error, Unreachable) or isinstance(error, NoAnswer) or is_last:
                         raise
                 except MetastoreError:  # the connection is still there, but a new one costs little
                     self.close()
@@ -110,9 +122,20 @@ class Metastore:
             settings, rounds: as of the constructor; without them the same.
         """
         other = Metastore(settings or self.settings, self._connect, rounds or self._rounds)
+        other.until = self.until
         if "features" in self.__dict__:
             other.__dict__["features"] = self.features  # asked once of all
         return other
+
+    def each_server(self) -> Iterator[Metastore]:
+        """A client for every server of the settings by itself: they may not know the same.
+
+        Raises:
+            Unreachable, MetastoreError: ZooKeeper does not say which there are.
+        """
+        for address in server_addresses(self.settings):
+            alone = replace(self.settings, addresses=(address,), quorum="")
+            yield Metastore(alone, self._connect, 1)
 
     def close(self) -> None:
         """End the connection; the next call opens one again."""
@@ -120,6 +143,10 @@ class Metastore:
             if self._connection:
                 self._connection.close()
             self._connection = None
+
+    def _most(self, seconds: float) -> float:
+        """So many seconds, or what the run has left for a call."""
+        return min(seconds, max(self.until.at - time.monotonic(), _CLOSING))
 
     def _open(self) -> Connection:
         """The first server that answers, as Hive's own client tries them: several rounds with a pause.
@@ -133,7 +160,8 @@ class Metastore:
                 time.sleep(_PAUSE * random.uniform(0.5, 1.5))
             for address in self._in_order(silent):
                 try:
-                    connection = self._connect(self.settings, address)
+                    patience = self._most(self.settings.connect_timeout)
+                    connection = self._connect(replace(self.settings, connect_timeout=patience), address)
                     self._introduce(connection)
                 except Unreachable as error:
                     last = error
@@ -142,7 +170,7 @@ class Metastore:
                 else:
                     self._connection = connection
                     return connection
-            if silent and not self._in_order(silent):
+            if self.until.is_over or (silent and not self._in_order(silent)):
                 break
         assert last
         raise last

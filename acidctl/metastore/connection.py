@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import ssl
 import struct
 from collections.abc import Iterator
@@ -101,8 +102,11 @@ class Connection:
         """The version of TLS; empty without."""
         return self._carrier.stream.encryption
 
-    def call(self, method: Method, *arguments: Any) -> Any:
+    def call(self, method: Method, *arguments: Any, most: float = math.inf) -> Any:
         """Call a method, and give what comes back; None of one that gives nothing.
+
+        Args:
+            most: seconds until the whole answer is there, where the settings give more.
 
         Raises:
             Unreachable: the connection was lost; it cannot be used any more.
@@ -113,7 +117,7 @@ class Connection:
         settings = self._settings
         is_hello = method is interface.SET_UGI
         with self._mapped(method.name):
-            self._carrier.stream.begin(settings.connect_timeout if is_hello else settings.timeout)
+            self._carrier.stream.begin(min(most, settings.connect_timeout if is_hello else settings.timeout))
             self._send(method, arguments)
             answer = self._receive(method)
         if raised := answer.raised:

@@ -88,6 +88,8 @@ class CompactionType(IntEnum):
     MAJOR = 2
     REBALANCE = 3
     ABORT_TXN_CLEANUP = 4
+    SMART_OPTIMIZE = 5
+    DEFERRED_CLEANUP = 6
 
 
 INSERT_ONLY_TABLES = 2
@@ -390,6 +392,21 @@ class ValidWriteIdsRequest(Struct):
 
 
 @struct
+class MaxAllocatedRequest(Struct):
+    """The highest write id of which table is asked for."""
+
+    database: str = field(1, STRING, "")
+    table: str = field(2, STRING, "")
+
+
+@struct
+class MaxAllocated(Struct):
+    """The highest write id that was ever given for a table; 0 for one that has none."""
+
+    write_id: int = field(1, I64, 0)
+
+
+@struct
 class TableWriteIds(Struct):
     """The write ids of one table.
 
@@ -447,10 +464,17 @@ GET_VALID_WRITE_IDS = method(
     struct_type(ValidWriteIdsResponse),
     "NoSuchTxnException MetaException",
 )
+GET_MAX_ALLOCATED = method(
+    "get_max_allocated_table_write_id",
+    (struct_type(MaxAllocatedRequest),),
+    struct_type(MaxAllocated),
+    "MetaException",
+)
 OPEN_TXNS = method("open_txns", (struct_type(OpenTxnRequest),), struct_type(OpenTxnsResponse), repeatable=False)
 ABORT_TXN = method("abort_txn", (struct_type(AbortTxnRequest),), None, "NoSuchTxnException", repeatable=False)
 ABORT_TXNS = method("abort_txns", (struct_type(AbortTxnsRequest),), None, "NoSuchTxnException", repeatable=False)
 COMMIT_TXN = method("commit_txn", (struct_type(CommitTxnRequest),), None, _GONE, repeatable=False)
+ADD_WRITE_IDS_TO_MIN_HISTORY = method("add_write_ids_to_min_history", (I64, map_of(STRING, I64)), None, "MetaException")
 HEARTBEAT = method(
     "heartbeat", (struct_type(HeartbeatRequest),), None, "NoSuchLockException NoSuchTxnException TxnAbortedException"
 )

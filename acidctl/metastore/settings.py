@@ -93,7 +93,7 @@ class MetastoreSettings:
         framed, compact: as the server is configured.
         headers: of every HTTP request.
         connect_timeout: seconds for connecting and logging in.
-        timeout: seconds without an answer after which a call has failed.
+        timeout: seconds from the beginning of a call after which it has failed, however the answer comes.
         capabilities, processor: what Hive 4's translation layer is told; empty for tables as they are.
     """
 

@@ -6,16 +6,20 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import NotFoundError
+from acidctl.errors import AccessError, NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.errors import MetastoreError
+from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable, Unreadable
+from acidctl.metastore.wire import Method
 
 _TABLES = 100
 """Whose write ids are asked for at once."""
+
+_MOST_WORDS = 300
 
 _OF_ANY_TYPE = interface.GetOpenTxnsRequest(())
 
@@ -77,20 +81,69 @@ class Transactions:
         return self._write_ids[table]
 
 
+def given_write_id(metastore: Metastore, database: str, table: str) -> int:
+    """The highest write id that was ever given for a table, whatever became of it; 0 without any.
+
+    The high watermark of a list is lower where ids are on record that came with replication, or were given since the
+    list's transactions were asked for.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    if not metastore.features.write_ids:
+        return given_txn(metastore)
+    try:
+        asked = interface.MaxAllocatedRequest(database, table)
+        return int(metastore.call(interface.GET_MAX_ALLOCATED, asked).write_id)
+    except UnknownMethod:  # before Hive 4: a list of transactions without an end leaves out no write id
+        request = interface.ValidWriteIdsRequest((f"{database}.{table}",), str(ValidTxns(MAXL, MAXL)))
+        answers = metastore.call(interface.GET_VALID_WRITE_IDS, request).tables
+        return max((answer.high_watermark for answer in answers), default=0)
+
+
+def given_txn(metastore: Metastore) -> int:
+    """The highest transaction that was ever opened.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    way = interface.GET_OPEN_TXNS if metastore.features.write_ids else interface.GET_OPEN_TXNS_INFO
+    return int(metastore.call(way).high_watermark)
+
+
 def _valid_txns(metastore: Metastore) -> ValidTxns:
     features = metastore.features
     if not features.write_ids:
         # Hive 2's short answer does not tell open from aborted.
-        info = metastore.call(interface.GET_OPEN_TXNS_INFO)
+        info = _ask(metastore, interface.GET_OPEN_TXNS_INFO)
         ids = sorted((txn.id, txn.state == interface.TxnState.ABORTED) for txn in info.txns)
         aborted = [is_aborted for _, is_aborted in ids]
         return _list(info.high_watermark, [id_ for id_, _ in ids], aborted, metastore.shown)
     if features.txn_types:
         request = interface.GetOpenTxnsRequest((interface.TxnType.READ_ONLY,))
-        answer = metastore.call(interface.GET_OPEN_TXNS_REQ, request)
+        answer = _ask(metastore, interface.GET_OPEN_TXNS_REQ, request)
     else:
-        answer = metastore.call(interface.GET_OPEN_TXNS)
+        answer = _ask(metastore, interface.GET_OPEN_TXNS)
     return _list_of(answer, metastore.shown)
+
+
+def _ask(metastore: Metastore, method: Method, *arguments: Any) -> Any:
+    """Call what gives the open transactions; it fails where Hive's ACID is switched off (HIVE-29520).
+
+    Raises:
+        MetastoreError: it does, in one line; or the server cannot be reached.
+    """
+    try:
+        return metastore.call(method, *arguments)
+    except (Unreachable, Unreadable, AccessError):
+        raise
+    except (MetastoreError, UnknownMethod) as error:
+        why = ": ".join(filter(None, (error.what, error.why.partition("\n")[0])))
+        raise MetastoreError(
+            f"the metastore {metastore.shown} gives no list of transactions",
+            why[:_MOST_WORDS],
+            "see whether Hive's ACID is switched off there: then it has no ACID tables; if not, see its log",
+        ) from error
 
 
 def _list_of(answer: interface.OpenTxns, server: str) -> ValidTxns:

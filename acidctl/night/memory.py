@@ -15,6 +15,7 @@ from pathlib import Path
 from acidctl.errors import ConflictError, StorageError
 from acidctl.location.change.own_files import open_folder, replace_file
 from acidctl.location.change.owner import Owner
+from acidctl.location.coverage import Looked
 from acidctl.storage.local.openat2 import held
 from acidctl.storage.os_errors import mapped
 from acidctl.wording import iso_time
@@ -39,6 +40,7 @@ class Memory:
     folder: Path
     tell: Callable[[str], None] = lambda _: None
     _waiting: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _looked: dict[str, int] = field(default_factory=dict)
 
     @contextmanager
     def alone(self, wait: float = 0.0) -> Iterator[None]:
@@ -57,7 +59,7 @@ class Memory:
             descriptor = open_folder(self.folder)
         with held(descriptor):
             self._lock(descriptor, wait)
-            self._waiting = self._read()
+            self._waiting, self._looked = self._read(), self._read_looked()
             self.keep({})  # whoever comes now is told who is at work
             yield
 
@@ -73,6 +75,16 @@ class Memory:
         """The gains of what was left for later before, by location; nothing is locked."""
         self._waiting = self._waiting or self._read()
         return {location: gain for location, (gain, _) in self._waiting.items()}
+
+    def looked(self, where: str) -> int | None:
+        """How many locations a night found at certain places; None where none is on record. Nothing is locked."""
+        self._looked = self._looked or self._read_looked()
+        return self._looked.get(where)
+
+    def keep_looked(self, looked: Looked) -> None:
+        """Put on record what later nights are to find at the same places, too."""
+        self._looked[looked.where] = looked.locations
+        self.keep({})
 
     def keep(self, waiting: Mapping[str, float], settled: Iterable[str] = ()) -> None:
         """Write down what is left for the next night; what no night has met lately is forgotten.
@@ -92,6 +104,7 @@ class Memory:
             "postponed": [
                 {"location": location, "gain": gain, "since": when} for location, (gain, when) in self._waiting.items()
             ],
+            "looked": self._looked,
         }
         try:
             replace_file(self.folder / NAME, json.dumps(record, indent=1).encode("ascii") + b"\n", is_private=True)
@@ -126,6 +139,11 @@ class Memory:
     def _bytes(self) -> bytes:
         with (self.folder / NAME).open("rb") as file:
             return file.read(_MOST_BYTES)
+
+    def _read_looked(self) -> dict[str, int]:
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            return {str(where): int(count) for where, count in json.loads(self._bytes())["looked"].items()}
+        return {}
 
     def _read(self) -> dict[str, tuple[float, float]]:
         try:

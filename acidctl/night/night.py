@@ -16,15 +16,17 @@ from typing import Protocol, TypeVar
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import advise
 from acidctl.cleaning import request as cleaning
-from acidctl.cleaning.outcomes import Cleaned, InTrash, in_trash
+from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, in_trash
 from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cleaning.retention import DEFAULT_SECONDS, Policy
 from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.cleaning.undo import delete
 from acidctl.compaction.request import (
+    PORTION,
     Answer,
     Mode,
     Planned,
+    Waiting,
     plan_location,
     refused_before_work,
     within_budget,
@@ -67,6 +69,7 @@ class Night:
         storage: options of stores.
         memory: what the night before left; None where nothing is kept.
         each: how locations are cleaned and purged; without it one after the other.
+        check: gives those of some plans whose inputs are sound; the others are told by it, and left alone.
 
     Attributes:
         id: the cleaning runs in all trashes have it, so that one restore undoes all of them; logs have it, too.
@@ -82,12 +85,14 @@ class Night:
         storage: Mapping[str, str] | None = None,
         memory: Memory | None = None,
         each: Each | None = None,
+        check: Callable[[Sequence[Planned]], Iterable[Planned]] | None = None,
     ) -> None:
         self.id = new_run_id()
         self.until_cleaning: Deadline = request.until_cleaning()
         self._request, self._lists = request, lists
         self._given, self._storage = given, storage or {}
         self._memory, self._each = memory, each or self._one_by_one
+        self._check, self._is_checked = check, False
         self._began = time.time()
         self._places: list[NightPlace] = []
         self._due: list[Due] = []
@@ -97,20 +102,27 @@ class Night:
     # -- what is due ---------------------------------------------------------------------------------------------
 
     @property
-    def due(self) -> list[Planned]:
+    def due(self) -> Sequence[Due]:
         """What will be compacted, what comes first first."""
-        return [one.planned for one in self._due]
+        return self._due
 
     @property
     def queues(self) -> list[str]:
         """Of YARN, that the owners of what is due name for it."""
         return [self._lists.wishes_of(one.place.found.hive).queue for one in self._due]
 
-    def plan(self, found: Iterable[Found], *, changes_nothing: bool = False) -> Iterator[NightStep]:
+    def plan(
+        self,
+        found: Iterable[Found],
+        *,
+        changes_nothing: bool = False,
+        on_planned: Callable[[Planned], None] = lambda _: None,
+    ) -> Iterator[NightStep]:
         """Decide what is due, and in which order; what is left alone, and what does not fit, is said.
 
         Args:
             found: locations that may be changed.
+            on_planned: told of each plan.
             changes_nothing: what was interrupted is not finished, and it is no matter what time it is.
         """
         recalled = self._memory.recalled() if self._memory else {}
@@ -128,13 +140,15 @@ class Night:
             if not isinstance(answer, Planned):
                 yield self._step(NightPart.COMPACT, place, answer)
                 continue
+            on_planned(answer)
             gain = advise(answer.plan.snapshot.listing, answer.plan.snapshot.state).gain
             waited = recalled.get(answer.location)
-            self._due.append(Due(place, answer, gain, waited is not None and gain >= waited))
+            waiting = Waiting.of(one, answer, is_kept=len(self._due) < PORTION)
+            self._due.append(Due(place, waiting, gain, waited is not None and gain >= waited))
         self._due.sort(key=lambda one: one.rank)
         yield from self._beyond_budget()
         if not changes_nothing:  # killed from here on, what was not done comes first in the next night
-            self._remember({one.planned.location: one.gain for one in self._due})
+            self._remember({one.waiting.location: one.gain for one in self._due})
 
     def _answer(self, found: Found, place: NightPlace, *, changes_nothing: bool) -> Answer:
         asked, policy = replace(self._request.compaction, changes_nothing=changes_nothing), place.policy
@@ -153,28 +167,45 @@ class Night:
     def _beyond_budget(self) -> Iterator[NightStep]:
         if self._request.max_bytes is None:
             return
-        by_location = {one.planned.location: one for one in self._due}
-        order = {location: number for number, location in enumerate(by_location)}
-        planned, left = within_budget(self.due, self._request.max_bytes, lambda one: order[one.location])
-        self.only(planned)
-        for one in left:
-            due = by_location[one.location]
-            yield self._left_for_later(due, reason(Code.BUDGET_IS_USED, bytes=one.plan.input_bytes))
+        chosen, _ = within_budget((one.waiting for one in self._due), self._request.max_bytes)
+        kept = {one.location for one in chosen}
+        every, self._due = self._due, [one for one in self._due if one.waiting.location in kept]
+        for due in every:
+            if due.waiting.location not in kept:
+                yield self._left_for_later(due, reason(Code.BUDGET_IS_USED, bytes=due.waiting.input_bytes))
 
     def planned(self) -> Iterator[NightStep]:
         """What is due, in the order in which it would be carried out, or why it would be refused."""
-        for one in self._due:
-            outcome: Outcome = one.planned
-            # With a metastore the result may have the name of a transaction, which lets more appear at once.
-            is_alone = not (one.place.found.hive and self._lists.asks_metastore)
-            if is_alone and (error := refused_before_work(one.planned, self._request.compaction)):
-                outcome = _outcome(one.place, Result.FAILED, error=error)
-            yield self._step(NightPart.COMPACT, one.place, outcome, one.gain)
+        every, self._due = self._due, []
+        for some in portions(every, PORTION):
+            ready, others = self._ready(some, changes_nothing=True)
+            yield from others
+            self._due += [one for one, _ in ready]
+            for one, planned in ready:
+                outcome: Outcome = planned
+                # With a metastore the result may have the name of a transaction, which lets more appear at once.
+                is_alone = not (one.place.found.hive and self._lists.asks_metastore)
+                if is_alone and (error := refused_before_work(planned, self._request.compaction)):
+                    outcome = _outcome(one.place, Result.FAILED, error=error)
+                yield self._step(NightPart.COMPACT, one.place, outcome, one.gain)
+        self._is_checked = True
 
-    def only(self, planned: Iterable[Planned]) -> None:
-        """What is not among these is not due any more."""
-        kept = {one.location for one in planned}
-        self._due = [one for one in self._due if one.planned.location in kept]
+    def _ready(
+        self, some: Sequence[Due], *, changes_nothing: bool
+    ) -> tuple[list[tuple[Due, Planned]], list[NightStep]]:
+        """The plans of some of what is due, made again where they were not kept; and what is not due any more."""
+        ready, others = [], []
+        for one in some:
+            again = one.place.found.afresh()  # which keeps what it is listed for, and the place does not
+            answer = one.waiting.planned or self._answer(again, one.place, changes_nothing=changes_nothing)
+            if isinstance(answer, Planned):
+                ready.append((one, answer))
+            else:
+                others.append(self._step(NightPart.COMPACT, one.place, answer))
+        if self._check and not self._is_checked:
+            sound = {one.location for one in self._check([planned for _, planned in ready])}
+            ready = [(one, planned) for one, planned in ready if planned.location in sound]
+        return ready, others
 
     # -- what is done --------------------------------------------------------------------------------------------
 
@@ -194,8 +225,10 @@ class Night:
                 for one in some:
                     yield self._left_for_later(one, TIME_IS_UP)
                 continue
-            by_location = {one.planned.location: one for one in some}
-            planned = [(one.place.found, one.planned) for one in some]
+            ready, others = self._ready(some, changes_nothing=False)
+            yield from others
+            by_location = {planned.location: one for one, planned in ready}
+            planned = [(one.place.found.afresh(), planned) for one, planned in ready]
             request = replace(self._request.compaction, min_deltas=0, night=self.id)  # it is decided
             with closing(compact_locations(planned, self._lists, request, engine, on_task)) as outcomes:
                 for outcome in outcomes:
@@ -218,34 +251,60 @@ class Night:
             if self._is_over() and not changes_nothing:
                 yield self._step(NightPart.CLEAN, place, _outcome(place, Result.POSTPONED, TIME_IS_UP))
                 continue
-            older_than = DEFAULT_SECONDS if place.policy.older_than is None else place.policy.older_than
-            policy = Policy(older_than, self._request.leftovers)
-            answer = cleaning.plan_location(place.found, lists, policy, is_table=is_table, is_table_checked=False)
-            if isinstance(answer, RefusedCleaning):
-                yield self._step(NightPart.CLEAN, place, answer)
-            elif answer.plan.removals:
-                due.append(ToClean(place, answer, older_than))
-            elif not is_table:
-                yield self._step(NightPart.CLEAN, place, answer)
+            one = self._to_clean(place, lists, is_table=is_table)
+            if isinstance(one, ToClean):
+                due.append(one if len(due) < PORTION else replace(one, planned=None))
+            elif not is_table or isinstance(one, RefusedCleaning):
+                yield self._step(NightPart.CLEAN, place, one)
         due.sort(key=lambda one: one.rank)
-        answers = cleaning.unless_changed([(one.place.found, one.planned) for one in due], lists)
-        changed = [answer if isinstance(answer, RefusedCleaning) else None for answer in answers]
-        for one, refused in zip(due, changed, strict=True):
-            if refused:
-                yield self._step(NightPart.CLEAN, one.place, refused)
-        due = [one for one, refused in zip(due, changed, strict=True) if not refused]
-        if changes_nothing:
-            yield from (self._step(NightPart.CLEAN, one.place, one.planned) for one in due)
-            return
+        for some in portions(due, PORTION):
+            yield from self._cleaned(some, lists, changes_nothing=changes_nothing)
 
-        def clean(one: ToClean) -> Cleaned:
-            locking = replace(self._request.compaction.locking, age=one.older_than)
-            how, plan = self._request.how, one.planned.plan
+    def _to_clean(
+        self, place: NightPlace, lists: SnapshotLists, *, is_table: bool
+    ) -> ToClean | PlannedCleaning | RefusedCleaning:
+        """What is to be removed from a place; its plan, or a refusal, where nothing is."""
+        older_than = DEFAULT_SECONDS if place.policy.older_than is None else place.policy.older_than
+        policy = Policy(older_than, self._request.leftovers)
+        again = place.found.afresh()
+        answer = cleaning.plan_location(again, lists, policy, is_table=is_table, is_table_checked=False)
+        if isinstance(answer, RefusedCleaning) or not answer.plan.removals:
+            return answer
+        return ToClean(place, is_table, answer, answer.plan.bytes, older_than)
+
+    def _cleaned(self, some: Sequence[ToClean], lists: SnapshotLists, *, changes_nothing: bool) -> Iterator[NightStep]:
+        """Clean some places, whose plans are made again where they were not kept."""
+        planned: list[tuple[ToClean, PlannedCleaning]] = []
+        for one in some:
+            is_late = self._is_over() and not changes_nothing
+            again = one if one.planned or is_late else self._to_clean(one.place, lists, is_table=one.is_table)
+            if not isinstance(again, ToClean):
+                yield self._step(NightPart.CLEAN, one.place, again)
+            elif again.planned:
+                planned.append((again, again.planned))
+            else:
+                yield self._step(NightPart.CLEAN, one.place, _outcome(one.place, Result.POSTPONED, TIME_IS_UP))
+        answers = cleaning.unless_changed([(one.place.found, plan) for one, plan in planned], lists)
+        due = []
+        for (one, plan), answer in zip(planned, answers, strict=True):
+            if isinstance(answer, RefusedCleaning) or changes_nothing:
+                yield self._step(NightPart.CLEAN, one.place, answer)
+            else:
+                due.append((one, plan))
+        yield from self._carried_out(due)
+
+    def _carried_out(self, due: Sequence[tuple[ToClean, PlannedCleaning]]) -> Iterator[NightStep]:
+        def clean(item: tuple[ToClean, PlannedCleaning]) -> Cleaned:
+            locking = replace(self._request.compaction.locking, age=item[0].older_than)
+            how, plan = self._request.how, item[1].plan
             return cleaning.carry_out(plan, how, locking, run_id=self.id, night=self.id, should_stop=self._is_over)
 
-        for one, done in self._each(due, clean, lambda one, error: self._fails(NightPart.CLEAN, one.place, error)):
+        def fails(item: tuple[ToClean, PlannedCleaning], error: AcidctlError) -> None:
+            self._fails(NightPart.CLEAN, item[0].place, error)
+
+        for (one, planned), done in self._each(due, clean, fails):
             yield from self._told()
-            yield self._step(NightPart.CLEAN, one.place, done or Cleaned.after(one.planned.plan))
+            yield self._step(NightPart.CLEAN, one.place, done or Cleaned.after(planned.plan))
         yield from self._told()
 
     def purge(self, *, changes_nothing: bool = False) -> Iterator[NightStep]:
@@ -280,7 +339,8 @@ class Night:
             return
 
         def purge(one: ToPurge) -> list[InTrash]:
-            return delete(one.place.found.fs, one.runs, self._request.compaction.locking, self._is_over, night=self.id)
+            locking = replace(self._request.compaction.locking, age=_kept(one.place))
+            return delete(one.place.found.fs, one.runs, locking, self._is_over, night=self.id)
 
         for one, gone in self._each(due, purge, lambda one, error: fails(one.place, error)):
             yield from self._told()
@@ -301,9 +361,8 @@ class Night:
             yield self._place(found), is_table
 
     def _is_old(self, run: TrashRun, place: NightPlace) -> bool:
-        kept = PURGE_SECONDS if place.policy.purge_older_than is None else place.policy.purge_older_than
         is_ours = run.id == self.id
-        return not (run.problem or is_ours or run.began is None) and run.began <= self._began - kept
+        return not (run.problem or is_ours or run.began is None) and run.began <= self._began - _kept(place)
 
     def _is_over(self) -> bool:
         return self._request.until.is_over
@@ -312,7 +371,7 @@ class Night:
         return NightStep.made(part, outcome, self.id, place.patterns, gain)
 
     def _left_for_later(self, one: Due, why: Reason) -> NightStep:
-        self._left[one.planned.location] = one.gain
+        self._left[one.waiting.location] = one.gain
         return self._step(NightPart.COMPACT, one.place, _outcome(one.place, Result.POSTPONED, why), one.gain)
 
     def _fails(self, part: NightPart, place: NightPlace, error: AcidctlError) -> None:
@@ -338,6 +397,16 @@ class Night:
                 failed(item, error)
             else:
                 yield item, done
+
+
+def portions(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items, so many at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _kept(place: NightPlace) -> float:
+    """Seconds that what was cleaned there stays in the trash."""
+    return PURGE_SECONDS if place.policy.purge_older_than is None else place.policy.purge_older_than
 
 
 def _outcome(place: NightPlace, result: Result, *reasons: Reason, error: AcidctlError | None = None) -> Outcome:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from acidctl.cleaning.apply import How
 from acidctl.cleaning.outcomes import PlannedCleaning
 from acidctl.cleaning.trash import TrashRun
-from acidctl.compaction.request import CompactionRequest, Planned
+from acidctl.compaction.request import CompactionRequest, Waiting
 from acidctl.deadline import Deadline
 from acidctl.location.find import Found
 from acidctl.night.policy import Policies, TablePolicy
@@ -70,14 +70,14 @@ class Due:
     """
 
     place: NightPlace
-    planned: Planned
+    waiting: Waiting
     gain: float
     has_waited: bool = False
 
     @property
     def rank(self) -> tuple[int, bool, float, str]:
         """For sorting: what the policy puts first, what has waited, what gains most."""
-        return -(self.place.policy.priority or 0), not self.has_waited, -self.gain, self.planned.location
+        return -(self.place.policy.priority or 0), not self.has_waited, -self.gain, self.waiting.location
 
 
 def next_batch(due: Sequence[Due], cores: int) -> Sequence[Due]:
@@ -86,7 +86,7 @@ def next_batch(due: Sequence[Due], cores: int) -> Sequence[Due]:
     for number, one in enumerate(due[:_AT_ONCE]):
         if tasks >= cores * _TASKS_A_CORE:
             return due[:number]
-        tasks += len(one.planned.plan.tasks)
+        tasks += one.waiting.tasks
     return due[:_AT_ONCE]
 
 
@@ -95,17 +95,22 @@ class ToClean:
     """A cleaning that would remove something.
 
     Attributes:
+        is_table: it is the directory of a table with partitions.
+        planned: the plan; None where it is made again when its turn comes.
+        bytes: that it would free.
         older_than: the retention that decided.
     """
 
     place: NightPlace
-    planned: PlannedCleaning
+    is_table: bool
+    planned: PlannedCleaning | None
+    bytes: int
     older_than: float
 
     @property
     def rank(self) -> tuple[int, str]:
         """For sorting: what frees most bytes."""
-        return -self.planned.plan.bytes, self.planned.location
+        return -self.bytes, self.place.found.shown
 
 
 @dataclass(frozen=True, slots=True)

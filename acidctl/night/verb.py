@@ -12,8 +12,9 @@ from acidctl.acid.assumption import Assumption
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import Engine
 from acidctl.errors import AcidctlError, RefusedError
+from acidctl.location.coverage import Coverage
 from acidctl.location.evidence import not_known
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import Found, find, once, refuse_unusable
 from acidctl.location.lists import read_lists
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.neighbours import Surroundings
@@ -35,6 +36,7 @@ def nightly(
     metastore: str | Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
     assume_committed: float | None = None,
+    accept_fewer: bool = False,
 ) -> Iterator[NightStep]:
     """Compact what is due, clean what is obsolete and purge what is old, at or below paths and names of tables.
 
@@ -45,10 +47,12 @@ def nightly(
         state: a folder that one night at a time works with, and that knows what was left for later; None for none.
         engine: where compactions run; without one in this process. It should end by
             :meth:`acidctl.night.order.NightRequest.until_cleaning`.
+        accept_fewer: fewer locations than `state` has on record are right, and are the new record.
         storage_options, metastore, exclude, assume_committed: as :func:`acidctl.find_locations` takes them.
 
     Yields:
-        What became of each part in each location; one that failed has its `error`, and stops none of the others.
+        What became of each part in each location; one that failed has its `error`, and stops none of the others. Where
+        a path leads to no table, or all of them lead to fewer locations than the last time, one of them says so.
 
     Raises:
         RefusedError: nobody said which write ids are committed, or a path itself is not known to be transactional.
@@ -62,6 +66,7 @@ def nightly(
         )
     wanted = request or NightRequest()
     wanted = replace(wanted, compaction=replace(wanted.compaction, changes_nothing=dry_run))
+    lists.end_by(wanted.until)
     given, storage = [os.fsdecode(url) for url in urls], dict(storage_options or {})
     memory = None if state is None else Memory(Path(state))
     with memory.alone() if memory and not dry_run else nullcontext():
@@ -72,8 +77,18 @@ def nightly(
             what = Outcome(location="", result=Result.FAILED, error=error)
             lost.append(NightStep.made(NightPart.COMPACT, what, night.id))
 
-        every = once(find(given, storage, lists, Observer(failed), surroundings=Surroundings()))
+        refuse_unusable(given, storage, lists)
+        coverage = Coverage()
+        every = once(find(given, storage, lists, Observer(failed, coverage), surroundings=Surroundings()))
         yield from night.plan(_changeable(every), changes_nothing=dry_run)
+        looked = coverage.looked
+        before = memory.looked(looked.where) if memory else None
+        if problem := coverage.problem(None if accept_fewer or lost else before):
+            failed(problem)
+        if memory and not dry_run:
+            status = max((one.error.exit_status for one in lost if one.error), default=0)
+            count = looked.on_record(before, status, is_accepted=accept_fewer)
+            memory.keep_looked(replace(looked, locations=count))
         yield from lost
         if dry_run:
             yield from night.planned()

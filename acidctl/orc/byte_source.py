@@ -7,12 +7,15 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from acidctl.errors import BadDataError, NotFoundError, out_of_memory
+from acidctl.errors import BadDataError, NotFoundError, no_time_zones, out_of_memory
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import RangedReader
 
 _NO_MEMORY = ("bad_alloc", "Memory error", "Cannot allocate memory")
 """What native readers say when memory ran out, in an error of another kind."""
+
+_NO_ZONES = "Time zone file"
+"""What they say when they do not find UTC, or a zone that acidctl has made sure of before."""
 
 
 _GAP = 256 * 1024
@@ -89,7 +92,12 @@ def damaged(path: str, why: str) -> BadDataError:
 
 @contextmanager
 def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
-    """Arrow's errors in acidctl's words, naming the file and the stripe; errors of acidctl's own pass."""
+    """Arrow's errors in acidctl's words, naming the file and the stripe; errors of acidctl's own pass.
+
+    Raises:
+        BadDataError: the file is damaged.
+        MemoryProblem, EnvironmentProblem: memory, or the time zone database, is missing on this machine.
+    """
     where = path if stripe is None else f"stripe {stripe} of {path}"
     try:
         yield
@@ -99,6 +107,8 @@ def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         if any(words in reason for words in _NO_MEMORY):
             raise out_of_memory(where, reason) from error
+        if _NO_ZONES in reason:
+            raise no_time_zones(f"the timestamps of {where} cannot be read", reason) from error
         raise BadDataError(
             f"{where} cannot be read", reason, "the file is damaged, or uses a part of ORC that is not supported"
         ) from error

@@ -79,8 +79,9 @@ class Limit:
         """The error for an amount above the limit; None where it is not known by how much."""
         return LimitError(
             f"{path}: {what} is {'too large' if amount is None else self.shown(amount)}",
-            f"a decompression bomb, or larger than the limit {self.name} ({self.shown(self.value)})",
-            f"if you trust the file and have the memory, set {self.variable}, or {self.key} below [limits] in the"
+            f"the file is damaged, made to use up memory, or larger than the limit {self.name}"
+            f" ({self.shown(self.value)})",
+            f"if the file is sound and you have the memory, set {self.variable}, or {self.key} below [limits] in the"
             " configuration, higher",
         )
 

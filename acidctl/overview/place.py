@@ -121,6 +121,7 @@ def needs_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> 
         refused[str(error)] = error
     try:
         snapshot.require_history()
+        snapshot.require_agreement()
         plan = plan_cleaning(snapshot, policy, now)
     except AcidctlError as error:
         if not unfinished:  # or else it is refused for just that

@@ -11,7 +11,7 @@ from acidctl.location.change.journal import Act, RunState, Step, begin, drop
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.change.work_log import LogEntry, log_done
-from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.location.snapshot import Snapshot
 from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, sweep, undo, write_note
 from acidctl.repair.copying import stage
 from acidctl.repair.empty_result import plan_empty_result
@@ -67,7 +67,7 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
     with (locking or Locking()).at(fs, location):
         left = unfinished(fs, location)
         settle(fs, backup_runs(fs, location))
-        again = take_snapshot(fs, location, before.write_ids, before.txns)
+        again = before.again()
         paths = frozenset(fix.path for fix in plan.fixes)
         now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
         if not left:  # what is finished first changes what comes after it

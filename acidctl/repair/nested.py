@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.listing import Entry, with_entries
 from acidctl.acid.names import (
     ACID_PREFIXES,
     METADATA_ACID,
@@ -156,7 +156,7 @@ def _require_same_state(snapshot: Snapshot, outer: str, inner: str, made: Sequen
     lifted = [e for e in snapshot.listing.entries if e.path.startswith(f"{inner}/")]
     moved = [e._replace(path=outer + e.path.removeprefix(inner)) for e in lifted]
     moved += [Entry(outer + m.path.removeprefix(inner), m.size, None, False) for m in made]
-    listing = Listing(snapshot.listing.location, tuple(sorted([*kept, *moved], key=lambda e: e.path)))
+    listing = with_entries(snapshot.listing, sorted([*kept, *moved], key=lambda e: e.path))
     after = select(listing, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
     before = snapshot.state
     if [v.name for v in (after.base, *after.deltas) if v] != [v.name for v in (before.base, *before.deltas) if v]:

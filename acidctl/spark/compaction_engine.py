@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.run import Engine
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
 from acidctl.deadline import Deadline
@@ -82,8 +81,12 @@ def _for_executors(task: Task) -> Task:
     return replace(task, storage=delegated(task.storage))
 
 
-def application_name(plans: Sequence[CompactionPlan]) -> str:
-    """Hive's own convention: ``<host>-compactor-<db>.<table>.<partition>``."""
-    parts = [part for part in plans[0].snapshot.path.split("/") if part][-3:]
-    shown = ".".join(parts[-2:]) if len(plans) == 1 else f"{len(plans)}-locations"
+def application_name(paths: Sequence[str]) -> str:
+    """Hive's own convention: ``<host>-compactor-<db>.<table>.<partition>``.
+
+    Args:
+        paths: of the locations.
+    """
+    parts = [part for part in paths[0].split("/") if part][-3:]
+    shown = ".".join(parts[-2:]) if len(paths) == 1 else f"{len(paths)}-locations"
     return f"{socket.gethostname()}-compactor-{shown}"

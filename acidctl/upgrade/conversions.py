@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.location.given import is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import SnapshotLists

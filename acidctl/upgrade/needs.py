@@ -24,6 +24,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import Tail, read_tail
+from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.storage.tail_cache import fetch_tails
 
 _COPY = "_copy_"
@@ -31,7 +32,7 @@ _AT_ONCE = 256
 
 
 class Need(StrEnum):
-    """What was found; the first three are in the way of the upgrade."""
+    """What was found; :data:`BLOCKING` says which are in the way of the upgrade."""
 
     COMPACT = "compact"
     """Updates or deletes of ACID v1 stand among the inserts, and Hive 3 reads them as rows."""
@@ -49,12 +50,14 @@ class Need(StrEnum):
     """Original files ``_copy_N``: their rows are numbered by the order of the names until a compaction."""
     NESTED = "nested"
     """Original files in folders, as UNION ALL leaves them."""
+    EARLY_DELETES = "early-deletes"
+    """Delete events of lower write ids than their rows: Hive 4 does not apply them, so that the rows come back."""
     BUCKETING = "bucketing"
     """A clustered table without ``bucketing_version`` 2: Hive 3 reads it by the old hash, and joins it to new ones the
     long way."""
 
 
-BLOCKING = (Need.COMPACT, Need.NOT_KNOWN, Need.OPEN)
+BLOCKING = (Need.COMPACT, Need.NOT_KNOWN, Need.OPEN, Need.EARLY_DELETES)
 """What has to be settled before."""
 
 
@@ -87,6 +90,7 @@ class UpgradeNeeds:
         path: as a user would type it.
         bytes: of its current files, which a compaction reads.
         events: updates and deletes of ACID v1 that are known by the footers.
+        hive_name: the name that a metastore has for it; empty where none knows it.
     """
 
     path: str
@@ -95,6 +99,7 @@ class UpgradeNeeds:
     files: int
     events: int
     findings: tuple[UpgradeFinding, ...]
+    hive_name: str = ""
 
     def needs(self, need: Need) -> bool:
         """Whether something of that kind was found."""
@@ -118,11 +123,13 @@ def upgrade_needs(found: Found, lists: SnapshotLists) -> UpgradeNeeds:
     events, findings = _changes(snapshot, files)
     findings += _open(snapshot)
     findings += _by_names(files)
+    findings += _early_deletes(snapshot, files)
     table = found.hive
     if table and table.buckets > 0 and table.parameters.get("bucketing_version") != "2":
         findings.append(UpgradeFinding(Need.BUCKETING, count=table.buckets))
     size = sum(file.size for file in files)
-    return UpgradeNeeds(found.shown, found.location.table, size, len(files), events, tuple(findings))
+    at = found.location
+    return UpgradeNeeds(found.shown, at.table, size, len(files), events, tuple(findings), found.hive_name)
 
 
 def _changes(snapshot: Snapshot, files: Sequence[DataFile]) -> tuple[int, list[UpgradeFinding]]:
@@ -176,6 +183,35 @@ def _changes_read(snapshot: Snapshot, file: DataFile, tail: Tail) -> int:
     with open_orc(snapshot.fs, snapshot.absolute(file.path), None, tail) as orc:
         stripes = (orc.read_stripe(stripe, ["operation"]).column("operation") for stripe in range(orc.stripe_count))
         return sum(len(one) - (pc.sum(pc.equal(one, 0)).as_py() or 0) for one in stripes)
+
+
+def _early_deletes(snapshot: Snapshot, files: Sequence[DataFile]) -> Iterator[UpgradeFinding]:
+    """Delete deltas with events that are older than the rows they name (format section 4.2).
+
+    Only the ids of stripes are read whose statistics leave it open.
+    """
+    found, unread = list[str](), list[tuple[str, str]]()
+    for file in files:
+        if file.role is not Role.DELETE:
+            continue
+        try:
+            if any(_has_early(source) for source in open_event_files(snapshot, [file])):
+                found.append(file.path)
+        except AcidctlError as error:
+            unread.append((file.path, f"{error.what}: {error.why}"))
+    if found:
+        yield UpgradeFinding(Need.EARLY_DELETES, tuple(found[:10]), len(found))
+    if unread:
+        yield UpgradeFinding(Need.NOT_KNOWN, tuple(path for path, _ in unread[:10]), len(unread), unread[0][1])
+
+
+def _has_early(source: EventFile) -> bool:
+    ranges = source.ranges
+    asked = [place for place, known in enumerate(ranges) if known is None or known.original[1] > known.current[0]]
+    if not asked:
+        return False
+    with source.open() as events:
+        return any(bool((ids.current < ids.keys.original).any()) for ids in map(events.ids, asked))
 
 
 def _open(snapshot: Snapshot) -> list[UpgradeFinding]:

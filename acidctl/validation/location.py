@@ -10,7 +10,7 @@ from acidctl.acid.doubts import half_finished
 from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import MAXL, ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
-from acidctl.errors import AcidctlError, BadDataError
+from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import open_event_files
@@ -19,7 +19,7 @@ from acidctl.validation.checks.empty_results import lost_by_compactions
 from acidctl.validation.checks.engines import for_readers, for_readers_by_tails
 from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, acid_v1, across_tails
 from acidctl.validation.checks.listing import V13, V24, ListingToCheck, check_listing
-from acidctl.validation.checks.places import evidence, folder_of_tables
+from acidctl.validation.checks.places import evidence, folder_of_tables, newer_than_metastore
 from acidctl.validation.checks.row_facts import RowFacts, facts_of_file, gaps
 from acidctl.validation.checks.rows import RowTask
 from acidctl.validation.checks.spans import Spans, one_run
@@ -96,6 +96,7 @@ class LocationCheck:
         names = {name.partition("/")[0] for name in closed}
         self.add(one for one in check_listing(look) if one.path.partition("/")[0] not in names)
         self.add(evidence(place, seen))
+        self.add(newer_than_metastore(place))
         self.add(for_readers(look, options.readers))
         return self._next()
 
@@ -166,7 +167,7 @@ class LocationCheck:
         wanted = set(names)
         for verdict in snapshot.state.verdicts:
             if verdict.name in wanted and verdict.directory:
-                yield from data_files_of(verdict.directory, look.files(verdict.name))
+                yield from data_files_of(verdict.directory, look.files(verdict.name), look.snapshot.table_type)
             elif verdict.name in wanted and verdict.kind is EntryKind.ORIGINAL:
                 yield from original_files(look.files(verdict.name))
 
@@ -251,7 +252,7 @@ class LocationCheck:
             if not task.ids_only and task.is_native:
                 return [task.part(task.first, task.end, task.weight, ids_only=True)]
         else:
-            self._not_checked(path, result)
+            self._not_checked(path, _of_the_file(result))
         self._broken.add(path)
         self._is_whole = self._is_whole and path in self._aside
         return ()
@@ -358,10 +359,17 @@ class LocationCheck:
         if isinstance(result, Crash):
             self.add([V24.finding(path, result.reason)])
         else:
-            self._not_checked(path, result)
+            self._not_checked(path, _of_the_file(result))
 
     def _not_checked(self, path: str, error: AcidctlError) -> None:
         self.report.unchecked.append(Unchecked(path, error))
+
+
+def _of_the_file(error: AcidctlError) -> AcidctlError:
+    """The error of a task; one of this machine ends the run, as it would be said of every file."""
+    if isinstance(error, EnvironmentProblem):
+        raise error
+    return error
 
 
 def _numbered_with(file: DataFile) -> tuple[str, int]:

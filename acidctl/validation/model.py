@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from acidctl.acid.reasons import Reason
 from acidctl.acid.triggers import Thresholds
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import Look
@@ -22,6 +23,7 @@ class Place:
         path: absolute inside `fs`.
         partition: keys and values; empty for an unpartitioned table.
         look: at it, where there was one a moment ago.
+        ahead: why its files are newer than its metastore; empty where they are not, or none was asked.
         holds: the path of an ACID directory deeper below: then it is a folder of tables, and no location.
     """
 
@@ -32,6 +34,7 @@ class Place:
     partition: tuple[tuple[str, str], ...] = ()
     look: Look | None = None
     holds: str = ""
+    ahead: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

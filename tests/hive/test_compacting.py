@@ -658,7 +658,7 @@ def test_before_hive_4_a_rebalance_is_refused(tmp_path: Path, acidctl: Acidctl) 
 
 
 @pytest.mark.parametrize(
-    "options", [["--write-ids", f"s.t:4:{2**63 - 1}::"], ["--visibility-txn", "9"], ["--assume-committed"]]
+    "options", [["--write-ids", f"s.t:4:{2**63 - 1}::"], ["--visibility-txn", "9"], ["--assume-committed=1h"]]
 )
 def test_who_gives_lists_cannot_have_the_lock_of_a_rebalance(table_4: Table, options: list[str]) -> None:
     found = table_4.compact("--rebalance", *options)
@@ -667,7 +667,7 @@ def test_who_gives_lists_cannot_have_the_lock_of_a_rebalance(table_4: Table, opt
 
 
 def test_a_path_has_no_lock_for_a_rebalance(table_4: Table, acidctl: Acidctl) -> None:
-    found = acidctl(*COMPACT, "--rebalance", "--assume-committed", "--offline", "--force", str(table_4.location))
+    found = acidctl(*COMPACT, "--rebalance", "--assume-committed=1h", "--offline", "--force", str(table_4.location))
     assert (found.status, "hive:db.table" in found.err) == (7, True)
     assert unchanged(table_4)
 

@@ -29,11 +29,13 @@ from support.paths import PYTHONPATH
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError
+from acidctl.hive.strangers import Strangers
 from acidctl.hive.worker import Work, Worked, Worker
 from acidctl.hive.worker_id import is_dead, worker_id
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, DeltaFigure, LockType, TxnState
+from acidctl.metastore.queue.compactions import AFTER_DEATH
 from acidctl.metastore.settings import find_settings
 
 Acidctl = Callable[..., Result]
@@ -176,7 +178,6 @@ def test_where_only_old_files_are_left_they_are_handed_to_the_cleaner(fake: Fake
         ("gone", None, CompactionType.MAJOR, "gone"),
         ("t", "day=1", CompactionType.MAJOR, "t"),
         ("*", None, CompactionType.MAJOR, "not the name of a table"),
-        ("t", None, CompactionType.ABORT_TXN_CLEANUP, "type 4"),
         ("sorted", None, CompactionType.MAJOR, "sorted"),
     ],
 )
@@ -490,10 +491,91 @@ def test_what_was_handed_on_by_a_transaction_that_was_aborted_is_done_again(fake
     assert rows(fake, acidctl, "t") == before
 
 
-def test_a_dead_one_of_a_kind_that_nobody_knows_is_only_ended(fake: FakeHive) -> None:
-    fake.entry("s", "t", "working", type=99, worker=dead_worker())
+def test_an_entry_of_which_two_workers_died_has_failed(fake: FakeHive) -> None:
+    """A third one would die of it, too; the first may have been ended by a person."""
+    first = fake.entry("s", "t", "working", worker=dead_worker())
+    Worker(client(fake), Work(), lambda *_: None, print, print).free_dead()  # type: ignore[arg-type]
+    assert states(fake) == [(first, "refused"), (first + 1, "initiated")]
+    fake.set_entry(first + 1, state="working", worker=dead_worker())
     assert work(fake) == ([], [])
-    assert states(fake) == [(1, "refused")]
+    assert states(fake) == [(first, "refused"), (first + 1, "failed")]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_dead_one_of_a_kind_that_nobody_knows_is_put_back(fake: FakeHive, again: bool) -> None:
+    initiator = f"here-{AFTER_DEATH}" if again else "hive"
+    fake.entry("s", "t", "working", type=99, worker=dead_worker(), initiator=initiator)
+    assert work(fake) == ([], [])
+    assert [(one.state, one.type) for one in fake.queue] == [("refused", 99), ("initiated", 99)]
+
+
+# --- entries of somebody else -----------------------------------------------------------------------------------------
+
+
+def iceberg(fake: FakeHive, location: Path, name: str = "ice") -> None:
+    fake.table("s", name, f"file:{location}")
+    fake.tables["s", name] = replace(fake.tables["s", name], parameters={"table_type": "ICEBERG", "EXTERNAL": "TRUE"})
+
+
+@pytest.mark.parametrize("kind", [1, 2, 4, 5, 6, 77])
+def test_entries_of_others_are_left_alone(fake: FakeHive, tmp_path: Path, kind: int) -> None:
+    iceberg(fake, tmp_path / "ice")
+    ours = fake.entry("s", "t", "initiated")
+    theirs = fake.entry("s", "ice" if kind < 3 else "u", "initiated", type=kind)
+    ((one,), errors) = work(fake)
+    assert (errors, one.entry, one.result) == ([], ours, "compacted")
+    assert states(fake) == [(ours, "ready for cleaning"), (theirs, "initiated")]
+    assert work(fake) == ([], [])
+    require_ended(fake)
+
+
+def test_one_that_is_in_the_way_is_put_back_whole(fake: FakeHive, tmp_path: Path) -> None:
+    iceberg(fake, tmp_path / "ice")
+    theirs = fake.entry("s", "ice", "initiated", "p=1", type=5, pool="mine", run_as="ada")
+    fake.more_of_entry[theirs] = {"properties": "1:1:k1:v", "order_by": "order by a", "buckets": 3}
+    ours = fake.entry("s", "t", "initiated", pool="mine")
+    done, _ = work(fake, pool="mine")
+    assert [(one.entry, one.result, one.kind) for one in done] == [
+        (theirs, "refused", "smart-optimize"),
+        (ours, "compacted", "major"),
+    ]
+    assert states(fake) == [(theirs, "refused"), (ours, "ready for cleaning"), (ours + 1, "initiated")]
+    again = fake.wishes[-1]
+    assert (again.table, again.partition, again.type, again.pool, again.run_as) == ("ice", "p=1", 5, "mine", "ada")
+    assert (again.properties, again.buckets, again.order_by) == ({"k": "v"}, 3, "order by a")
+
+
+def test_one_that_is_claimed_by_a_race_is_put_back(fake: FakeHive, tmp_path: Path) -> None:
+    iceberg(fake, tmp_path / "ice")
+    ours = fake.entry("s", "t", "initiated")
+    theirs = fake.entry("s", "ice", "initiated")
+    fake.before["find_next_compact2"] = lambda: fake.set_entry(ours, state="working", worker="host9-12")
+    ((one,), errors) = work(fake)
+    assert (errors, one.entry, one.result) == ([], theirs, "refused")
+    assert states(fake) == [(ours, "working"), (theirs, "refused"), (theirs + 1, "initiated")]
+
+
+def test_one_at_the_head_has_a_minute_for_its_own_worker(fake: FakeHive, tmp_path: Path) -> None:
+    iceberg(fake, tmp_path / "ice")
+    fake.entry("s", "ice", "initiated")
+    ours = fake.entry("s", "t", "initiated")
+    metastore, strangers = client(fake), Strangers("", 0.2)
+    assert strangers.claim(metastore, "w") is None
+    time.sleep(0.3)
+    first = strangers.claim(metastore, "w")
+    assert first
+    assert "ICEBERG" in strangers.put_back(metastore, first)
+    second = strangers.claim(metastore, "w")
+    assert second
+    assert (second.id, strangers.put_back(metastore, second)) == (ours, "")
+    time.sleep(0.3)
+    assert strangers.claim(metastore, "w") is None  # nothing of ours waits behind it
+
+
+def test_a_transaction_says_what_it_may_read(fake: FakeHive) -> None:
+    fake.entry("s", "t", "initiated")
+    work(fake)
+    assert list(fake.min_history.values()) == [{"s.t": 1}]
 
 
 # --- as a process -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from support.files.acid_files import delete, insert, write_by_pyorc, write_orc
 from support.tables import make
 from support.validating import healthy
 
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, reason
 from acidctl.location.evidence import Evidence, evidence_of
 from acidctl.location.snapshot import look_at

@@ -14,7 +14,7 @@ from support.stores import Store, fill
 from support.trouble.retries import asked_again_at_once  # noqa: F401  (the fixture)
 
 from acidctl.acid.names import unescape
-from acidctl.errors import AccessError, AcidctlError, NotFoundError
+from acidctl.errors import AccessError, AcidctlError, GoneError, NotFoundError
 from acidctl.location.walk import Observer, WalkedLocation, list_location, walk_locations
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import join
@@ -181,7 +181,7 @@ def test_what_cannot_be_listed_stops_the_walk_or_is_passed_on(monkeypatch: pytes
     problems: list[AcidctlError] = []
     walked = [location.path.removeprefix(root) for location, _ in walk_locations(fs, root, Observer(problems.append))]
     assert walked == ["/t/p=1", "/u"]
-    assert [type(problem) for problem in problems] == [AccessError]
+    assert [type(problem) for problem in problems] == [AccessError, GoneError]
     with pytest.raises(AccessError):
         list(walk_locations(fs, f"{root}/t/p=2", Observer(problems.append)))
 

@@ -12,10 +12,12 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.fake_metastore import Failed, fake_metastore
 from support.trouble.bad_line import BadLine, Trouble
 
+from acidctl.deadline import Deadline
 from acidctl.errors import NotFoundError
 from acidctl.metastore import client as module
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
+from acidctl.metastore.connection import Connection
 from acidctl.metastore.errors import MetastoreError, NoAnswer, Unreachable, Unreadable
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.wire import Method
@@ -159,3 +161,33 @@ def test_what_thrift_logs_goes_nowhere(
             with pytest.raises(MetastoreError):
                 client(*addresses).call(interface.GET_ALL_DATABASES)
     assert not capfd.readouterr().err
+
+
+def test_a_call_ends_with_the_run_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is over leaves a few seconds, in which transactions and locks are given back."""
+    monkeypatch.setattr(module, "_CLOSING", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"thrift://127.0.0.1:{silent.getsockname()[1]}"
+        patient = client(address, **{"timeout": "60", "connect-timeout": "60"})
+        patient.until = Deadline(time.monotonic() - 1)
+        for one in (patient, patient.another()):
+            with pytest.raises(NoAnswer):
+                one.call(interface.GET_ALL_DATABASES)
+
+
+def test_a_line_that_breaks_again_and_again_has_no_more_than_the_time_of_one_call(
+    fake: FakeHive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def call(_: Connection, method: Method, *__: object, most: float = 0.0) -> None:
+        if method is not interface.SET_UGI:
+            asked.append(most)
+            time.sleep(0.2)
+            raise Unreachable("lost", "", "")
+
+    monkeypatch.setattr(Connection, "call", call)
+    with pytest.raises(Unreachable):
+        client(fake.address, timeout="0.3").call(interface.GET_ALL_DATABASES)
+    assert len(asked) == 2
+    assert asked[1] < asked[0] <= 0.3

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.compaction.request import Planned
+from acidctl.compaction.request import Waiting
 from acidctl.deadline import Deadline
 from acidctl.night.order import Due, NightPlace, NightRequest, next_batch
 from acidctl.night.policy import TablePolicy
@@ -19,8 +18,7 @@ from acidctl.night.policy import TablePolicy
 
 def due(location: str, gain: float, priority: int | None = None, *, has_waited: bool = False, tasks: int = 1) -> Due:
     place = NightPlace(cast("Any", None), TablePolicy(priority=priority), ())
-    plan = SimpleNamespace(location=location, plan=SimpleNamespace(tasks=[None] * tasks))
-    return Due(place, cast("Planned", plan), gain, has_waited)
+    return Due(place, Waiting(cast("Any", None), location, 0, 0, tasks, 0), gain, has_waited)
 
 
 DUE = st.builds(
@@ -54,7 +52,7 @@ def test_batches_are_all_of_it_in_order_and_none_is_empty(every: list[Due], core
     assert [one for batch in batches for one in batch] == every
     for batch in batches:
         *others, _ = batch
-        assert sum(len(one.planned.plan.tasks) for one in others) < 4 * cores
+        assert sum(one.waiting.tasks for one in others) < 4 * cores
         assert len(batch) <= 50
 
 

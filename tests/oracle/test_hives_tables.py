@@ -14,7 +14,7 @@ from support.tables import json_rows
 
 from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
 from acidctl.location.change.lock import Locking

@@ -17,7 +17,7 @@ from support.tables import json_rows, snapshot_of
 
 from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.state import State
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted

@@ -40,7 +40,7 @@ from support.validating import check, found
 from acidctl import Location
 from acidctl.acid.bucket import decode
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted

@@ -248,6 +248,7 @@ PLACES = {
     "reasons": "docs/reference/reasons.md",
     "command-pages": "docs/reference/commands.md",
     "commands": "README.md",
+    "conformance": "docs/reference/conformance.md",
     "environment": "docs/reference/configuration.md",
     "exit-statuses": "docs/reference/exit-statuses.md",
     "files": "docs/reference/configuration.md",

@@ -61,6 +61,7 @@ def test_series_and_labels_are_those_that_are_written(expression: str) -> None:
 def test_every_series_is_on_the_dashboard_or_in_a_rule_but_what_they_rest_on() -> None:
     shown = {name for expression in expressions() for name in re.findall(r"\bacidctl_\w+", expression)}
     told = {"acidctl_last_run_timestamp_seconds", "acidctl_exit_status", "acidctl_locations_left_out"}
+    told |= {"acidctl_locations_looked_at"}  # of which exit status 17 tells
     rounds = {
         name
         for name in series()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Refused, carry_out, plan_location

@@ -5,20 +5,28 @@ from __future__ import annotations
 import click
 
 from acidctl.cli.options import shared
+from acidctl.cli.options.local_completion import complete_trash_runs
 from acidctl.cli.options.param_types import DURATION
 
 
 @shared.command(
     "purge",
     "acidctl purge --dry-run /warehouse/sales.db",
-    "acidctl purge --yes orders",
     "acidctl purge --yes --older-than 7d /warehouse/sales.db",
+    "acidctl purge --yes --run 20261121T222431.512Z-0d9b0f3a orders",
 )
 @shared.report_options
 @shared.locations_argument()
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be deleted and stop.")
 @shared.yes_option
-@click.option("--older-than", type=DURATION, help="Only runs that began so long ago: 7d, 24h. Without it all.")
+@shared.typed_option(
+    "--run",
+    "run_id",
+    metavar="ID",
+    shell_complete=complete_trash_runs,
+    help="Only this run, as `acidctl restore --list` and `acidctl log` show its id; or how its id alone begins.",
+)
+@click.option("--older-than", type=DURATION, help="Only runs that began at least this long ago: 7d. Default: all.")
 @shared.lock_options
 @shared.deadline_option
 @shared.jobs_option

@@ -9,7 +9,8 @@ import click
 
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.output.redact import remember
-from acidctl.location.named_metastore import open_metastore, open_warehouse
+from acidctl.errors import RefusedError
+from acidctl.location.named_metastore import NONE, open_metastore, open_warehouse
 
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
@@ -85,6 +86,21 @@ def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | N
     if found:
         _keep_secrets(found)
     return found
+
+
+def refuse_untyped_none(metastore: str | None, pairs: tuple[str, ...]) -> None:
+    """Where a file or a variable turns the metastore off for every line, that waives nothing on this one.
+
+    Raises:
+        RefusedError: a setting does.
+    """
+    value, origin = settings_with_origins(metastore, pairs).get("uris", ("", ""))
+    if value == NONE and origin != "--metastore":
+        raise RefusedError(
+            "what is committed is not assumed beside a metastore that is turned off elsewhere",
+            f"{origin} says that none is asked: by a slip, this might be a table that one knows",
+            "type `metastore='none'` beside `assume_committed`",
+        )
 
 
 def _keep_secrets(metastore: Metastore) -> None:

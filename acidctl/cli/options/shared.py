@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -16,7 +16,13 @@ from click.core import ParameterSource
 from acidctl.cli.options.help_pages import PagedCommand
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.local_completion import complete_columns
-from acidctl.cli.options.metastore import exclude_option, metastore_options, read_lock_option, warehouse_of
+from acidctl.cli.options.metastore import (
+    exclude_option,
+    metastore_options,
+    read_lock_option,
+    refuse_untyped_none,
+    warehouse_of,
+)
 from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE, NEW_FILE, SIZE
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
@@ -27,7 +33,7 @@ from acidctl.location.given import at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
-    from acidctl.acid.layout import TableType
+    from acidctl.acid.listing import TableType
     from acidctl.cli.options.many_locations import Procedure
     from acidctl.location.change.lock import Locking
     from acidctl.location.lists import SnapshotLists
@@ -199,6 +205,8 @@ def _lists(
 
     if write_ids_from == "-":
         note_if_typed("lists of write ids")
+    if assume_committed is not None:
+        refuse_untyped_none(metastore, metastore_option)
     return read_lists(
         write_ids,
         write_ids_from=write_ids_from,
@@ -261,11 +269,10 @@ snapshot_options = passed_as(
     ),
     typed_option(
         "--assume-committed",
-        cls=BareOption,
-        bare="1h",
         type=DURATION,
-        metavar="[=AGE]",
-        help="Where no list says it: what is older than AGE (1h) counts as committed, and nothing from there on.",
+        metavar="AGE",
+        help="Treat all that was last written more than AGE ago (1h) as committed, up to the first younger directory. "
+        "Refused where a metastore knows the table, unless --metastore none is typed beside it.",
     ),
     *metastore_options,
     exclude_option,
@@ -275,21 +282,25 @@ snapshot_options = passed_as(
 
 
 _OF_LISTS = frozenset(inspect.signature(_lists).parameters)
+_OF_METASTORE = ("metastore", "metastore_option")
 
 
-def other_line(*words: str, path: str, of_snapshot: bool = False) -> str:
+def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = False) -> str:
     """The line of another command on one location, with what this one was told of settings and of the store.
+
+    Nothing is assumed in it that the user did not type: whoever runs it unread may have forgotten an open transaction.
 
     Args:
         words: the command and its options.
+        hive_name: the name that a metastore has for the location; empty where none knows it.
         of_snapshot: with what this one was told of the snapshot, too: the other one must be told.
     """
-    told = [*(_snapshot_words() if of_snapshot else ()), *_storage_words()]
-    return shlex.join(["acidctl", *_global_words(), *words, *told, path])
+    told = _snapshot_words(_OF_LISTS if of_snapshot else _OF_METASTORE if hive_name else ())
+    return shlex.join(["acidctl", *_global_words(), *words, *told, *_storage_words(), hive_name or path])
 
 
-def _snapshot_words() -> list[str]:
-    """What this command was told of the snapshot, as words for the line of another one that must be told.
+def _snapshot_words(names: Collection[str]) -> list[str]:
+    """What this command was told of the snapshot by some parameters, as words for the line of another one.
 
     A pattern of tables that are left out, and a lock for reading, are this command's own.
     """
@@ -299,15 +310,14 @@ def _snapshot_words() -> list[str]:
         name = param.name or ""
         value = context.params.get(name)
         given = context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
-        if name not in _OF_LISTS or not given or value is None:
+        if name not in names or not given or value is None:
             continue
         if name == "metastore_option":
             words += _pair_words("--metastore-option", value)
         elif name not in ("exclude", "read_lock"):
             shown = f"{value:f}".rstrip("0").rstrip(".") + "s" if name == "assume_committed" else value
             words.append(f"{param.opts[0]}={shown}")
-    is_told = any(word.startswith(("--write-ids=", "--write-ids-from=", "--assume-committed=")) for word in words)
-    return words if is_told else [*words, "--assume-committed"]
+    return words
 
 
 def _storage_words() -> list[str]:
@@ -418,7 +428,7 @@ def _procedure(yes: bool, locking: Locking, jobs: int, deadline: float | None) -
 
 
 def _table_type(table_type: str | None) -> TableType | None:
-    from acidctl.acid.layout import TableType  # noqa: PLC0415 - --help does without
+    from acidctl.acid.listing import TableType  # noqa: PLC0415 - --help does without
 
     return TableType(table_type) if table_type else None
 
@@ -516,7 +526,7 @@ def reading_options(*forms: str, default: str) -> Callable[[F], F]:
 
 
 def report_options(function: F) -> F:
-    """``--report`` and ``--metrics-file``: passed on as the keyword `run`, a RunReport to fill in.
+    """``--report``, ``--metrics-file`` and ``--accept-fewer``: passed on as the keyword `run`, a RunReport to fill in.
 
     It goes first of all decorators below the command, so that what the others refuse is reported, too.
     """
@@ -528,11 +538,16 @@ def report_options(function: F) -> F:
         type=NEW_FILE,
         help="Write figures of the run for Prometheus' node exporter; FILE ends in .prom.",
     )
+    @typed_option(
+        "--accept-fewer",
+        is_flag=True,
+        help="Accept that there are fewer locations than at the last run on record, and record this number.",
+    )
     @functools.wraps(function)
-    def wrapper(*args: Any, report: str | None, metrics_file: str | None, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, report: str | None, metrics_file: str | None, accept_fewer: bool, **kwargs: Any) -> Any:
         from acidctl.cli.report.run_files import recorded  # noqa: PLC0415 - --help does without
 
-        with recorded(report, metrics_file) as run:
+        with recorded(report, metrics_file, accepts_fewer=accept_fewer) as run:
             status = function(*args, run=run, **kwargs)
             run.exit_status = status if isinstance(status, int) else 0
         return status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from acidctl.cli.output.console import console, human_bytes, put_text
@@ -46,32 +46,60 @@ def folder_of_table(location: str) -> str:
     return folder
 
 
-def put_folded(what: str, told: Sequence[Told]) -> None:
+@dataclass(slots=True)
+class TableTotal:
+    """The locations of one table together.
+
+    Attributes:
+        first: one of them.
+    """
+
+    first: str
+    locations: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class Totals:
+    """Many locations, added up by table: nothing is kept of each of them."""
+
+    def __init__(self, told: Iterable[Told] = ()) -> None:
+        self.tables: dict[str, TableTotal] = {}
+        self.codes: Counter[str] = Counter()
+        for one in told:
+            self.add(one)
+
+    def add(self, one: Told) -> None:
+        """One more."""
+        table = self.tables.setdefault(folder_of_table(one.location), TableTotal(one.location))
+        table.locations += 1
+        _add(table.counts, one.counts)
+        self.codes[one.code] += 1
+
+
+def put_folded(what: str, totals: Totals) -> None:
     """A line of totals, and one line for every table, the largest first.
 
     Args:
         what: is true of all of them: ``to clean``.
     """
-    tables: dict[str, list[Told]] = {}
-    for one in told:
-        tables.setdefault(folder_of_table(one.location), []).append(one)
-    total = _sum(told)
+    tables = totals.tables
+    total = _sum(tables.values())
     put_text(f"{what}: {_places(tables.values())}{_amounts(total)}")
     if not total:
         return
     key = list(total)[-1]
-    order = sorted(tables.items(), key=lambda item: -_sum(item[1])[key])
-    shown, rest = order[:MOST_TABLES], order[MOST_TABLES:]
-    is_partitioned = any(len(ones) > 1 for _, ones in shown)
-    partitions = (ScreenColumn("partitions", True, 1, is_clear=False), lambda item: _partitions(*item))
+    order = sorted(tables.items(), key=lambda item: -item[1].counts.get(key, 0))
+    shown, rest = order[:MOST_TABLES], [table for _, table in order[MOST_TABLES:]]
+    is_partitioned = any(table.locations > 1 for _, table in shown)
+    partitions = (ScreenColumn("partitions", True, 1, is_clear=False), lambda item: _partitions(item[1]))
     fitted(
         [
-            (ScreenColumn("table"), lambda item: item[0] if len(item[1]) > 1 else item[1][0].location),
+            (ScreenColumn("table"), lambda item: item[0] if item[1].locations > 1 else item[1].first),
             *([partitions] * is_partitioned),
             *(
                 (
                     ScreenColumn("size" if name == "bytes" else name, True, is_clear=False),
-                    lambda item, name=name: _amount(name, _sum(item[1])[name]),
+                    lambda item, name=name: _amount(name, item[1].counts.get(name, 0)),
                 )
                 for name in total
             ),
@@ -81,36 +109,39 @@ def put_folded(what: str, told: Sequence[Told]) -> None:
         lambda _, cells: Row(cells, ""),
     ).print(console())
     if rest:
-        left = [one for _, ones in rest for one in ones]
-        put_text(f"and {_places([ones for _, ones in rest])} more{_amounts(_sum(left))}: -v shows all")
+        put_text(f"and {_places(rest)} more{_amounts(_sum(rest))}: -v shows all")
 
 
-def put_idle(what: str, codes: Sequence[str]) -> None:
+def put_idle(what: str, codes: Counter[str]) -> None:
     """Locations in which nothing happens, with why: ``nothing to do in 195 locations: few-deltas``."""
-    counted = Counter(codes).most_common()
+    counted = codes.most_common()
     texts = [code if len(counted) == 1 else f"{code} ({count:,})" for code, count in counted[:_NAMED_CODES] if code]
     more = [f"and {len(counted) - _NAMED_CODES} more reasons"] * (len(counted) > _NAMED_CODES)
     why = f": {', '.join([*texts, *more])}" if texts else ""
-    put_text(f"{what} in {human_count(len(codes), 'location')}{why}")
+    put_text(f"{what} in {human_count(codes.total(), 'location')}{why}")
 
 
-def _partitions(_: str, ones: Sequence[Told]) -> str:
-    return f"{len(ones):,}" if len(ones) > 1 else ""
+def _partitions(table: TableTotal) -> str:
+    return f"{table.locations:,}" if table.locations > 1 else ""
 
 
-def _places(tables: Iterable[Sequence[Told]]) -> str:
+def _places(tables: Collection[TableTotal]) -> str:
     """``12 tables, 372 locations``."""
-    sizes = [len(ones) for ones in tables]
-    locations = f", {human_count(sum(sizes), 'location')}" if sum(sizes) > len(sizes) else ""
-    return human_count(len(sizes), "table") + locations
+    count = sum(table.locations for table in tables)
+    locations = f", {human_count(count, 'location')}" if count > len(tables) else ""
+    return human_count(len(tables), "table") + locations
 
 
-def _sum(told: Iterable[Told]) -> dict[str, int]:
+def _sum(tables: Iterable[TableTotal]) -> dict[str, int]:
     total: dict[str, int] = {}
-    for one in told:
-        for name, count in one.counts.items():
-            total[name] = total.get(name, 0) + count
+    for table in tables:
+        _add(total, table.counts)
     return total
+
+
+def _add(total: dict[str, int], counts: Mapping[str, int]) -> None:
+    for name, count in counts.items():
+        total[name] = total.get(name, 0) + count
 
 
 def _amount(name: str, count: int) -> str:

@@ -1,9 +1,10 @@
-"""Locations of a tree, one line each; those of a table with many partitions are one line together."""
+"""Locations of a tree, one line each; of a table with many partitions a line stands for some hundreds of them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from acidctl.cli.output.console import console, human_bytes, put_text
@@ -26,6 +27,8 @@ _STATES = ("current", "obsolete", "aborted", "ignored")
 _FREE = "freeable"
 _FIRST_PAGE, _PAGE = 25, 1000
 """Lines of a large tree are printed by so many: the first soon, and never all of them in memory."""
+_TOGETHER = 500
+"""Partitions of one table that a line stands for at most, so that a large one shows lines while it is listed."""
 
 
 def line_of(report: Mapping[str, Any], free: Freeable) -> Record:
@@ -57,6 +60,8 @@ class LocationList:
         self._is_sorted = bool(choice.key)
         self._page = _FIRST_PAGE
         self._headings = choice.has_headings
+        self._sums_up = choice.has_headings
+        self._is_large = False
         self._seen = self._due = 0
         self._bytes = 0
         self._free: Freeable = Freeable()
@@ -70,7 +75,10 @@ class LocationList:
         folder = folder_of_table(line["location"])
         if self._partitions and folder_of_table(self._partitions[-1]["location"]) != folder:
             self._end_table()
-        self._partitions.append(line)
+        (self._rows if VERBOSITY.is_verbose else self._partitions).append(line)
+        if len(self._partitions) == _TOGETHER and not self._is_sorted:
+            self._fold(is_large=True)
+            self._print()
         if len(self._rows) >= self._page and not self._is_sorted:
             self._print()
             self._page = _PAGE
@@ -79,18 +87,24 @@ class LocationList:
         """Print what is left, and the totals."""
         self._end_table()
         self._print()
-        if self._seen > HANDFUL and self._choice.has_headings:
+        if self._seen > HANDFUL and self._sums_up:
             parts = [human_count(self._seen, "location"), human_bytes(self._bytes)]
             parts += [f"a compaction is due in {self._due:,}" if self._due else "no compaction is due"]
             parts += [self._free.text] * bool(self._free.text)
             put_text(", ".join(parts))
 
     def _end_table(self) -> None:
-        if len(self._partitions) > HANDFUL and not VERBOSITY.is_verbose:
+        self._fold(is_large=False)
+
+    def _fold(self, *, is_large: bool) -> None:
+        """Make lines of the partitions that are gathered; `is_large`: more of their table may come."""
+        if not self._partitions:
+            return
+        if self._is_large or len(self._partitions) > HANDFUL:
             self._rows.append(_together(self._partitions))
         else:
             self._rows += self._partitions
-        self._partitions = []
+        self._partitions, self._is_large = [], is_large
 
     def _print(self) -> None:
         if not self._rows:
@@ -98,6 +112,7 @@ class LocationList:
         rows, self._rows = self._choice.in_order(self._rows), []
         table = _table(rows, self._headings) if self._choice.columns is None else self._choice.table(rows)
         table.print(console())
+        self._choice, self._headings = replace(self._choice, has_headings=False), False
 
 
 def _together(lines: Sequence[Record]) -> Record:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.location.coverage import Coverage
 from acidctl.location.lists import SnapshotLists
-from acidctl.overview.overview import Overview
+from acidctl.overview.overview import NAMED, Overview
 
 if TYPE_CHECKING:  # what it needs is there only where a metastore is used
     from acidctl.overview.queue_view import QueueView
@@ -27,6 +28,11 @@ def everything(lists: SnapshotLists) -> tuple[str, ...]:
             "give a table, a database or a warehouse; or give `metastore`",
         )
     return ("hive:*.*",)
+
+
+def not_looked_at(coverage: Coverage) -> dict[str, Any]:
+    """What was named and not looked at, as JSON has it."""
+    return {"nothingAt": coverage.nothing_at, "count": len(coverage.passed), "first": coverage.passed[:NAMED]}
 
 
 def queue_seen(lists: SnapshotLists, overview: Overview, where: Sequence[str], visits: Visits) -> QueueView | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ MOST_LOCATIONS = 1000
 """Series are dear: of more locations only those with most obsolete directories have their own."""
 
 _SUCCESS = "acidctl_last_success_timestamp_seconds"
+_LOOKED = "acidctl_locations_looked_at"
 _HELP = {
     "acidctl_last_run_timestamp_seconds": "When the command ended last.",
     _SUCCESS: "When the command last ended well.",
@@ -27,6 +29,7 @@ _HELP = {
     "acidctl_exit_status": "Exit status of the last run.",
     "acidctl_failures": "Locations that failed in the last run; 1 when the run failed as a whole.",
     "acidctl_locations": "Locations of the last run, by what became of them.",
+    _LOOKED: "Locations that the command found at these places, and that later runs are to find, too.",
     "acidctl_bytes": "Bytes of the last run, by what was done with them.",
     "acidctl_findings": "Findings of the last validation, by severity.",
     "acidctl_directories": "Directories of a location after the last run; small ones are deltas among the current.",
@@ -35,6 +38,7 @@ _HELP = {
 }
 _LABELS = {
     "acidctl_locations": ("result",),
+    _LOOKED: ("where",),
     "acidctl_bytes": ("kind",),
     "acidctl_findings": ("severity",),
     "acidctl_directories": ("location", "state"),
@@ -58,6 +62,17 @@ def write_metrics(run: RunReport, path: Path) -> None:
         replace_file(path, generate_latest(collector))
 
 
+def looked_in(path: Path, command: str) -> dict[str, int]:
+    """How many locations a command found before, by places; nothing where the file tells nothing."""
+    found: dict[str, int] = {}
+    with suppress(OSError, ValueError, KeyError, IndexError):  # whoever writes it says what is wrong with it
+        for family in text_string_to_metric_families(path.read_text("utf-8", "replace") if path.is_file() else ""):
+            for sample in family.samples:
+                if sample.name == _LOOKED and sample.labels.get("command") == command:
+                    found[sample.labels.get("where", "")] = int(sample.value)
+    return found
+
+
 def samples_of(run: RunReport) -> Iterator[Sample]:
     """(name, values of its own labels, value) of every series."""
     ended = run.ended or run.started
@@ -71,6 +86,8 @@ def samples_of(run: RunReport) -> Iterator[Sample]:
         yield "acidctl_locations", (result,), float(count)
     for kind, size in run.bytes().items():
         yield "acidctl_bytes", (kind,), float(size)
+    if run.record:
+        yield _LOOKED, (run.record.where,), float(run.record.locations)
     found: Counter[str] = Counter()
     for one in run.results.values():
         found.update(one.facts.get("findings", {}))
@@ -108,7 +125,10 @@ def _kept(run: RunReport, earlier: str) -> Iterator[tuple[str, dict[str, str], f
         for family in text_string_to_metric_families(earlier):
             for sample in family.samples:
                 is_own = sample.labels.get("command") == run.command
-                if sample.name in _HELP and (not is_own or (sample.name == _SUCCESS and not run.is_good)):
+                is_success = sample.name == _SUCCESS and not run.is_good
+                where = run.record and run.record.where
+                is_elsewhere = sample.name == _LOOKED and sample.labels.get("where") != where
+                if sample.name in _HELP and (not is_own or is_success or is_elsewhere):
                     yield sample.name, sample.labels, sample.value
     except (ValueError, KeyError, IndexError):
         warn("the metrics file was damaged: what earlier runs wrote there is lost")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -11,8 +11,9 @@ import click
 from acidctl.acid.reasons import Reason
 from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.cli.report.folding import HANDFUL, Told, put_folded, put_idle
-from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, RefusedError
+from acidctl.cli.report.folding import HANDFUL, Told, Totals, put_folded, put_idle
+from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError, RefusedError
+from acidctl.location.coverage import Coverage, Looked
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.snapshot import look_at
 from acidctl.location.walk import Observer
@@ -20,7 +21,7 @@ from acidctl.outcome import TIME_IS_UP, Outcome, Result
 from acidctl.wording import human_count, some_of
 
 if TYPE_CHECKING:
-    from acidctl.acid.layout import TableType
+    from acidctl.acid.listing import TableType
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.find import Found
     from acidctl.location.lists import SnapshotLists
@@ -44,7 +45,7 @@ class Visits:
     def __init__(self, run: RunReport | None = None) -> None:
         self.status = 0
         self.run = run
-        self._others: list[str] = []
+        self.coverage = Coverage()
         self._unknown: list[str] = []
         self._gone: list[str] = []
         self._notes: dict[str, None] = {}
@@ -52,25 +53,54 @@ class Visits:
 
     @property
     def observer(self) -> Observer:
-        """For the walk: what cannot be listed, and tables of other formats."""
-        return Observer(
-            lambda error: self.failed("", error), lambda path, what: self._others.append(f"{path} is {what}")
-        )
+        """For the walk: what cannot be listed, and what is counted and left out."""
+        return Observer(lambda error: self.failed("", error), self.coverage)
 
     def failed(self, location: str, error: AcidctlError) -> None:
         """A location failed, and the command goes on; empty for a directory of a tree that cannot be listed."""
         if isinstance(error, GoneError):
-            self._gone.append(location)
+            self._gone.append(location or error.what.removesuffix(" is gone"))
             return
         show_failure(location, error)
-        self.status = max(self.status, error.exit_status)
+        self._raise_status(error)
         if self.run:
             self.run.failed(location, error)
+
+    def _raise_status(self, error: AcidctlError) -> None:
+        """The worst counts; that too little was looked at is told by its own status where nothing else failed."""
+        if isinstance(error, NotLookedAtError):
+            self.status = self.status or error.exit_status
+        elif self.status == ExitStatus.NOT_LOOKED_AT:
+            self.status = error.exit_status
+        else:
+            self.status = max(self.status, error.exit_status)
+
+    def looked_through(self, on_record: Callable[[str], int | None] = lambda _: None) -> Looked:
+        """All that was named was walked: too little is a failure.
+
+        Args:
+            on_record: how many locations the last run found at the same places, by a file that `run` does not know.
+
+        Returns:
+            What later runs are to find there.
+        """
+        looked = self.coverage.looked
+        before = on_record(looked.where)
+        in_files = self.run.looked_before(looked.where) if self.run else None
+        known = [count for count in (before, in_files) if count is not None]
+        is_accepted = bool(self.run and self.run.accepts_fewer)
+        # Where something failed, that was told, and may be just what is missing.
+        problem = self.coverage.problem(None if is_accepted or self.status else max(known, default=None))
+        if self.run:
+            self.run.looked = looked
+        if problem:
+            Visits.failed(self, "", problem)  # of no location: documents have none for it
+        return replace(looked, locations=looked.on_record(before, self.status, is_accepted=is_accepted))
 
     def gap(self, error: AcidctlError) -> None:
         """What leaves a gap in the result only: a warning of one line."""
         warn(str(error), is_failure=True)
-        self.status = max(self.status, error.exit_status)
+        self._raise_status(error)
 
     def skipped(self, found: Found, evidence: Evidence) -> None:
         """A location that is not known to be transactional is left alone."""
@@ -78,6 +108,8 @@ class Visits:
     def known(self, places: Iterable[Found]) -> Iterator[Found]:
         """The locations that are known to be transactional, and those that were named; for what only reads."""
         for found in places:
+            if found.is_given and not found.holds_something:  # of which the walk's coverage tells
+                continue
             try:
                 is_known = found.is_given or found.evidence().may_change
             except AcidctlError:  # it cannot be listed: its snapshot says so
@@ -97,16 +129,17 @@ class Visits:
             RefusedError: one that was named itself is not known to be transactional; or one type is said of two tables.
         """
         first = None
-        for found in places:
-            first = first or found.location.table
-            if said is not None and found.location.table != first:
+        for place in places:
+            first = first or place.location.table
+            if said is not None and place.location.table != first:
                 raise RefusedError(
                     "one --table-type cannot speak for several tables",
-                    f"{found.shown} is of {found.location.table}, not of {first}",
+                    f"{place.shown} is of {place.location.table}, not of {first}",
                     "give one table",
                 )
+            found = place.said_to_be(said)
             try:
-                evidence = found.evidence(said)
+                evidence = found.evidence()
             except AcidctlError:  # it cannot be listed: its snapshot says so
                 yield found
                 continue
@@ -158,8 +191,9 @@ class Visits:
 
     def tell_strangers(self) -> None:
         """What was left alone, in a line for each kind."""
-        if self._others:
-            note(f"not entered: {some_of(self._others, _FEW, '; ')}")
+        if passed := self.coverage.passed:
+            count = human_count(len(passed), "directory", "directories")
+            note(f"not entered, {count}: {some_of(passed, _FEW, '; ')}")
         self.tell_gone()
         if self._unknown:
             count, names = human_count(len(self._unknown), "location"), some_of(self._unknown, _FEW, "; ")
@@ -170,6 +204,14 @@ class Visits:
         if self._gone:
             count = human_count(len(self._gone), "location was", "locations were")
             note(f"{count} dropped meanwhile: {some_of(self._gone, _FEW, '; ')}")
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """Outcomes that are told together: a handful with their lines; of more the totals."""
+
+    first: list[tuple[Outcome, str]] = field(default_factory=list)
+    totals: Totals | None = None
 
 
 class Outcomes(Visits):
@@ -200,7 +242,7 @@ class Outcomes(Visits):
         self._counts_of = counts_of or (lambda _: {})
         self._folds = counts_of is not None and not VERBOSITY.is_verbose
         self._gathers = self._folds
-        self._gathered: dict[tuple[Result, str], tuple[list[Told], list[Outcome]]] = {}
+        self._gathered: dict[tuple[Result, str], _Gathered] = {}
         if self._folds and self.is_table:
             click.get_current_context().call_on_close(self.tell)  # of a run that was interrupted, too
         self._seen: set[Result] = set()
@@ -227,7 +269,7 @@ class Outcomes(Visits):
             else:
                 self._tell_one(text, outcome)
         if outcome.error:
-            self.status = max(self.status, outcome.error.exit_status)
+            self._raise_status(outcome.error)
             self._failed += [outcome.location] * bool(outcome.location)
             show_failure(outcome.location, outcome.error)
 
@@ -238,25 +280,27 @@ class Outcomes(Visits):
             coming: so many outcomes follow; those of a handful are printed as they come.
         """
         gathered, self._gathered = self._gathered, {}
-        for (result, kind), (told, first) in gathered.items():
-            if len(told) <= HANDFUL:
-                for one, outcome in zip(told, first, strict=True):
-                    self._tell_one(one.text, outcome)
+        for (result, kind), some in gathered.items():
+            if some.totals is None:
+                for outcome, text in some.first:
+                    self._tell_one(text, outcome)
             elif result in _IDLE:
-                put_idle(kind, [one.code for one in told])
+                put_idle(kind, some.totals.codes)
             else:
-                put_folded(kind, told)
+                put_folded(kind, some.totals)
         if coming is not None:
             self._gathers = self._folds and coming > HANDFUL
 
     def _gather(self, outcome: Outcome, text: str) -> None:
         """For :meth:`tell`: of more than a handful what is added up, and not the plans with their listings."""
-        told, first = self._gathered.setdefault((outcome.result, self.kind_of(outcome)), ([], []))
-        told.append(Told(outcome.location, text, self._counts_of(outcome), self.code_of(outcome)))
-        if len(told) <= HANDFUL:
-            first.append(outcome)
-        else:
-            first.clear()
+        some = self._gathered.setdefault((outcome.result, self.kind_of(outcome)), _Gathered())
+        some.first.append((outcome, text))
+        if some.totals is None and len(some.first) > HANDFUL:
+            some.totals = Totals()
+        if some.totals is not None:
+            for one, its_text in some.first:
+                some.totals.add(Told(one.location, its_text, self._counts_of(one), self.code_of(one)))
+            some.first.clear()
 
     def _tell_one(self, text: str, outcome: Outcome) -> None:
         put_text(text)

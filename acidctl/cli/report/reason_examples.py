@@ -26,7 +26,7 @@ class Family:
 
 FAMILIES = (
     Family(
-        Code.ABOVE_HIGH_WATERMARK, "verdicts", "what a directory of a location is, or why a snapshot cannot be read",
+        Code.ABOVE_GIVEN, "verdicts", "what a directory of a location is, or why a snapshot cannot be read",
         "`acidctl why LOCATION NAME` proves it, and says what must happen before cleaning takes it",
     ),
     Family(
@@ -34,7 +34,7 @@ FAMILIES = (
         "name a metastore, or hand in Hive's lists, where an assumption is not good enough",
     ),
     Family(
-        Code.EMPTY_DIRECTORY, "doubts", "why a directory may not be finished, so that nothing is removed for it",
+        Code.EMPTY_BASE, "doubts", "why a directory may not be finished, so that nothing is removed for it",
         "wait until its writer has ended; name a metastore or hand in Hive's lists, which know",
     ),
     Family(
@@ -118,10 +118,13 @@ _BY_OF = {
     Code.HOLDS_TWIN: ("delta_0000001_0000005", "delete_delta_0000001_0000005"),
     Code.INSERT_UNKNOWN: ("delta_0000003_0000003",),
     Code.SUPERSEDED_BY_DELTA: ("delta_0000001_0000005",),
+    Code.VISIBILITY_ABOVE_GIVEN: ("base_0000005_v0000026",),
+    Code.TWINS: ("delta_0000001_0000005_v0000026", "delta_0000001_0000005_v0000027"),
 }
 _IDS = {
     Code.TRANSACTION: (26,), Code.TRANSACTION_UNKNOWN: (26,), Code.VISIBILITY_OPEN: (26,), Code.OLD_QUERIES: (26,),
-    Code.VISIBILITY_ABORTED: (26,), Code.DECIDE_TRANSACTION: (26,), Code.UNPARSEABLE: (),
+    Code.VISIBILITY_ABORTED: (26,), Code.VISIBILITY_ABOVE_GIVEN: (26,), Code.DECIDE_TRANSACTION: (26,),
+    Code.UNPARSEABLE: (),
 }  # fmt: skip
 _OF_PARTS = (Code.NOT_TRANSACTIONAL, Code.STOPPED_BY, Code.ONLY_BY_DOUBT, Code.READ_BUT_REFUSED)
 _OPEN = (IdRun(3, 3, IdStatus.OPEN), IdRun(5, 5, IdStatus.OPEN))
@@ -135,6 +138,6 @@ _VALUES: dict[str, object] = {
     "usable": 2, "what": Code.COMPACTION_STAGING, "why": "why it is", "wide": _directory("base_0000005_v0000026"),
     "write_id": 5, "count": 12, "format": "Parquet", "table_type": "full-acid", "window": "22:00-06:00", "now": "12:30",
     "deltas": 12, "limit": 10, "most": 0.1, "ratio": 0.25, "server": "thrift://metastore:9083", "table": "sales.orders",
-    "entry": 7, "state": "initiated", "database": "sales", "pattern": "sales.*",
+    "given": 2, "entry": 7, "state": "initiated", "database": "sales", "pattern": "sales.*",
     "who": "etl@host7", "agent": "hive_20261123162700_5d", "at": "2026-11-23 16:27:00 UTC",
 }  # fmt: skip

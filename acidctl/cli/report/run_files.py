@@ -30,10 +30,13 @@ _PAGE = b"acidctl report"
 
 
 @contextmanager
-def recorded(report: str | None, metrics: str | None) -> Iterator[RunReport]:
+def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = False) -> Iterator[RunReport]:
     """The report of what the block does; the files that were asked for are written however it ends.
 
     The block sets `exit_status` of what it is given.
+
+    Args:
+        accepts_fewer: fewer locations than those files have on record are right.
 
     Raises:
         AcidctlError: a file cannot be written; before the block where that can be seen.  After a block that failed,
@@ -48,6 +51,10 @@ def recorded(report: str | None, metrics: str | None) -> Iterator[RunReport]:
     targets = [(Path(path), kind) for path, kind in ((report, "report"), (metrics, "metrics")) if path]
     for path, kind in targets:
         refuse_target(path, kind)
+    run.accepts_fewer = accepts_fewer
+    for path, kind in targets:
+        for where, count in (_looked_in(path) if kind == "report" else _looked_by(path, run.command)).items():
+            run.earlier[where] = max(count, run.earlier.get(where, 0))
     try:
         yield run
         run.end(run.exit_status or 0)
@@ -59,6 +66,20 @@ def recorded(report: str | None, metrics: str | None) -> Iterator[RunReport]:
             show_failure("", problem)
         raise
     _write(run, targets)
+
+
+def _looked_in(report: Path) -> dict[str, int]:
+    """How many locations the run of an earlier report was to find, by places."""
+    with suppress(OSError, ValueError, KeyError, TypeError):  # there is none, or it is none of a command that walks
+        said = json.loads(report.read_bytes())["lookedAt"]
+        return {str(said["where"]): int(said["onRecord"])}
+    return {}
+
+
+def _looked_by(metrics: Path, command: str) -> dict[str, int]:
+    from acidctl.cli.report.metrics import looked_in  # noqa: PLC0415 - with prometheus_client
+
+    return looked_in(metrics, command)
 
 
 def _status_of(error: BaseException) -> int:

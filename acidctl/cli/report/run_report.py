@@ -20,8 +20,10 @@ from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.change.owner import Owner
 from acidctl.location.contents import children_of
+from acidctl.location.coverage import Looked
 from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.outcome import Outcome
+from acidctl.printable import printable
 from acidctl.wording import iso_time
 
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
@@ -116,6 +118,9 @@ class RunReport:
         errors: of no location.
         failures: locations that failed, and what could not be listed.
         facts: what else there is to say of the run, by name.
+        looked: how many locations were found where the user said; None for a run that walks nothing.
+        earlier: the same on record, by places.
+        accepts_fewer: fewer than on record are right, and are the new record.
     """
 
     command: str
@@ -129,6 +134,9 @@ class RunReport:
     results: dict[str, LocationResult] = field(default_factory=dict)
     failures: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
+    looked: Looked | None = None
+    earlier: dict[str, int] = field(default_factory=dict)
+    accepts_fewer: bool = False
     _began: float = field(default_factory=time.monotonic)
 
     def saw(self, snapshot: Snapshot) -> None:
@@ -201,6 +209,19 @@ class RunReport:
                 with ThreadPoolExecutor(min(_LISTINGS, len(changed))) as pool:
                     list(pool.map(_look_again, changed))
 
+    def looked_before(self, where: str) -> int | None:
+        """How many locations the last run on record found at certain places; None without one."""
+        return self.earlier.get(_label(where))
+
+    @property
+    def record(self) -> Looked | None:
+        """What later runs are to find at the same places: what this one found, or more, if it found too little."""
+        if self.looked is None:
+            return None
+        before = self.looked_before(self.looked.where)
+        count = self.looked.on_record(before, self.exit_status or 0, is_accepted=self.accepts_fewer)
+        return Looked(_label(self.looked.where), count)
+
     @property
     def is_good(self) -> bool:
         """Whether it did what it was to do."""
@@ -237,6 +258,7 @@ class RunReport:
             "seconds": round(self.seconds, 3),
             "exitStatus": self.exit_status,
             "outcome": ended,
+            "lookedAt": self._looked_at(),
             **self.facts,
             "errors": self.errors,
             "totals": {"locations": self.counts(), "bytes": self.bytes(), "failures": self.all_failures},
@@ -245,6 +267,11 @@ class RunReport:
         made: dict[str, Any] = hidden_in(record)
         return made
 
+    def _looked_at(self) -> dict[str, Any] | None:
+        if not (self.looked and self.record):
+            return None
+        return {"where": self.record.where, "locations": self.looked.locations, "onRecord": self.record.locations}
+
     @property
     def all_failures(self) -> int:
         """Failed locations; the run itself counts when nothing else tells that it failed."""
@@ -252,6 +279,11 @@ class RunReport:
 
     def _of(self, location: str) -> LocationResult:
         return self.results.setdefault(location, LocationResult(location))
+
+
+def _label(where: str) -> str:
+    """Names of places, without secrets, and with nothing that acts on a terminal."""
+    return printable(hidden(where))
 
 
 def as_error(error: Exception) -> dict[str, Any]:

@@ -25,6 +25,8 @@ TO_DO: Mapping[ExitStatus, str] = {
     ExitStatus.FINDINGS: "read what was found: `acidctl explain RULE` says what to do about a rule",
     ExitStatus.UNCHECKED: "see what could not be read, and why; then validate again",
     ExitStatus.MEMORY: "read fewer columns, run fewer processes at a time, or give it more memory",
+    ExitStatus.NOT_LOOKED_AT: "see whether the place is mounted and complete; if locations were dropped on purpose, "
+    "run it once with --accept-fewer",
     ExitStatus.INTERRUPTED: "run it again: what was begun is finished, or was taken back",
     ExitStatus.BROKEN_PIPE: "nothing",
 }

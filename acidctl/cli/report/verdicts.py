@@ -21,7 +21,8 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.wording import text_of
 
 OK = "ok"
-VERDICT_STYLES = {OK: "green", "unreadable": "red", "unknown": "yellow", "left alone": "dim"}
+UNSAFE = "unsafe"
+VERDICT_STYLES = {OK: "green", UNSAFE: "bold red", "unreadable": "red", "unknown": "yellow", "left alone": "dim"}
 """Colours of verdicts; those in which something is due are yellow."""
 _REASONS = 3
 """So many are named of a location that is kept back."""
@@ -82,6 +83,7 @@ def freeable_in(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence
     if lists.warehouse and found.hive:
         snapshot = found.snapshot(lists, readers=True, settled=False)
     try:
+        snapshot.require_agreement()
         plan = plan_cleaning(snapshot, Policy(), time.time())
     except AcidctlError:
         return Freeable()
@@ -135,8 +137,12 @@ def _latest(times: Iterable[float | None]) -> float | None:
 
 
 def verdict_of(report: Mapping[str, Any]) -> str:
-    """``ok``, ``major due``, ``unreadable`` (not enough history), ``unknown`` (whose table), or ``left alone``."""
+    """``ok``, ``major due``, ``unsafe`` (its metastore is older than its files), ``unreadable`` (not enough
+    history), ``unknown`` (whose table), or ``left alone``.
+    """
     summary = report["summary"]
+    if summary["disagreements"]:
+        return UNSAFE
     if summary["historyProblem"]:
         return "unreadable"
     if summary["compaction"]:
@@ -150,5 +156,7 @@ def why_of(report: Mapping[str, Any], verdict: str) -> str:
     """What there is to say of a verdict; nothing of what is fine."""
     if verdict == OK:
         return ""
+    if verdict == UNSAFE:
+        return "; ".join(one["reason"] for one in report["summary"]["disagreements"])
     problem: str = report["summary"]["historyProblem"] or report["summary"]["compactionReason"]
     return problem

@@ -15,6 +15,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.concat.orc import write_orc
 from acidctl.compaction.concat.parquet import write_parquet
 from acidctl.compaction.concat.text import require_plain_lines, write_text
+from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.tasks import BucketResult, ConcatTask, Input
 from acidctl.errors import RefusedError
@@ -24,7 +25,6 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.foreign.format import Format, read_any_tail
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
 
@@ -56,7 +56,8 @@ def concat_tasks(
         require_plain_lines(snapshot, sources)
     by_age = sorted(sources, key=lambda source: source.file.max_write_id)
     # Hive writes empty files without columns, too.
-    row = merge_row_types([source.row_type for source in by_age if source.rows] or [by_age[-1].row_type])
+    types = [source.row_type for source in by_age if source.rows] or [by_age[-1].row_type]
+    row = output_row_type(snapshot, types)
     if writing.overrides and format_ is not Format.ORC:
         raise RefusedError(
             f"cannot compact {snapshot.fs.display(snapshot.path)} with these settings",

@@ -18,13 +18,13 @@ from acidctl.compaction.working import done
 from acidctl.orc.arrow import below
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
-from acidctl.orc.types import arrow_type, renumbered, to_proto
+from acidctl.orc.types import renumbered, to_proto
 from acidctl.orc.write.acid_writer import Gathered
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.write.stripe_encoder import encode_stripes
 from acidctl.orc.write.writer_settings import WHOLE
+from acidctl.rows.convert.conform import FOR_GOOD, conform
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.schema_evolution import conform, fit_text
 from acidctl.storage.port import FileSystem
 
 _ACID_PREFIX = "hive.acid."
@@ -110,7 +110,6 @@ class _Writer:
         self._sink = sink
         self._task = task
         self._tree = renumbered(task.row)
-        self._target = arrow_type(self._tree)
         self.sources = sources
         block_size = max(source.tail.block_size for source in sources)
         self._assembler = OrcAssembler(
@@ -167,8 +166,7 @@ class _Writer:
     def _rows(self, piece: _Piece) -> pa.StructArray:
         with piece.source.open() as events:
             rows = events.rows(piece.number, proleptic=self._task.calendar == PROLEPTIC_GREGORIAN)
-        rows = conform(rows, self._target, self._fs.display(piece.source.path))
-        return fit_text(rows, piece.source.row_type, self._task.row)
+        return conform(rows, piece.source.row_type, self._task.row, self._fs.display(piece.source.path), how=FOR_GOOD)
 
     def _encode(self, pending: Sequence[pa.RecordBatch]) -> None:
         for stripe in encode_stripes(pending, self._encoder, self._tree):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from acidctl.compaction.proof.keys import Key, is_sorted, repeats
 from acidctl.compaction.tasks import StripeCopy
 from acidctl.orc.read.common_type import same_types
-from acidctl.rows.read.delete_set import Keys
+from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, Keys
 from acidctl.rows.read.events import Ids
 
 _GATHERED_ROWS = 200_000
@@ -24,10 +24,16 @@ _GATHERED_ROWS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Events that are to be written: ids, their statement ids, and the rows."""
+    """Events that are to be written.
+
+    Attributes:
+        statement: the statement ids of their directories.
+        file: a number for each file, or part of one, in which keys ascend.
+    """
 
     ids: Ids
     statement: NDArray[np.int64]
+    file: NDArray[np.int64]
     rows: pa.Array
 
     def __len__(self) -> int:
@@ -35,14 +41,15 @@ class Chunk:
 
     def take(self, selection: NDArray[np.intp]) -> Chunk:
         """Those at the given places, in their order."""
-        return Chunk(self.ids.take(selection), self.statement[selection], self.rows.take(pa.array(selection)))
+        rows = self.rows.take(pa.array(selection))
+        return Chunk(self.ids.take(selection), self.statement[selection], self.file[selection], rows)
 
     def cut(self, count: int) -> tuple[Chunk, Chunk]:
         """The first so many, and the others; nothing is copied."""
         first, rest = slice(count), slice(count, None)
         return (
-            Chunk(self.ids.take(first), self.statement[first], self.rows.slice(0, count)),
-            Chunk(self.ids.take(rest), self.statement[rest], self.rows.slice(count)),
+            Chunk(self.ids.take(first), self.statement[first], self.file[first], self.rows.slice(0, count)),
+            Chunk(self.ids.take(rest), self.statement[rest], self.file[rest], self.rows.slice(count)),
         )
 
     @classmethod
@@ -51,8 +58,8 @@ class Chunk:
         if len(chunks) == 1:
             return chunks[0]
         ids = Ids.concat([chunk.ids for chunk in chunks])
-        statement = np.concatenate([chunk.statement for chunk in chunks])
-        return cls(ids, statement, pa.concat_arrays(same_types([chunk.rows for chunk in chunks])))
+        statement, file = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("statement", "file"))
+        return cls(ids, statement, file, pa.concat_arrays(same_types([chunk.rows for chunk in chunks])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +81,17 @@ class Piece:
 
 
 def merge(
-    pieces: Sequence[Piece], on_collapse: Callable[[Ids, pa.Array], None] | None = None
+    pieces: Sequence[Piece],
+    on_collapse: Callable[[Ids, pa.Array], None] | None = None,
+    on_twin: Callable[[Ids, int, int], None] | None = None,
 ) -> Iterator[tuple[Ids, pa.Array] | StripeCopy]:
     """All events in the order of format section 4.2, in batches of about a stripe; clean stripes as they are.
 
     Args:
-        on_collapse: of events with the same key and the same current write id only the first is kept (section 8.2),
-            and this is called with the others; None keeps all.
+        on_collapse: called with the events that a newer event of the same key and current write id replaces
+            (section 8.2), which are left out; None keeps all.
+        on_twin: called with a row that has the ROW__ID of a row of another file, or of another part of its
+            file, and the numbers of both.
     """
     ordered = list(_gathered(sorted(pieces, key=lambda piece: piece.first)))
     waiting: Chunk | None = None
@@ -103,6 +114,8 @@ def merge(
         if following is not None:
             events, later = events.cut(_count_before(events.ids.keys, following.first))
             waiting = later if len(later) else None
+        if on_twin and (repeated := repeats(events.ids.keys)).any():
+            _tell_twin(events, np.flatnonzero(repeated), on_twin)
         if on_collapse:
             events = _collapse(events, on_collapse)
         if len(events):
@@ -149,13 +162,44 @@ def sorted_events(events: Chunk) -> Chunk:
     )
 
 
+def _tell_twin(events: Chunk, places: NDArray[np.intp], on_twin: Callable[[Ids, int, int], None]) -> None:
+    """Tell of the first event of `places` that, as the one before it, is an inserted row, of another file."""
+    operation, file = events.ids.operation, events.file
+    found = places[
+        (operation[places] == INSERT) & (operation[places + 1] == INSERT) & (file[places] != file[places + 1])
+    ]
+    if len(found):
+        at = int(found[0])
+        on_twin(events.ids.take(slice(at, at + 1)), int(file[at]), int(file[at + 1]))
+
+
 def _collapse(events: Chunk, on_collapse: Callable[[Ids, pa.Array], None]) -> Chunk:
+    """Leave out what an update or a delete of the same write id replaces; inserts that share a ROW__ID all stay.
+
+    Readers, too, show every row of a ROW__ID that writers used more than once.
+    """
     same = repeats(events.ids.keys) & (np.diff(events.ids.current) == 0)
     if not same.any():
         return events
-    left_out = events.take(np.flatnonzero(same) + 1)
+    replaced = _replaced(events, np.flatnonzero(np.concatenate([[True], ~same])))
+    if not replaced.any():
+        return events
+    left_out = events.take(np.flatnonzero(replaced))
     on_collapse(left_out.ids, left_out.rows)
-    return events.take(np.flatnonzero(np.concatenate([[True], ~same])))
+    return events.take(np.flatnonzero(~replaced))
+
+
+def _replaced(events: Chunk, starts: NDArray[np.intp]) -> Bools:
+    """Which events follow a delete, or an update by a later statement; `starts` begin the runs of equal key and id.
+
+    The events of a run are ordered by statement, the last first, and a delete stands before what it deletes.
+    """
+    places, operation, statement = np.arange(len(events)), events.ids.operation, events.statement
+    killers = np.where(operation == INSERT, len(events), places)
+    first = np.repeat(np.minimum.reduceat(killers, starts), np.diff([*starts, len(events)]))
+    killer = np.minimum(first, len(events) - 1)
+    by: Bools = (operation[killer] == DELETE) | (statement[killer] > statement)
+    return (places > first) & by
 
 
 def _count_before(keys: Keys, key: Key) -> int:

@@ -13,11 +13,12 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction import working
+from acidctl.compaction.merge.agreement import refuse_twins
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
 from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
 from acidctl.compaction.merge.written import open_writer, stripes_of, write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
-from acidctl.compaction.proof.keys import KeyFacts, key_range
+from acidctl.compaction.proof.keys import KeyFacts, ascending_runs, key_range
 from acidctl.compaction.proof.sent import SummedSink, require_bytes
 from acidctl.compaction.proof.values import event_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, BucketTask, Input, OutputFile, Segment, StripeCopy
@@ -25,9 +26,9 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree, arrow_type
+from acidctl.rows.convert.conform import FOR_GOOD, all_null, conform
 from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
-from acidctl.rows.read.schema_evolution import SIZED_TEXTS, all_null, conform, fit_text
 from acidctl.rows.read.selection import kept_rows
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.storage.port import FileSystem
@@ -54,10 +55,10 @@ class Side:
         self._fs = fs
         self._task = task
         self._sources = [(reopen(fs, item), item) for item in inputs]
+        self._places = {item.path: place for place, item in enumerate(inputs)}
         self._keep = keep
         self._keeps_run = keeps_run
         self._target = arrow_type(task.row)
-        self._has_sized_text = any(node.kind in SIZED_TEXTS for node in task.row.walk())
         self._proleptic = task.calendar == PROLEPTIC_GREGORIAN
         self._expected = RowProof()
         self._held_bytes = 0
@@ -97,13 +98,17 @@ class Side:
 
     def _events(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch | StripeCopy]:
         collapses = self._task.kind is CompactionKind.MINOR
-        for item in merge(pieces, self._drop if collapses else None):
+        for item in merge(pieces, self._drop if collapses else None, self._refuse_twins):
             yield item if isinstance(item, StripeCopy) else with_ids(*item)
 
     def _drop(self, ids: Ids, rows: pa.Array) -> None:
         """Events that the merge leaves out."""
         values = event_checksum(ids, rows, self._task.row) if self._task.verify.compares_values else 0
         self._expected -= RowProof(len(ids.current), key_checksum(ids.keys), values)
+
+    def _refuse_twins(self, ids: Ids, one: int, other: int) -> None:
+        count = len(self._sources)
+        refuse_twins(ids, self._sources[one % count][0], self._sources[other % count][0])
 
     def _pieces(self) -> Iterator[Piece]:
         """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
@@ -130,7 +135,7 @@ class Side:
                     if rows is not None:
                         rows = rows if kept is None else kept_rows(rows, kept)
                         self._held_bytes += rows.nbytes
-                        held.append(_chunk(source, ids, rows))
+                        held.append(self._chunk(source, stripe, ids, rows))
                         self._see(ids)
                         yield Piece(*key_range(ids.keys), load, held=held[-1])
                         continue
@@ -198,7 +203,13 @@ class Side:
             kept = self._kept(source, ids)
             rows = self._rows(events, stripe, kept)
         stripe_done(source, stripe)
-        return _chunk(source, ids.take(kept), rows)
+        return self._chunk(source, stripe, ids.take(kept), rows)
+
+    def _chunk(self, source: EventFile, stripe: int, ids: Ids, rows: pa.Array) -> Chunk:
+        """Events with the part of a file in which they stand: one for each run of ascending keys of a stripe."""
+        statement = np.full(len(ids.current), source.file.statement_id, np.int64)
+        run = ascending_runs(ids.keys) + (stripe << 32)
+        return Chunk(ids, statement, self._places[source.path] + len(self._sources) * run, rows)
 
     def _kept(self, source: EventFile, ids: Ids) -> Bools | None:
         """Which events stay; None for all."""
@@ -215,10 +226,7 @@ class Side:
         return rows if kept is None else kept_rows(rows, kept)
 
     def _conformed(self, source: EventFile, rows: pa.Array) -> pa.Array:
-        rows = conform(rows, self._target, source.fs.display(source.path))
-        if self._has_sized_text or not SIZED_TEXTS.isdisjoint(source.tail.schema.kinds):
-            rows = fit_text(rows, source.row_type, self._task.row)
-        return rows
+        return conform(rows, source.row_type, self._task.row, source.fs.display(source.path), how=FOR_GOOD)
 
 
 def reopen(fs: FileSystem, item: Input) -> EventFile:
@@ -240,7 +248,3 @@ def _range_of(run: RowIdRun) -> StripeRange:
 def stripe_done(source: EventFile, stripe: int) -> None:
     """Tell that a stripe is read, and what stays of it is written."""
     working.done(stripe_length(source.tail.stripes[stripe]))
-
-
-def _chunk(source: EventFile, ids: Ids, rows: pa.Array) -> Chunk:
-    return Chunk(ids, np.full(len(ids.current), source.file.statement_id, np.int64), rows)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from acidctl.compaction.merge.agreement import require_agreement
 from acidctl.compaction.merge.merge import Chunk, Piece, merge, sorted_events
 from acidctl.compaction.merge.side import HELD_ROWS, Side, all_live, reopen, stripe_done
 from acidctl.compaction.merge.written import write_output
@@ -30,7 +31,7 @@ from acidctl.storage.port import FileSystem
 
 def run_count(task: CountTask) -> BucketResult:
     fs = registry.open_file_system(task.storage)
-    dead = load_deletes([reopen(fs, item) for item in task.kills], task.write_ids)
+    dead = _deletes(fs, task)
     found: list[Runs] = []
     read = 0
     for place, item in enumerate(task.inserts, task.first):
@@ -44,6 +45,7 @@ def run_count(task: CountTask) -> BucketResult:
                 else:
                     ids = events.ids(stripe)
                     read += len(ids.current)
+                    require_agreement(source, ids, task.write_ids, dead)
                     found.append(Runs.of(place, stripe, ids.take(live_rows(source, ids, task.write_ids, dead)).keys))
                 stripe_done(source, stripe)
     runs = Runs.concat(found)
@@ -53,7 +55,7 @@ def run_count(task: CountTask) -> BucketResult:
 def run_spread(task: BucketTask) -> BucketResult:
     """Write rows with new ids; what was read and dropped, those that counted them have told."""
     fs = registry.open_file_system(task.storage)
-    dead = load_deletes([reopen(fs, item) for item in task.kills], task.write_ids)
+    dead = _deletes(fs, task)
     expected = RowProof()
 
     def events() -> Iterator[pa.RecordBatch]:
@@ -68,6 +70,12 @@ def run_spread(task: BucketTask) -> BucketResult:
             expected += all_rows.proof()
 
     return BucketResult(task.bucket, write_output(fs, task, 0, events(), lambda: expected))
+
+
+def _deletes(fs: FileSystem, task: CountTask | BucketTask) -> DeleteSet:
+    rows = [reopen(fs, item) for item in task.inserts]
+    kills = (reopen(fs, item) for item in task.kills)
+    return load_deletes(kills, task.write_ids, rows=rows, buckets=task.kills_of)
 
 
 class _Shared(Side):

@@ -9,7 +9,7 @@ import numpy as np
 from acidctl.compaction.proof.checksum import is_constant, key_checksum, run_checksum
 from acidctl.orc.read.id_runs import RowIdRun
 from acidctl.orc.write.acid_writer import ascending
-from acidctl.rows.read.delete_set import Bools, Keys
+from acidctl.rows.read.delete_set import Bools, Keys, Longs
 
 Key = tuple[int, int, int]
 
@@ -64,6 +64,15 @@ def is_sorted(keys: Keys) -> bool:
     """Whether keys ascend; equal ones may follow each other."""
     varying = [column for column in (keys.original, keys.bucket) if not is_constant(column)]
     return ascending([*varying, keys.row_id])
+
+
+def ascending_runs(keys: Keys) -> Longs:
+    """For each key the number of the run of ascending keys in which it stands, from 0 on."""
+    if is_sorted(keys):
+        return np.zeros(len(keys), np.int64)
+    original, bucket, row_id = (np.diff(column) for column in (keys.original, keys.bucket, keys.row_id))
+    falls = (original < 0) | ((original == 0) & ((bucket < 0) | ((bucket == 0) & (row_id < 0))))
+    return np.concatenate([[0], np.cumsum(falls)]).astype(np.int64)
 
 
 def repeats(keys: Keys) -> Bools:

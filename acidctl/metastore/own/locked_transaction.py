@@ -12,7 +12,7 @@ from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, find_locks
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.errors import LostTransaction, MetastoreError, Unreachable
+from acidctl.metastore.errors import LostTransaction, MetastoreError, UnknownMethod, Unreachable
 from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.server import txn_timeout
 
@@ -157,6 +157,7 @@ class LockedTransaction:
         try:
             self.id = self._own.open(asked.txn_type)
             self._acquire(asked)
+            self._hold_cleaner(asked)
             heartbeats.keep(self.id, self._lose)
         except BaseException:
             self._own.end(commit=False)
@@ -267,6 +268,18 @@ class LockedTransaction:
                 answer.message or self._holders(asked, answer.lock),
                 "SHOW LOCKS tells who; try again when it has ended",
             )
+
+    def _hold_cleaner(self, asked: Asked) -> None:
+        """Say that this transaction may read all that there is of its tables, from the first write id on.
+
+        From Hive 4.2 on the cleaner waits for who has said so, and for no open transaction (its setting
+        `metastore.txn.use.minhistorywriteid`); 4.0 and 4.1 take the call, and need it only with that setting.
+        """
+        metastore = self._metastore
+        tables = {f"{one.database}.{one.table}".lower(): 1 for one in asked.components if one.table}
+        if tables and metastore.features.txn_types:
+            with suppress(UnknownMethod):
+                metastore.call(interface.ADD_WRITE_IDS_TO_MIN_HISTORY, self.id, tables)
 
     def _holders(self, asked: Asked, own: int) -> str:
         """Who has locks on what is asked for, and the first of those that are no mere readers'."""

@@ -1,6 +1,7 @@
 """A shared lock on tables, in a transaction of its own: while it is held, Hive's cleaner leaves alone what it covers.
 
-Hive 3 waits for the lock; Hive 4 for the transaction, which only reads there. It is kept alive by heartbeats over a
+Hive 3 waits for the lock; Hive 4.0 and 4.1 for the transaction, which only reads there; Hive 4.2 for the tables that
+a transaction has named. It is kept alive by heartbeats over a
 connection of their own, and always ended: committed, or aborted where something went wrong.
 """
 

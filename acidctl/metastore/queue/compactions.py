@@ -28,12 +28,17 @@ WAITING_STATES = (INITIATED, WORKING, READY)
 FAILED_STATES = ("failed", "did not initiate", "attempted", "refused", "aborted")
 
 _KINDS = {kind: kind.name.lower().replace("_", "-") for kind in CompactionType}
+_NUMBERS = {name: int(kind) for kind, name in _KINDS.items()}
+_UNKNOWN_KIND = re.compile(r"unknown \((\d{1,9})\)")
 _REFUSED_BY = re.compile(r"state=['\"]?([a-z ]+)['\"]? and id=(\d+)")
 _AT_ONCE = 1000
 _NO_POOL = "default"
 """As which Hive 4 shows those without a pool."""
 
 _MOST_DIGITS = 10
+
+ACIDCTL, AFTER_DEATH = "acidctl", "acidctl.once.more"
+"""What initiators are called: who asks for a compaction, and who asks for one again whose worker died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Compaction:
     Attributes:
         id: 0 before Hive 3.
         partition: as Hive names it; empty for a whole table.
-        kind: major, minor, rebalance, abort-txn-cleanup.
+        kind: major, minor, rebalance, abort-txn-cleanup, smart-optimize, deferred-cleanup; else ``unknown (9)``.
         state: in the server's words.
         worker, job: who works on it, and as what in the cluster; empty without.
         enqueued, started, committed, ended, cleaner_start: seconds since the epoch; None where it did not come to that,
@@ -102,8 +107,9 @@ class Wish:
 
     Attributes:
         partition: empty for a table without partitions.
-        kind: major, minor or rebalance.
-        pool, buckets, order_by: for Hive 4 only.
+        kind: as of a :class:`Compaction`.
+        pool, buckets, order_by, run_as: for Hive 4 only.
+        initiator: the server is told that the host has asked, and this.
     """
 
     database: str
@@ -114,6 +120,8 @@ class Wish:
     properties: tuple[tuple[str, str], ...] = ()
     buckets: int | None = None
     order_by: str = ""
+    run_as: str = ""
+    initiator: str = ACIDCTL
 
     @property
     def name(self) -> str:
@@ -158,6 +166,17 @@ def find_compactions(metastore: Metastore, **wanted: Any) -> list[Compaction]:
     return sorted(kept, key=lambda one: (0, one.id) if one.state in WAITING_STATES else (1, -one.id))
 
 
+def kind_of(number: int) -> str:
+    """A type of the interface by its name, ``unknown (9)`` for one that acidctl does not know."""
+    return _KINDS.get(number, f"unknown ({number})")  # type: ignore[call-overload,no-any-return]
+
+
+def number_of(kind: str) -> int:
+    """The number of a type that :func:`kind_of` has named; 0 for none."""
+    unknown = _UNKNOWN_KIND.fullmatch(kind)
+    return int(unknown[1]) if unknown else _NUMBERS.get(kind, 0)
+
+
 def is_wanted(one: Compaction, wanted: Mapping[str, Any]) -> bool:
     """Whether an entry is one of those that :func:`find_compactions` gives."""
 
@@ -175,7 +194,7 @@ def _compaction(one: interface.CompactionInfo) -> Compaction:
         database=one.database,
         table=one.table,
         partition=_said(one.partition),
-        kind=_KINDS.get(one.type, f"unknown ({one.type})"),  # type: ignore[call-overload]
+        kind=kind_of(one.type),
         state=one.state,
         worker=_said(one.worker),
         job=_said(one.job),
@@ -244,9 +263,10 @@ def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
         wish.database,
         wish.table,
         wish.partition or None,
-        CompactionType[wish.kind.upper()],
+        number_of(wish.kind),
+        wish.run_as or None,
         properties=dict(wish.properties) or None,
-        initiator=f"{socket.gethostname()}-acidctl",  # Hive shows what is before and after the last dash apart
+        initiator=f"{socket.gethostname()}-{wish.initiator}",  # Hive shows what is before and after the last dash apart
         initiator_version=__version__,
         pool=wish.pool or None,
         buckets=wish.buckets,

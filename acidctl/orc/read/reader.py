@@ -20,6 +20,7 @@ from acidctl.orc.read import wide_timestamps
 from acidctl.orc.read.map_keys import check_map_keys
 from acidctl.orc.read.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
+from acidctl.orc.read.union_tags import check_union_tags
 from acidctl.orc.read.zones import is_utc
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, placed_streams, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
@@ -125,6 +126,9 @@ class OrcFile:
         self._check_size(i, chosen)
         if "map" in self.tail.schema.kinds and _has(self._tree(chosen), "map"):
             check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
+        has_unions = "uniontype" in self.tail.schema.kinds and _has(self._tree(chosen), "uniontype")
+        if has_unions:
+            check_union_tags(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._window.piece)
         with native_errors(self.tail.path, i):
             reader = self._native()
             try:
@@ -136,7 +140,7 @@ class OrcFile:
                 certain = False
         if not certain:
             batch = wide_timestamps.read_stripe(self.tail, i, self._tree(chosen))
-        if "uniontype" in self.tail.schema.kinds and _has(self._tree(chosen), "uniontype"):
+        if has_unions:
             batch = mark_nulls(self.tail, i, self._stripe_footer(i), batch, self._tree(chosen))
         return self._named(batch)
 

@@ -16,8 +16,10 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
+import pyarrow as pa
 
-from acidctl.errors import BadDataError, EnvironmentProblem
+from acidctl.errors import AcidctlError, BadDataError, no_time_zones
+from acidctl.orc.byte_source import native_errors
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CYCLE = 146_097 * 86_400
@@ -89,6 +91,20 @@ class Zone:
         return np.where(instants < YEAR_1900, self.ancient, found)
 
 
+def native_problem() -> AcidctlError | None:
+    """Why the native reader, which has a database of its own, cannot read a timestamp here; None if it can."""
+    from pyarrow import orc  # noqa: PLC0415 - with Arrow's file systems: only for `doctor`
+
+    sink = pa.BufferOutputStream()
+    try:
+        with native_errors("a file in memory"):
+            orc.write_table(pa.table({"t": pa.array([0], pa.timestamp("ns"))}), sink)
+            orc.ORCFile(pa.BufferReader(sink.getvalue())).read()
+    except AcidctlError as error:
+        return error
+    return None
+
+
 def is_utc(name: str) -> bool:
     """Whether `name` means UTC.  No name counts as UTC: old files do not say, and hold wall-clock time all the same."""
     return name in _UTC_NAMES
@@ -148,11 +164,7 @@ def _info(name: str) -> tzinfo:
         try:
             ZoneInfo("Europe/London")
         except ZoneInfoNotFoundError:
-            raise EnvironmentProblem(
-                f"cannot read timestamps written in the zone {name}",
-                "this machine has no time zone database",
-                "install the operating system's tzdata package, or: pip install tzdata",
-            ) from error
+            raise no_time_zones(f"timestamps written in the zone {name} cannot be read") from error
         raise BadDataError(
             f"unknown time zone {name[:60]!r}", "the stripe names it as its writer's", "the file is damaged"
         ) from error

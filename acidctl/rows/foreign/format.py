@@ -79,7 +79,7 @@ def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None
         BadDataError: damaged, or of a format that acidctl cannot read.
     """
     length = snapshot.logical_length(file)
-    if length == 0 or not (file.size or file.native_name):
+    if length == 0:
         return 0
     source = ByteSource(snapshot.fs, snapshot.absolute(file.path), length)
     try:

@@ -24,7 +24,7 @@ from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.stripe_key_ranges import StripeRange
-from acidctl.rows.read.visibility import add_kills, live_rows, visible_events
+from acidctl.rows.read.visibility import add_kills, dead_rows, live_rows, visible_events
 
 _PLAIN = re.compile(r"(\d{1,19}):(?:(bucket=)(\d{1,4})|(-?\d{1,10})):(\d{1,19})", re.ASCII)
 _KEYS = {"writeid", "bucketid", "rowid"}
@@ -209,17 +209,16 @@ def blame(snapshot: Snapshot, row: RowId) -> Blame:
 
 def _look(one: Archive, source: EventFile, row: RowId, *, is_read: bool) -> tuple[list[_Hit], int]:
     """The hits in one file, and how many stripes were read for them."""
-    hits, read = [], 0
-    with source.open() as events:
-        for stripe, known in enumerate(source.ranges):
-            if known is not None and not row.may_be_in(known):
-                continue
-            ids = events.ids(stripe)
-            read += 1
-            wanted = row.mask(ids.keys)
-            if wanted.any():
-                hits.append(_Hit(one, source, ids.take(wanted), is_read))
-    return hits, read
+    wanted = [stripe for stripe, known in enumerate(source.ranges) if known is None or row.may_be_in(known)]
+    hits = []
+    if wanted:
+        with source.open() as events:
+            for stripe in wanted:
+                ids = events.ids(stripe)
+                found = row.mask(ids.keys)
+                if found.any():
+                    hits.append(_Hit(one, source, ids.take(found), is_read))
+    return hits, len(wanted)
 
 
 def _keys(ids: Ids) -> Iterable[tuple[int, int, int]]:
@@ -262,15 +261,21 @@ def _status(snapshot: Snapshot, hits: Sequence[_Hit]) -> Status:
         live = live_rows(hit.source, hit.ids, snapshot.write_ids, deletes)
         if live is None or bool(np.any(live)):
             return Status.LIVE
-    if _deletes(snapshot, hits).size:
-        return Status.DELETED  # although the compaction that applied the delete may have dropped it
+    # The compaction that applied the delete may have dropped it.
+    everything, rows = _deletes(snapshot, hits), [hit for hit in hits if not hit.source.is_delete]
+    if everything.size and (
+        not rows or any(dead_rows(hit.source, hit.ids, snapshot.write_ids, everything).any() for hit in rows)
+    ):
+        return Status.DELETED
     return Status.GONE if any(_is_visible(snapshot, hit) for hit in hits) else Status.INVISIBLE
 
 
 def _deletes(snapshot: Snapshot, hits: Iterable[_Hit]) -> DeleteSet:
     builder = DeleteSetBuilder()
+    hits = list(hits)
+    moved = any(hit.source.may_hold_moved for hit in hits)
     for hit in hits:
-        add_kills(builder, hit.source, hit.ids, snapshot.write_ids)
+        add_kills(builder, hit.source, hit.ids, snapshot.write_ids, moved=moved)
     return builder.build()
 
 

@@ -151,6 +151,7 @@ class ChangeScan(Scan):
     def __init__(self, span: EventSpan, columns: Sequence[str] | None = None, **options: Any) -> None:
         super().__init__(span.snapshot, columns, sources=span.sources, **options)
         self._after = span.after
+        self._moved = any(source.may_hold_moved for source in span.sources)
 
     def changes(self) -> Iterator[Changes]:
         """All of them, in the order of the files.
@@ -177,11 +178,12 @@ class ChangeScan(Scan):
     def _changed(self, ids: Ids) -> tuple[Bools, Bools, Longs]:
         """Which events of a stripe are rows that came, which are rows that went, and the write ids of the latter."""
         killers = self._kills.killers(ids.keys)
+        killers[killers < ids.current] = 0  # a delete event does not reach rows of later write ids (section 4.2)
         visible = visible_events(ids, self._snapshot.write_ids)
         rows = np.ones(len(killers), np.bool_) if visible is None else visible
         rows = rows & (killers != ids.current)  # what one write id inserted and deleted was never there
         went = rows & (killers > 0)
-        if went.any() and (dead := self._killed_before.dead(ids.keys)) is not None:
+        if went.any() and (dead := self._killed_before.dead(ids.keys, ids.bound(0))) is not None:
             went &= ~dead
         return rows & (ids.current > self._after), went, killers
 
@@ -203,9 +205,9 @@ class ChangeScan(Scan):
             known = source.ranges[stripe]
             return known is None or (known.current[0] <= self._after and kills.may_hit(known))
 
-        for _, ids in self._delete_events(may_hold):
+        for source, ids in self._delete_events(may_hold):
             early = ids.take(ids.current <= self._after)
-            builder.add(early.keys)
+            builder.add_deletes(early.keys, early.current, source.file.ends, moved=self._moved)
         return builder.build()
 
     def _is_newer(self, source: EventFile, stripe: int) -> bool:

@@ -229,8 +229,8 @@ def table_difference(
     """
     one, other = table.scan(at=start).parts, table.scan(at=end).parts
     seen = [
-        (_Seen(a, open_sources(a) if x is None else x), _Seen(b, open_sources(b) if y is None else y), partition)
-        for (a, _, x), (b, partition, y) in zip(one, other, strict=True)
+        (_Seen(a.snapshot, a.files()), _Seen(b.snapshot, b.files()), b.partition)
+        for a, b in zip(one, other, strict=True)
     ]
     for a, b, _ in seen:
         require_same_ids(*sorted((a.snapshot, b.snapshot), key=lambda one: one.write_ids.high_watermark))

@@ -11,7 +11,7 @@ columns are read.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -147,8 +147,12 @@ class _Covered:
                 self.starts.append(start)
                 self.ends.append(end)
 
-    def and_also(self, low: int, high: int) -> _Covered:
-        return _Covered([*zip(self.starts, self.ends, strict=True), (low, high)])
+    def add(self, low: int, high: int) -> None:
+        """A further range; those that it meets become one with it."""
+        first, end = bisect_left(self.ends, low - 1), bisect_right(self.starts, high + 1)
+        if first < end:
+            low, high = min(low, self.starts[first]), max(high, self.ends[end - 1])
+        self.starts[first:end], self.ends[first:end] = [low], [high]
 
     def holds_all(self, low: int, high: int) -> bool:
         place = bisect_right(self.starts, low) - 1
@@ -192,7 +196,7 @@ def read_history(snapshot: Snapshot) -> History:
         origin = _origin(layer, len(found_here))
         for write_id, counts in found_here.items():
             lines[write_id] = _line(snapshot, write_id, counts, layer, origin, complete=True)
-        covered = covered.and_also(layer.low, layer.high)
+        covered.add(layer.low, layer.high)
     # INSERT OVERWRITE makes obsolete what was before it, as a compaction does: it may have been cleaned.
     gaps = [covered.last_gap(1, one.high) for one in readable if one.is_overwrite]
     unknown = max([unknown, *(gap + 1 for gap in gaps if gap is not None)])
@@ -205,7 +209,7 @@ def read_history(snapshot: Snapshot) -> History:
         for write_id, counts in _counts(layer, covered).items():
             lines[write_id] = _line(snapshot, write_id, counts, layer, Origin.COMPACTION, complete=False)
             unknown = max(unknown, write_id + 1)
-        covered = covered.and_also(0, layer.high)
+        covered.add(0, layer.high)
     return History(tuple(lines[write_id] for write_id in sorted(lines)), unknown or None, problems)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from heapq import nsmallest
 
 from acidctl.acid.layout import data_files_of, original_files
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind, is_visible_path
@@ -109,14 +111,14 @@ def archives(snapshot: Snapshot) -> Iterator[Archive]:
         BadDataError, NotFoundError, AccessError: a file that readers use cannot be read.
     """
     children = snapshot.listing.files_by_child
-    deltas = [v.directory for v in snapshot.state.verdicts if v.directory and v.directory.kind is not Kind.BASE]
+    deltas = _Ranges(v.directory for v in snapshot.state.verdicts if v.directory and v.directory.kind is not Kind.BASE)
     originals: list[Verdict] = []
     for verdict in snapshot.state.verdicts:
         if verdict.kind is EntryKind.ORIGINAL:
             originals.append(verdict)
         if verdict.directory is None or verdict.reason.code in _INVISIBLE:
             continue
-        files = data_files_of(verdict.directory, children.get(verdict.name, ()))
+        files = data_files_of(verdict.directory, children.get(verdict.name, ()), snapshot.table_type)
         modified = _newest(snapshot, (verdict.name,))
         try:
             opened = tuple(open_event_files(snapshot, files))
@@ -135,7 +137,27 @@ def archives(snapshot: Snapshot) -> Iterator[Archive]:
         yield Archive(names, None, originals[0], opened, modified)
 
 
-def _origin(directory: AcidDirectory, deltas: Iterable[AcidDirectory], sources: Iterable[EventFile]) -> Origin:
+class _Ranges:
+    """The write ids of all deltas of a location, to be asked which lie inside of others."""
+
+    def __init__(self, deltas: Iterable[AcidDirectory]) -> None:
+        ordered = sorted(deltas, key=lambda one: one.min_write_id)
+        self._starts = [one.min_write_id for one in ordered]
+        # The two least ends of the deltas from each place on: one may be that of the delta itself.
+        two: tuple[int, ...] = ()
+        self._ends: list[tuple[int, ...]] = []
+        for one in reversed(ordered):
+            two = tuple(nsmallest(2, (*two, one.max_write_id)))
+            self._ends.append(two)
+        self._ends.reverse()
+
+    def holds_others_in(self, delta: AcidDirectory) -> bool:
+        """Whether another one of them lies within the write ids of one of them."""
+        ends = self._ends[bisect_left(self._starts, delta.min_write_id)]
+        return len(ends) > 1 and ends[1] <= delta.max_write_id
+
+
+def _origin(directory: AcidDirectory, deltas: _Ranges, sources: Iterable[EventFile]) -> Origin:
     """Who wrote a delta of several write ids: what its name, its neighbours and its files prove (format section 12).
 
     A streaming writer has its write ids to itself, deletes nothing, and ends the file with a footer after each of them.
@@ -145,8 +167,7 @@ def _origin(directory: AcidDirectory, deltas: Iterable[AcidDirectory], sources: 
         return Origin.UNKNOWN
     if directory.statement_id != NO_STATEMENT or any(one.file.flush_length_path is not None for one in sources):
         return Origin.WRITER
-    inside = [one for one in deltas if low <= one.min_write_id and one.max_write_id <= high and one != directory]
-    if directory.visibility_txn or directory.kind is Kind.DELETE_DELTA or inside:
+    if directory.visibility_txn or directory.kind is Kind.DELETE_DELTA or deltas.holds_others_in(directory):
         return Origin.COMPACTION
     found = {_written_by(source) for source in sources}
     return found.pop() if len(found) == 1 else Origin.UNKNOWN
@@ -180,9 +201,7 @@ def _ends_a_file(source: EventFile, start: int, end: int) -> bool:
     return last.startswith(MAGIC) and last[-1] < end - start
 
 
-def _newest(snapshot: Snapshot, names: tuple[str, ...]) -> float | None:
-    wanted = frozenset(names)
-    times = [
-        e.modified for e in snapshot.listing.entries if e.path.partition("/")[0] in wanted and e.modified is not None
-    ]
-    return max(times, default=None)
+def _newest(snapshot: Snapshot, names: Iterable[str]) -> float | None:
+    children = snapshot.listing.by_child
+    times = (entry.modified for name in names for entry in children.get(name, ()))
+    return max((time for time in times if time is not None), default=None)

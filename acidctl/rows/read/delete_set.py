@@ -1,13 +1,15 @@
 """Which rows are dead: the keys of delete and update events, sorted once and looked up by runs.
 
-A key is (originalTransaction, bucket, rowId).  In ACID v2 a delete event kills its key whatever its write id
-(format section 4.2).  In ACID v1 the newest event of a key wins (section 4.1): an event is dead when a later update
-or delete has the same key.  Both are one rule here: every key has a bound, and an event below it is dead.
+A key is (originalTransaction, bucket, rowId).  In ACID v2 a delete event kills the rows of its key that are not of a
+later write id than itself (format section 4.2).  In ACID v1 the newest event of a key wins (section 4.1): an event is
+dead when a later update or delete has the same key.  Both are one rule here: a key may have a bound, and an event below
+it is dead.  Nearly every delete event is later than its key, so later than any row of it, and needs no bound.
 """
 
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -82,23 +84,42 @@ class _Part:
 class DeleteSetBuilder:
     """Gathers the events that kill, file by file and stripe by stripe.
 
-    Memory: 8 bytes per event, 24 where events have a bound.
+    Memory: 8 bytes per event, 24 where events have a bound, 48 for delete events that are not later than their key.
     """
 
     def __init__(self) -> None:
         self._parts: dict[tuple[int, int], list[_Part]] = {}
+        self._early: DeleteSetBuilder | None = None
 
     def add(self, keys: Keys, bound: Bound | None = None) -> None:
         """Add keys in any order.
 
         Args:
-            bound: of updates and deletes of ACID v1; None for delete events of ACID v2, which kill whatever the
-                write ids are.
+            bound: of updates and deletes of ACID v1; None for what kills whatever the row's write id is.
         """
         for start, end in keys.runs():
             group = int(keys.original[start]), int(keys.bucket[start])
             part = _Part(keys.row_id[start:end], None if bound is None else bound.take(slice(start, end)))
             self._parts.setdefault(group, []).append(part)
+
+    def add_deletes(self, keys: Keys, current: Longs, written: tuple[int, int], *, moved: bool = False) -> None:
+        """Add delete events of ACID v2 in any order.
+
+        Args:
+            current: their write ids.
+            written: the last write id and the statement id of the directory that they lie in.
+            moved: rows may be of a later write id than their key, so that every event needs a bound.
+        """
+        for start, end in keys.runs():
+            run, ids = keys.take(slice(start, end)), current[start:end]
+            early = (ids <= int(keys.original[start])) | moved
+            if not early.any():
+                self.add(run)
+                continue
+            self.add(run, Bound(ids, np.full(len(ids), MAXL, np.int64)))
+            self._early = self._early or DeleteSetBuilder()
+            last, statement = (np.full(np.count_nonzero(early), number, np.int64) for number in written)
+            self._early.add(run.take(early), Bound(last, statement))
 
     def settle(self) -> int:
         """How many keys there are, distinct; from now on a key that was added several times is held once."""
@@ -112,7 +133,7 @@ class DeleteSetBuilder:
         while self._parts:
             group, parts = self._parts.popitem()
             groups[group] = _merged(parts)
-        return DeleteSet(groups)
+        return DeleteSet(groups, self._early.build() if self._early else None)
 
 
 def _merged(parts: list[_Part]) -> _Part:
@@ -168,20 +189,21 @@ class DeleteSet:
 
     Attributes:
         size: distinct keys.
-        is_absolute: every key is dead for good, as in ACID v2; then no bound need be given to :meth:`dead`.
+        is_absolute: no key has a bound; then none need be given to :meth:`dead`.
     """
 
-    __slots__ = ("_groups", "is_absolute", "size")
+    __slots__ = ("_early", "_groups", "is_absolute", "size")
 
-    def __init__(self, groups: dict[tuple[int, int], _Part]) -> None:
+    def __init__(self, groups: dict[tuple[int, int], _Part], early: DeleteSet | None = None) -> None:
         self._groups = groups
+        self._early = early
         self.size = sum(len(part.row_id) for part in groups.values())
         self.is_absolute = all(part.bound is None for part in groups.values())
 
     @property
     def nbytes(self) -> int:
         """What its keys and bounds take in memory, in bytes."""
-        return self.size * (8 if self.is_absolute else 24)
+        return self.size * (8 if self.is_absolute else 24) + (self._early.nbytes if self._early else 0)
 
     def may_hit(self, found: StripeRange) -> bool:
         """Whether a key of the set may be among those of a stripe."""
@@ -229,6 +251,27 @@ class DeleteSet:
                 dead[rows + start] = True
         return dead
 
+    def disputed(self, keys: Keys, bound: Bound, written: tuple[int, int]) -> Bools | None:
+        """Which rows of a batch are dead for one reader of Hive 4 and alive for another; None when none is.
+
+        The row reader compares write ids of events, as :meth:`dead` does.  The vectorised one reads the delete deltas
+        that end after the row's directory begins, or belong to a later statement of the same write id, and then
+        compares keys alone.  Both agree where a delete event is later than its key.
+
+        Args:
+            keys, bound: as of :meth:`dead`.
+            written: the first write id and the statement id of the directory that the rows lie in.
+        """
+        if self._early is None or (named := self._early.dead(keys)) is None:
+            return None
+        none = np.zeros(len(keys), np.bool_)
+        first, statement = (np.full(len(keys), number, np.int64) for number in written)
+        by_directory = self._early.dead(keys, Bound(first, statement))
+        by_event = self.dead(keys, bound)
+        differing = (none if by_directory is None else by_directory) != (none if by_event is None else by_event)
+        differing &= named & (self.killers(keys) <= bound.current)
+        return differing if differing.any() else None
+
     def killers(self, keys: Keys) -> Longs:
         """The write id of the event that killed each row of a batch, 0 where none did; of a set whose keys have bounds.
 
@@ -266,8 +309,9 @@ def valid_mask(current: Longs, high_watermark: int, exceptions: tuple[int, ...])
     valid: Bools | None = None
     if int(current.max()) > high_watermark:
         valid = current <= high_watermark
-    if exceptions:
-        listed = np.asarray(exceptions, np.int64)
+    first, end = bisect_left(exceptions, int(current.min())), bisect_right(exceptions, int(current.max()))
+    if first < end:
+        listed = np.asarray(exceptions[first:end], np.int64)
         at = np.minimum(np.searchsorted(listed, current), len(listed) - 1)
         excepted = listed[at] == current
         if excepted.any():

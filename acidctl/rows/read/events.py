@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from acidctl.acid import bucket as codec
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, is_full_acid
+from acidctl.acid.listing import TableType
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
@@ -144,6 +145,17 @@ class EventFile:
         return not (integers.HasField("maximum") and integers.minimum == integers.maximum == 0)
 
     @cached_property
+    def may_hold_moved(self) -> bool:
+        """Whether rows of a delta are known to be of a later write id than their ROW__ID: only ACID v1 writes such.
+
+        Of a file without usable statistics that is not known: nearly all rows are of the write id that they name.
+        """
+        directory = self.file.directory
+        if self.synthetic is not None or self.is_delete or directory is None or directory.kind is Kind.BASE:
+            return False
+        return any(known is not None and known.original != known.current for known in self.ranges)
+
+    @cached_property
     def ranges(self) -> list[StripeRange | None]:
         """What is known of the keys of every stripe without reading them."""
         if self.synthetic is None:
@@ -196,6 +208,13 @@ class EventReader:
             check_rows(self.source.tail, stripe)
             return _made_ids(self.source.synthetic, self._starts[stripe], self._starts[stripe + 1])
         return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.fs.display(self.source.path))
+
+    def buckets(self, stripe: int) -> Longs:
+        """The ``bucket`` column of a stripe alone; errors as for :meth:`ids`."""
+        if self.source.synthetic is not None:
+            return self.ids(stripe).keys.bucket
+        column = self._orc.read_stripe(stripe, ("bucket",)).column(0)
+        return _longs(column, "bucket", self.source.fs.display(self.source.path))
 
     def ids_with_rows(
         self, stripe: int, columns: Sequence[str] | None, *, proleptic: bool = True
@@ -308,7 +327,7 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
             directory: row ids go on from file to file (format section 5).
 
     Raises:
-        BadDataError: a file is of no format that the table may have (full-ACID tables: ORC), is empty, or its flush
+        BadDataError: a file is of no format that the table may have (full-ACID tables: ORC), or its flush
             length is damaged or longer than the file.
     """
     opened: list[EventFile] = []
@@ -320,11 +339,9 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
         if index % _ENDS_AT_ONCE == 0:
             ahead = listed[index : index + _ENDS_AT_ONCE]
             fetch_tails(snapshot.fs, [(snapshot.absolute(one.path), one.size) for one in ahead])
-        if not file.size and not file.native_name:
-            continue  # an empty bucket without ids
         length = snapshot.logical_length(file)
         if length == 0:
-            continue  # a streaming writer that has not committed yet (section 12)
+            continue  # an empty bucket, or a streaming writer that has not committed yet (section 12)
         if length is not None and length > file.size:
             raise BadDataError(
                 f"{snapshot.display(file.path)} is shorter than its flush length",
@@ -340,6 +357,8 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
         else:
             found = read_any_tail(source, snapshot.declared)
             format_, tail = found.format, found.tail
+        if tail.is_acid and format_ is Format.ORC:
+            _refuse_misnamed(snapshot, file, full=full)
         synthetic = None
         if not tail.is_acid or format_ is not Format.ORC:
             if file.role is Role.ORIGINAL and version is None:
@@ -349,6 +368,26 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
     if not full and any(source.synthetic is None for source in opened):
         _refuse_foreign(snapshot, opened)
     return opened
+
+
+def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
+    """A file with the ACID columns that Hive does not read as such (sections 5.1, 5.2 and 11).
+
+    Raises:
+        BadDataError: it stands among the original files of a full-ACID table, or in a delta by another name than a
+            bucket's; or the table is insert-only.
+    """
+    insert_only = snapshot.table_type is TableType.INSERT_ONLY
+    in_base = file.directory is not None and file.directory.kind is Kind.BASE
+    if insert_only or (full and not file.native_name and not in_base):
+        why = (
+            "it has the ACID columns in an insert-only table" if insert_only else "only bucket_N may have ACID columns"
+        )
+        raise BadDataError(
+            f"Hive does not read {snapshot.display(file.path)} as ACID events",
+            why,
+            "move it away, or to where it belongs",
+        )
 
 
 def _refuse_foreign(snapshot: Snapshot, files: Iterable[EventFile]) -> None:

@@ -46,7 +46,7 @@ def seen_at(found: Found, lists: SnapshotLists, at: int | None, since: int | Non
     snapshot = snapshot_at(
         found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.said, since=since
     )
-    return replace(snapshot, declared=found.declared, source=counted.source)
+    return replace(snapshot, declared=found.declared, source=counted.source, ahead=found.ahead_of(lists))
 
 
 def snapshot_at(

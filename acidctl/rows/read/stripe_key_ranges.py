@@ -33,7 +33,7 @@ class StripeRange:
         low, high = self.current
         if high > write_ids.high_watermark:
             return False
-        return not any(low <= write_id <= high for write_id in write_ids.exceptions)
+        return not write_ids.exceptions_in(low, high)
 
 
 def stripe_ranges(tail: Tail) -> list[StripeRange | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AccessError, AcidctlError, BadDataError, NotFoundError
 from acidctl.orc.types import OrcType
+from acidctl.rows.read.bucket_numbers import is_among
 from acidctl.rows.read.delete_set import DELETE, Bools, Bound, DeleteSet, DeleteSetBuilder, valid_mask
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
 
@@ -45,25 +46,33 @@ def load_deletes(
     write_ids: ValidWriteIds,
     *,
     same_write_id: bool = False,
+    buckets: frozenset[int] | None = None,
+    rows: Sequence[EventFile] = (),
     on_loss: OnLoss | None = None,
 ) -> DeleteSet:
     """Every key that an event of the snapshot kills or replaces.
 
     Args:
+        buckets: numbers (:mod:`acidctl.rows.read.bucket_numbers`) of the buckets whose rows are to be looked up: keys
+            of others are not kept. None for all.
         same_write_id: only delete events of the write id that inserted the row, as a minor compaction needs them
             (format section 8.2); updates and deletes of ACID v1 are left out.
+        rows: the files of the rows that are to be looked up, where they are not among `files`.
         on_loss: called for what cannot be read, which then kills nothing; without it, that is an error.
 
     Delete events count from whatever bucket file they lie in (section 4.2: Hive 3 wrote them anywhere for tables
     without buckets). Events of write ids that the snapshot does not see kill nothing.
     """
+    files = files if rows else list(files)
+    moved = any(source.may_hold_moved for source in rows or files)
     builder = DeleteSetBuilder()
     for source in files:
         if not source.is_delete and (same_write_id or not source.may_hold_changes):
             continue
         try:
-            for ids in source.stripe_ids():
-                add_kills(builder, source, ids, write_ids, same_write_id=same_write_id)
+            for stripe, ids in enumerate(source.stripe_ids()):
+                own = _of_buckets(source, stripe, ids, buckets)
+                add_kills(builder, source, own, write_ids, same_write_id=same_write_id, moved=moved)
         except Unreadable as error:
             if on_loss is None:
                 raise with_loss(error, lost_rows(loss_of(source, None, error), None, source)) from error
@@ -73,10 +82,37 @@ def load_deletes(
     return builder.build()
 
 
+def _of_buckets(source: EventFile, stripe: int, ids: Ids, buckets: frozenset[int] | None) -> Ids:
+    """The events of a stripe that are of these buckets.
+
+    Raises:
+        BadDataError: the statistics by which the files were chosen name other buckets than the events.
+    """
+    values, known = ids.keys.bucket, source.ranges[stripe] if buckets is not None else None
+    if known and len(values) and not known.bucket[0] <= values.min() <= values.max() <= known.bucket[1]:
+        raise BadDataError(
+            f"the statistics of {source.fs.display(source.path)} are wrong",
+            f"by them the buckets of stripe {stripe} are {known.bucket[0]} to {known.bucket[1]}, and others are there",
+            "deletes could be missed: restore the file, or write it again with Hive's own compaction",
+        )
+    return ids if buckets is None else ids.take(is_among(values, buckets))
+
+
 def add_kills(
-    builder: DeleteSetBuilder, source: EventFile, ids: Ids, write_ids: ValidWriteIds, *, same_write_id: bool = False
+    builder: DeleteSetBuilder,
+    source: EventFile,
+    ids: Ids,
+    write_ids: ValidWriteIds,
+    *,
+    same_write_id: bool = False,
+    moved: bool = False,
 ) -> None:
-    """Add what some events of a file kill; `same_write_id` as for :func:`load_deletes`."""
+    """Add what some events of a file kill.
+
+    Args:
+        same_write_id: as for :func:`load_deletes`.
+        moved: as for :meth:`DeleteSetBuilder.add_deletes`.
+    """
     kept = visible_events(ids, write_ids)
     wanted = None
     if same_write_id:
@@ -86,7 +122,10 @@ def add_kills(
     if wanted is not None:
         kept = wanted if kept is None else kept & wanted
     ids = ids.take(kept)
-    builder.add(ids.keys, None if source.is_delete else ids.bound(source.file.statement_id))
+    if not source.is_delete:
+        builder.add(ids.keys, ids.bound(source.file.statement_id))
+    else:
+        builder.add_deletes(ids.keys, ids.current, source.file.ends, moved=moved)
 
 
 def visible_events(ids: Ids, write_ids: ValidWriteIds) -> Bools | None:

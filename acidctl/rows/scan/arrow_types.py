@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 import pyarrow as pa
 
@@ -22,10 +21,11 @@ from acidctl.orc.read.union_nulls import NULL_MEMBER, present_streams
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
+from acidctl.rows.convert.matching import Place, fields_of, place_in, type_at
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import Unreadable
-from acidctl.rows.scan.columns import ColumnSource, FileColumns, Place, ScanColumn
+from acidctl.rows.scan.columns import ColumnSource, FileColumns, ScanColumn
 from acidctl.rows.scan.pruning import DAY_MS, YEAR_1700_MS
 
 _FIRST_MS = YEAR_1700_MS
@@ -125,7 +125,7 @@ def look(needs: Needs, sources: Iterable[EventFile], columns: Sequence[ScanColum
 
 
 def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, ScanColumn]], row: OrcType) -> None:
-    leaves = [leaf for i, column in columns for leaf in _leaves(source.row_type, i, column)]
+    leaves = [leaf for i, column in columns for leaf in _leaves(source.row_type, i, column, row)]
     needs.null_unions |= {leaf.path for leaf in leaves if leaf.own is None}
     unions = [leaf for leaf in leaves if leaf.own and leaf.own.kind == "uniontype"]
     if unions and source.format is Format.ORC:
@@ -143,11 +143,10 @@ def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, ScanC
     _read(needs, source, unsure, row)
 
 
-def _leaves(own_row: OrcType, number: int, column: ScanColumn) -> Iterator[_Leaf]:
-    """The timestamps and unions of one column of the result in a file; columns are matched by position."""
-    own: OrcType | None = own_row
-    for position in column.place:
-        own = own.children[position] if own and own.kind == "struct" and position < len(own.children) else None
+def _leaves(own_row: OrcType, number: int, column: ScanColumn, row: OrcType) -> Iterator[_Leaf]:
+    """The timestamps and unions of one column of the result in a file."""
+    found = place_in(own_row, column.place, row)
+    own = None if found is None else type_at(own_row, found)
     if column.type.kind == "uniontype" and len(column.place) > 1:
         yield _Leaf((number,), column.place, None)  # NULL where a struct around it is
     waiting: list[tuple[Place, OrcType | None, OrcType]] = [((number,), own, column.type)]
@@ -159,8 +158,9 @@ def _leaves(own_row: OrcType, number: int, column: ScanColumn) -> Iterator[_Leaf
         elif own.kind == target.kind:
             if target.kind in (*TIMESTAMP_KINDS, "uniontype"):
                 yield _Leaf(path, column.place, own)
-            pairs = zip_longest(own.children, target.children)
-            waiting += [((*path, i), one, other) for i, (one, other) in enumerate(pairs) if other is not None]
+            places = fields_of(own, target) if own.kind == "struct" else range(len(own.children))
+            having = {i: own.children[place] for i, place in enumerate(places) if place is not None}
+            waiting += [((*path, i), having.get(i), child) for i, child in enumerate(target.children)]
 
 
 def _unions_with_nulls(tail: Tail, unions: Sequence[_Leaf]) -> set[Place]:
@@ -198,7 +198,7 @@ def _read(needs: Needs, source: EventFile, unsure: dict[int, list[_Leaf]], row: 
             places = list(dict.fromkeys(leaf.top for leaf in left))
             if not places:
                 continue
-            files = FileColumns(source.row_type, row, places)
+            files = FileColumns(source.row_type, row, places, source.format)
             rows = events.rows(stripe, files.names)
             arrays = {place: files.get(rows, place, source.fs.display(source.path)) for place in places}
             needs.wide |= {leaf.path for leaf in left if _is_wide(arrays[leaf.top], leaf.path[1:])}

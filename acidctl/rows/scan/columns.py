@@ -15,7 +15,9 @@ from acidctl.errors import BadDataError, NotFoundError
 from acidctl.nearest import did_you_mean
 from acidctl.orc.arrow import null_where
 from acidctl.orc.types import OrcType, arrow_type, row_of
-from acidctl.rows.read.schema_evolution import all_null, conform, fit_text
+from acidctl.rows.convert.conform import How, all_null, convert
+from acidctl.rows.convert.matching import Place, is_missing, place_in, type_at
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.scan.compare import Literal, Moment
 from acidctl.rows.scan.partition_values import PartitionValue
 from acidctl.rows.scan.pruning import ColumnBounds, constant
@@ -25,9 +27,6 @@ ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("ro
 """Hive's virtual column; the bucket id is the encoded one (format section 4)."""
 
 ROW_ID_ORC = row_of([("writeid", OrcType("bigint")), ("bucketid", OrcType("int")), ("rowid", OrcType("bigint"))])
-
-Place = tuple[int, ...]
-"""A column by its position in the row type, and those of the fields inside it."""
 
 
 class ColumnSource(Enum):
@@ -155,33 +154,37 @@ def _unknown(name: str, known: Sequence[str], shown: str, inside: ScanColumn | N
 class FileColumns:
     """What to read of one file for some columns, and how to get them out of what was read.
 
-    Columns are matched by position at every level; a file may be older than a column.
+    Columns are matched as :mod:`acidctl.rows.convert.matching` says; a file may be older than a column.
 
     Args:
         own: the row type of the file.
         target: the row type of the result.
-        places: the data columns wanted.
+        places: the data columns wanted, in `target`.
+        format_: of the file.
     """
 
-    def __init__(self, own: OrcType, target: OrcType, places: Sequence[Place]) -> None:
+    def __init__(self, own: OrcType, target: OrcType, places: Sequence[Place], format_: Format = Format.ORC) -> None:
         self._own = own
+        self._how = How(parquet=format_ is Format.PARQUET)
         self._target = target
-        whole = {place[0] for place in places if len(place) == 1 or not self._can_pick(place)}
-        self._picked = {place for place in places if place[0] not in whole and place[0] < len(own.names)}
-        self._tops = sorted({place[0] for place in places if place[0] < len(own.names)})
+        self._found = {place: place_in(own, place, target) for place in places}
+        known = [place for place in self._found.values() if place]
+        # A field that the file lacks is NULL; where the struct around it is there, nothing is read for it.
+        apart = [place[:1] for place, found in self._found.items() if not found and place[0] < len(own.names)]
+        self._whole = {place[0] for place in (*known, *apart) if len(place) == 1 or not self._can_pick(place)}
+        picked = {place for place in known if place[0] not in self._whole}
+        self._tops = sorted({place[0] for place in (*known, *apart)})
         self._where = {top: i for i, top in enumerate(self._tops)}
         self.names: list[str] | None = None
         """Names to read, dotted for fields, as the file spells them; None for all."""
-        if not len(self._tops) == len(own.names) == len(whole & set(self._tops)):
-            self.names = [own.names[top] for top in self._tops if top in whole]
-            self.names += sorted({".".join(self._spelled(place)) for place in self._picked})
+        if not len(self._tops) == len(own.names) == len(self._whole):
+            self.names = [own.names[top] for top in self._tops if top in self._whole]
+            self.names += sorted({".".join(self._spelled(place)) for place in picked})
 
     def _can_pick(self, place: Place) -> bool:
-        """Whether a field can be read alone: it is there, in structs, and its name is the only one such."""
+        """Whether a field can be read alone: it is in structs only, and its name is the only one such."""
         node = self._own
         for position in place:
-            if node.kind != "struct" or position >= len(node.names):
-                return False
             name = node.names[position]
             if node.names.count(name) > 1 or "." in name:
                 return False
@@ -189,11 +192,7 @@ class FileColumns:
         return True
 
     def _spelled(self, place: Place) -> list[str]:
-        node, names = self._own, []
-        for position in place:
-            names.append(node.names[position])
-            node = node.children[position]
-        return names
+        return [type_at(self._own, place[:depth]).names[position] for depth, position in enumerate(place)]
 
     def get(self, rows: pa.StructArray, place: Place, path: str) -> pa.Array:
         """A column of `rows`, which were read by :attr:`names`, as the result's type.
@@ -201,27 +200,22 @@ class FileColumns:
         Raises:
             BadDataError: its values cannot be converted.
         """
-        target = self._target
-        for position in place:
-            name, target = target.names[position], target.children[position]
-        field = pa.field(name, arrow_type(target))
-        if place[0] >= len(self._own.names):
-            return all_null(len(rows), field.type)
-        array = rows.field(self._where[place[0]])
-        node, missing = self._own.children[place[0]], None
-        for position in place[1:]:
-            if node.kind != "struct":
-                raise BadDataError(f"cannot read {name} of {path}", f"it lies in a {node.kind} there", "")
+        target, found = type_at(self._target, place), self._found[place]
+        name = type_at(self._target, place[:-1]).names[place[-1]]
+        if found is None:
+            if is_missing(self._own, place, self._target):
+                return all_null(len(rows), arrow_type(target))
+            raise BadDataError(f"cannot read {name} of {path}", "it lies in something other than a struct there", "")
+        array = rows.field(self._where[found[0]])
+        node, missing = self._own.children[found[0]], None
+        for position in found[1:]:
             if array.null_count:
                 here = array.is_null()
                 missing = here if missing is None else pc.or_(missing, here)
-            if position >= len(node.names):
-                return all_null(len(rows), field.type)
             # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.
-            is_picked = place in self._picked
+            is_picked = found[0] not in self._whole
             array = array.field(array.type.get_field_index(node.names[position]) if is_picked else position)
             node = node.children[position]
         if missing is not None:
             array = null_where(array, missing)
-        one = pa.StructArray.from_arrays([array], fields=[pa.field(name, array.type)])
-        return fit_text(conform(one, pa.struct([field]), path).field(0), node, target)
+        return convert(array, node, target, name, path, how=self._how)

@@ -64,8 +64,18 @@ class Moment:
         return cls((value.toordinal() - _EPOCH) * _DAY)
 
 
-Literal = None | bool | int | Decimal | str | Moment
-"""A value in a condition."""
+Literal = None | bool | int | float | Decimal | str | Moment
+"""A value in a condition; a float only where a cast made it one."""
+
+
+class Single(float):
+    """A value that a cast made a FLOAT; beside a DOUBLE column Hive may read its text instead."""
+
+
+def to_float(value: float | Decimal) -> Single:
+    """The nearest FLOAT to a value, as a double: Hive reads a number beside a FLOAT column as one."""
+    with np.errstate(over="ignore"):
+        return Single(np.float32(float(value)))
 
 
 class MismatchError(ValueError):
@@ -104,12 +114,17 @@ def ticks_of(kind: pa.DataType) -> Fraction | None:
     return None
 
 
-def domain(kind: pa.DataType, value: bool | int | Decimal | str | Moment) -> Fraction | float | bytes | bool:
+def domain(kind: pa.DataType, value: bool | float | Decimal | str | Moment) -> Fraction | float | bytes | bool:
     """The value as it is compared with a column of that type: units, a double, bytes, a truth value.
 
     Raises:
         MismatchError: they cannot be compared.
     """
+    if isinstance(value, float):
+        is_double = pa.types.is_float64(kind) and not isinstance(value, Single)
+        if not (is_double or (pa.types.is_float32(kind) and to_float(value) == value)):
+            raise MismatchError(f"{value!r} of a cast cannot be compared with a column of type {_type_name(kind)}")
+        return value
     unit = ticks_of(kind)
     if unit is not None and not isinstance(value, bool):
         if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
@@ -142,14 +157,12 @@ def compare_value(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArra
     wanted = domain(kind, value)
     if isinstance(wanted, Fraction):
         return _compare_ticks(column, sign, wanted)
-    if isinstance(wanted, bool) and sign not in ("=", "<>"):
-        raise MismatchError(f"a boolean is equal to {_shown(value)} or not, but never {sign} it")
     if isinstance(wanted, float):
         return _KERNELS[sign](column, pa.scalar(wanted, pa.float64()))
     if isinstance(wanted, bytes):
         # By bytes: files may hold text that is not UTF-8.
         return _KERNELS[sign](_as_bytes(column), pa.scalar(wanted, _bytes_type(kind)))
-    return _KERNELS[sign](column, pa.scalar(wanted, pa.bool_()))
+    return _KERNELS[sign](column.cast(pa.uint8()), pa.scalar(int(wanted), pa.uint8()))  # FALSE is less than TRUE
 
 
 def compare_columns(left: pa.Array, sign: str, right: pa.Array) -> pa.BooleanArray:
@@ -173,6 +186,8 @@ def compare_columns(left: pa.Array, sign: str, right: pa.Array) -> pa.BooleanArr
         raise _mismatch(*kinds)
     if pa.types.is_nested(left.type):
         raise _mismatch(*kinds)
+    if pa.types.is_boolean(left.type):
+        left, right = left.cast(pa.uint8()), right.cast(pa.uint8())
     try:
         return _KERNELS[sign](left, right)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

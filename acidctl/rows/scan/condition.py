@@ -12,11 +12,14 @@
 Columns go by their names whatever the case, in back quotes when odd; a dot reaches into structs.  Values are numbers,
 ``'text'``, ``DATE '2024-02-29'``, ``TIMESTAMP '2024-02-29 12:00:00.5'``, ``TRUE``, ``FALSE``, ``NULL``; text beside a
 number, date or timestamp column is read as such a value.  As in SQL a comparison with NULL is neither true nor false,
-and only rows for which the condition is true are kept.
+and only rows for which the condition is true are kept.  A cast is taken where it changes nothing, or rounds to the type
+of its column; what is not understood is refused.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -26,7 +29,7 @@ from sqlglot import exp
 from acidctl.errors import UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan.compare import MIRRORED, Literal, MismatchError, parse_moment
+from acidctl.rows.scan.compare import MIRRORED, Literal, MismatchError, parse_moment, to_float
 from acidctl.rows.scan.predicate import (
     AllOf,
     AnyOf,
@@ -69,7 +72,7 @@ def parse_condition(text: str, columns: OrcType) -> Predicate:
     try:
         root = parser.root()
     except sqlglot.errors.SqlglotError as error:
-        raise cannot_use(text, str(error).splitlines()[0]) from None
+        raise cannot_use(text, _unreadable(error)) from None
     except RecursionError:
         raise cannot_use(text, "it is nested too deeply") from None
     predicate = Predicate(text, root, parser.paths)
@@ -77,8 +80,39 @@ def parse_condition(text: str, columns: OrcType) -> Predicate:
     return predicate
 
 
+def _unreadable(error: sqlglot.errors.SqlglotError) -> str:
+    """Where a text stops being a condition, without the names of sqlglot's classes."""
+    places = getattr(error, "errors", None)
+    if not places:
+        return "it cannot be read: is a quote or a comment left open?"
+    return f"it cannot be read at {places[0]['highlight']!r}, which ends at character {places[0]['col']}"
+
+
+_HANDLED: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Column: frozenset(("this", "table", "db", "catalog")),
+    exp.Identifier: frozenset(("this", "quoted")),
+    exp.In: frozenset(("this", "expressions")),
+    exp.Between: frozenset(("this", "low", "high")),
+    exp.Like: frozenset(("this", "expression", "negate")),
+    exp.Literal: frozenset(("this", "is_string")),
+    exp.Cast: frozenset(("this", "to")),
+    exp.TryCast: frozenset(("this", "to")),
+    exp.DataType: frozenset(("this", "expressions", "nested")),
+}
+"""What is understood of a node; of others their operands."""
+_OPERANDS = frozenset(("this", "expression"))
+_ESCAPES = re.compile(r"\\(?![\\'\"ntr%_])")
+"""A backslash before what Hive and sqlglot may read otherwise."""
+_INTEGER_BITS = {
+    exp.DataType.Type.TINYINT: 8,
+    exp.DataType.Type.SMALLINT: 16,
+    exp.DataType.Type.INT: 32,
+    exp.DataType.Type.BIGINT: 64,
+}
+
+
 class _Parser:
-    """From sqlglot's tree to ours.
+    """From sqlglot's tree to ours; what it does not understand of a node is refused, never passed over.
 
     Attributes:
         paths: the columns, and fields inside columns, met so far, with the kinds of their types.
@@ -91,7 +125,15 @@ class _Parser:
 
     def root(self) -> Node:
         """The whole condition."""
+        if _ESCAPES.search(self._text):
+            raise self._refuse("only \\\\, \\', \\\", \\n, \\t, \\r, \\% and \\_ are known after a backslash")
         return self._condition(sqlglot.parse_one(self._text, dialect="hive", into=exp.Condition))
+
+    def _whole(self, node: exp.Expr) -> None:
+        """Refuse a node of which something would be passed over."""
+        handled = _HANDLED.get(type(node), _OPERANDS)
+        if unknown := [name for name, value in node.args.items() if value and name not in handled]:
+            raise self._refuse(f"{node.sql(dialect='hive')!r} says more than is known here: {', '.join(unknown)}")
 
     def _refuse(self, why: str) -> UsageProblem:
         return cannot_use(self._text, why)
@@ -102,6 +144,7 @@ class _Parser:
         return Not(found) if node.args.get("negate") else found
 
     def _plain(self, node: exp.Expr) -> Node:
+        self._whole(node)
         if isinstance(node, exp.Paren):
             return self._condition(node.this)
         if isinstance(node, exp.And | exp.Or):
@@ -154,6 +197,11 @@ class _Parser:
     def _column(self, node: exp.Expr) -> ColumnRef:
         if not isinstance(node, exp.Column | exp.Dot):
             raise self._refuse(f"{node.sql(dialect='hive')!r} is not a column")
+        for part in node.parts:
+            self._whole(part)
+            if not isinstance(part, exp.Identifier):
+                raise self._refuse(f"{node.sql(dialect='hive')!r} is not a column, nor a field inside one")
+        self._whole(node)
         parts = [part.name for part in node.parts]
         whole = ".".join(parts)
         if whole.lower() in map(str.lower, self._types.names):  # names may have dots themselves
@@ -176,6 +224,7 @@ class _Parser:
         return UnknownColumn(what, why, did_you_mean(name, known))
 
     def _literal(self, node: exp.Expr) -> Literal:
+        self._whole(node)
         if isinstance(node, exp.Paren):
             return self._literal(node.this)
         if isinstance(node, exp.Null):
@@ -184,13 +233,13 @@ class _Parser:
             value = self._literal(node.this)
             if isinstance(value, Decimal):
                 return value.copy_negate()  # a minus would round it to 28 digits
-            if isinstance(value, int) and not isinstance(value, bool):
-                return -value
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return type(value)(-value)
         if isinstance(node, exp.Boolean):
             return bool(node.this)
         if isinstance(node, exp.Literal):
             return node.name if node.is_string else self._number(node.name)
-        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
+        if isinstance(node, exp.Cast):
             return self._cast(node)
         raise self._refuse(f"{node.sql(dialect='hive')!r} is not a value")
 
@@ -201,17 +250,53 @@ class _Parser:
             raise self._refuse(f"{text[:40]!r} is not a number") from None
 
     def _cast(self, node: exp.Cast) -> Literal:
-        kind, text = node.to.this, node.this.name
-        if kind in exp.DataType.TEMPORAL_TYPES:
-            try:
-                moment = parse_moment(text)
-            except MismatchError as error:
-                raise self._refuse(str(error)) from None
-            if kind is exp.DataType.Type.DATE and ":" in text:
-                raise self._refuse(f"{text!r} is not a date")
-            return moment
-        if kind in exp.DataType.NUMERIC_TYPES:
-            return self._number(text)
-        if kind in exp.DataType.TEXT_TYPES:
-            return str(text)
-        raise self._refuse(f"{node.sql(dialect='hive')!r} is not a value")
+        """A value with a type: honoured where the cast changes nothing, or rounds to FLOAT or DOUBLE as Hive does."""
+        self._whole(node.to)
+        kind, value = node.to.this, self._literal(node.this)
+        if value is None:
+            return None
+        if kind in (exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP) and isinstance(value, str):
+            return self._moment(kind, value)
+        if isinstance(value, str) and kind is exp.DataType.Type.TEXT:
+            return self._as_text(node, value)
+        if isinstance(value, str) and kind in exp.DataType.NUMERIC_TYPES:
+            value = self._number(value)
+        if isinstance(value, int | Decimal) and not isinstance(value, bool):
+            if kind in (exp.DataType.Type.FLOAT, exp.DataType.Type.DOUBLE):
+                return self._rounded(kind, value)
+            if kind in _INTEGER_BITS and value == int(value) and int(value).bit_length() < _INTEGER_BITS[kind]:
+                return int(value)
+            if kind is exp.DataType.Type.DECIMAL and _fits(node.to, Decimal(value)):
+                return value
+        raise self._refuse(
+            f"{node.sql(dialect='hive')!r} changes the value, or is not known here: write the value itself"
+        )
+
+    def _moment(self, kind: exp.DataType.Type, text: str) -> Literal:
+        try:
+            moment = parse_moment(text)
+        except MismatchError as error:
+            raise self._refuse(str(error)) from None
+        if kind is exp.DataType.Type.DATE and ":" in text:
+            raise self._refuse(f"{text!r} is not a date")
+        return moment
+
+    def _as_text(self, node: exp.Cast, text: str) -> str:
+        # sqlglot keeps no length of a VARCHAR, and makes CHAR of it as well: both may cut, and CHAR pads.
+        if re.search(r"\b(var)?char\b", self._text, re.IGNORECASE):
+            raise self._refuse(f"{node.this.sql(dialect='hive')} as CHAR or VARCHAR may be cut: write the text itself")
+        return text
+
+    def _rounded(self, kind: exp.DataType.Type, value: int | Decimal) -> float:
+        found = to_float(value) if kind is exp.DataType.Type.FLOAT else float(value)
+        if not math.isfinite(found):
+            raise self._refuse(f"{value} is too large for {kind.value}")
+        return found
+
+
+def _fits(kind: exp.DataType, value: Decimal) -> bool:
+    """Whether a DECIMAL holds a value as it is; without precision and scale it is Hive's (10, 0)."""
+    precision, scale = (*(int(one.this.name) for one in kind.expressions), *((10, 0)[len(kind.expressions) :]))
+    if not value.is_finite() or abs(value.adjusted()) > 100:
+        return False
+    return value * 10**scale == int(value * 10**scale) and abs(value) < 10 ** (precision - scale)

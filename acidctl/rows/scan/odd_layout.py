@@ -1,8 +1,10 @@
-"""Layouts that Hive never writes but reads without a word, and what they mean for the rows."""
+"""Layouts that Hive never writes but reads without a word, and what they mean for the rows; ids that it never gave."""
 
 from __future__ import annotations
 
 from acidctl.acid.doubts import layout_problems
+from acidctl.acid.reasons import Code
+from acidctl.acid.unread import passed_over
 from acidctl.location.snapshot import Snapshot
 from acidctl.wording import text_of
 
@@ -11,10 +13,18 @@ def odd_layout(snapshot: Snapshot) -> list[str]:
     """A sentence each; none as a rule."""
     problems = layout_problems(snapshot.listing, snapshot.state)
     read = {file.path for file in snapshot.files()} if problems else set()
-    shown, found = snapshot.fs.display(snapshot.path), []
+    shown = snapshot.fs.display(snapshot.path)
+    found = [f"{shown}: {text_of(why)}; stop all writers of the table first" for why in snapshot.ahead]
     for problem in problems:
         effect = "it is read" if problem.path in read else "it is not read"
-        if problem.others:
+        if problem.reason.code is Code.DELETES_ARE_ROWS:
+            effect = "acidctl reads them so, too"
+        elif problem.rule == "V10":
+            effect = f"{problem.others[0]} is read here"
+        elif problem.others:
             effect = "both are read, as Hive does, so rows may come twice"
         found.append(f"{shown}: {text_of(problem.reason)}: {effect}")
+    for one in passed_over(snapshot.listing, snapshot.state):
+        path = "" if one.path in text_of(one.reason) else f"{one.path}: "
+        found.append(f"{shown}: {path}{text_of(one.reason)}{': it is not read' if one.is_certain else ''}")
     return found

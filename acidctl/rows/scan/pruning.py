@@ -21,7 +21,8 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.calendars import SWITCH, is_hybrid
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
-from acidctl.rows.scan.compare import NEGATED, OPERATORS, Literal, MismatchError, domain
+from acidctl.rows.convert.matching import alike
+from acidctl.rows.scan.compare import NEGATED, OPERATORS, Literal, MismatchError, domain, to_float
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _FLOATS = ("float", "double")
@@ -81,7 +82,7 @@ def constant(kind: pa.DataType, value: Literal) -> ColumnBounds:
     """A column with one value in all rows, a partition's for example."""
     if value is None:
         return ColumnBounds(kind, nulls=True, values=False)
-    wanted = domain(kind, value)
+    wanted = domain(kind, to_float(value) if isinstance(value, float) and pa.types.is_float32(kind) else value)
     return ColumnBounds(kind, nulls=False, values=True, low=wanted, high=wanted)
 
 
@@ -113,7 +114,8 @@ def _bounds(
     if not found.HasField("numberOfValues") or found.numberOfValues > rows:
         return None
     kind = arrow_type(target)
-    nulls, values = found.numberOfValues < rows, found.numberOfValues > 0
+    # A value that the newer type cannot hold is NULL.
+    nulls, values = found.numberOfValues < rows or not alike(own, target), found.numberOfValues > 0
     low, high = _range(tail, found, own, target) if values else (None, None)
     if low is not None and high is not None and low > high:
         return ColumnBounds(kind, nulls, values)
@@ -124,8 +126,10 @@ def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType
     """Least and greatest value where they can be trusted; None where not, or where there are no such statistics."""
     if own.kind in _INTEGERS and target.kind in _INTEGERS:
         return _numbers(found.intStatistics)
-    if own.kind in _FLOATS and target.kind in _FLOATS:
-        return _doubles(found.doubleStatistics, tail.footer.writer)
+    if own.kind in _FLOATS and target.kind in (own.kind, "double"):
+        low, high = _doubles(found.doubleStatistics, tail.footer.writer)
+        # ORC C++ keeps the doubles that it was given, of which a FLOAT column holds the nearest floats.
+        return (low, high) if own.kind == "double" or low is None else (to_float(low), to_float(high))
     if own.kind in _TEXTS and target.kind in _TEXTS:
         cut = target.kind == "varchar" and not 0 < (own.max_length or 0) <= (target.max_length or 0)
         if not cut and (tail.footer.writer != 0 or tail.writer_version >= _HIVE_8732):

@@ -238,7 +238,11 @@ class Scan:
             wanted = [stripe for stripe in stripes if self._may_match(source, stripe)]
             if stripes and not wanted:
                 continue
-            yield source, wanted, FileColumns(source.row_type, self.row_type, list(dict.fromkeys(places)))
+            yield (
+                source,
+                wanted,
+                FileColumns(source.row_type, self.row_type, list(dict.fromkeys(places)), source.format),
+            )
 
     def _may_match(self, source: EventFile, stripe: int) -> bool:
         """Whether a stripe may hold rows that meet the condition."""

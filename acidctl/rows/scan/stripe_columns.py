@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from acidctl.orc.types import OrcType, arrow_type
+from acidctl.rows.convert.matching import is_missing, place_in, type_at
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.scan.columns import ColumnSource, PartitionColumn, ScanColumn
 from acidctl.rows.scan.predicate import Path
@@ -36,13 +37,12 @@ def known_of_stripe(
         if column.kind is ColumnSource.PARTITION:
             return known_of_partition(column, partition)
         if column.kind is ColumnSource.DATA:
-            target = row_type
-            for position in column.place:
-                target = target.children[position]
-            own = own_column(source.row_type, column)
-            if own is None:  # the file is older than the column, or what it lies in is none of its structs
-                return ColumnBounds(arrow_type(target), nulls=True, values=False) if _is_older(source, column) else None
-            return of_data(own, target)
+            target = type_at(row_type, column.place)
+            own = own_column(source.row_type, column, row_type)
+            if own is not None:
+                return of_data(own, target)
+            missing = is_missing(source.row_type, column.place, row_type)
+            return ColumnBounds(arrow_type(target), nulls=True, values=False) if missing else None
         known = source.ranges[stripe]
         if known is None or not column.place:
             return None
@@ -51,21 +51,7 @@ def known_of_stripe(
     return bounds
 
 
-def own_column(own: OrcType, column: ScanColumn) -> OrcType | None:
-    """A column of the rows, or a field inside one, as a file has it; None where it has none at that place."""
-    for position in column.place:
-        if own.kind != "struct" or position >= len(own.children):
-            return None
-        own = own.children[position]
-    return own
-
-
-def _is_older(source: EventFile, column: ScanColumn) -> bool:
-    own = source.row_type
-    for position in column.place:
-        if own.kind != "struct":
-            return False
-        if position >= len(own.children):
-            return True
-        own = own.children[position]
-    return False
+def own_column(own: OrcType, column: ScanColumn, row_type: OrcType) -> OrcType | None:
+    """A column of the rows of `row_type`, or a field inside one, as a file has it; None where the file has none."""
+    found = place_in(own, column.place, row_type)
+    return None if found is None else type_at(own, found)

@@ -244,7 +244,7 @@ class Table(ArrowRows):
         row_type = table_row_type(snapshots[0].declared, row_types(everything))
         keep = len(everything) <= _KEPT_FILES
         parts = [
-            Part(snapshot, tuple(self.partition_of(one)), sources if keep else None)
+            Part(snapshot, tuple(self.partition_of(one)), Opened(sources, is_kept=keep))
             for snapshot, one, sources, wanted in zip(snapshots, self.found, opened, kept, strict=True)
             if wanted
         ]
@@ -258,7 +258,7 @@ class Table(ArrowRows):
                 deleted=deleted,
                 partition=part.partition,
                 row_type=row_type,
-                sources=part.sources,
+                sources=part.opened.taken(),
                 on_loss=on_loss,
             )
 
@@ -368,12 +368,31 @@ def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
         raise type(error)(whole.what, whole.why, "; ".join(filter(None, (whole.hint, hint)))) from error
 
 
+class Opened:
+    """The files of a location whose tails are read: those of a large table are given away to who reads them first."""
+
+    def __init__(self, sources: Sequence[EventFile], *, is_kept: bool) -> None:
+        self._sources: Sequence[EventFile] | None = sources
+        self._is_kept = is_kept
+
+    def taken(self) -> Sequence[EventFile] | None:
+        """The files; None where somebody has them, so that they must be opened again."""
+        found = self._sources
+        self._sources = found if self._is_kept else None
+        return found
+
+
 class Part(NamedTuple):
-    """What is read of one location; `sources` are its files where they were kept."""
+    """What is read of one location."""
 
     snapshot: Snapshot
     partition: tuple[PartitionColumn, ...]
-    sources: Sequence[EventFile] | None
+    opened: Opened
+
+    def files(self) -> Sequence[EventFile]:
+        """Its files, opened again if somebody has those that were."""
+        sources = self.opened.taken()
+        return open_sources(self.snapshot) if sources is None else sources
 
 
 class TableScan(ArrowRows):
@@ -393,15 +412,20 @@ class TableScan(ArrowRows):
         skip_hint: str,
     ) -> None:
         self.parts = parts
-        self._scan = scan_of
+        self._scan_of = scan_of
         self._asked = where
         self._skip_hint = skip_hint
         first = scan_of(parts[0], where)
+        self._first: Scan | None = first
         self._where = first.where
         self._row_type = first.row_type
         self._deleted = first.deleted
         self.output_type = first.output_type
         self.declared: pa.Schema = first.schema
+
+    def _scan(self, part: Part, where: str | Predicate | None) -> Scan:
+        first, self._first = self._first, None
+        return first if first and part is self.parts[0] else self._scan_of(part, where)
 
     def __repr__(self) -> str:
         names = ", ".join(self.declared.names)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from acidctl.acid.layout import Role
-from acidctl.acid.listing import Listing
+from acidctl.acid.listing import with_entries
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
@@ -282,7 +282,7 @@ def with_files(snapshot: Snapshot, kept: Container[str]) -> Snapshot:
     return replace(
         snapshot,
         fs=_for_executors(snapshot.fs),
-        listing=Listing(snapshot.listing.location, tuple(entries)),
+        listing=with_entries(snapshot.listing, entries),
         state=replace(
             state,
             deltas=tuple(verdict for verdict in state.deltas if verdict.name in tops),

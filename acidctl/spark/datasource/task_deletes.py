@@ -17,7 +17,7 @@ from acidctl.rows.read.visibility import load_deletes
 MOST_BYTES, MOST_SETS = 64 << 20, 64
 """What is held beside the set that was asked for last, in bytes, and how many sets: a session may live for days."""
 
-_Key = tuple[str, tuple[str, ...]]
+_Key = tuple[str, bool, tuple[str, ...]]
 _held: OrderedDict[_Key, DeleteSet] = OrderedDict()
 
 
@@ -36,10 +36,11 @@ def deletes_of(load: str, snapshot: Snapshot, sources: Sequence[EventFile]) -> D
     if not killers:
         return load_deletes((), snapshot.write_ids)
     # With their stores: partitions may lie on several, at the same paths.
-    key = load, tuple(sorted(source.fs.display(source.path) for source in killers))
+    moved = any(source.may_hold_moved for source in sources)
+    key = load, moved, tuple(sorted(source.fs.display(source.path) for source in killers))
     found = _held.pop(key, None)
     if found is None:
-        found = load_deletes(killers, snapshot.write_ids)
+        found = load_deletes(killers, snapshot.write_ids, rows=sources)
     _held[key] = found
     others = sum(one.nbytes for one in _held.values()) - found.nbytes
     while others > MOST_BYTES or len(_held) > MOST_SETS:

@@ -14,9 +14,10 @@ from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 from acidctl.wording import human_count
 
 V27 = Rule(
-    "V27", ERROR, DEEP, "The same ROW__ID is in two current files.",
-    "The row is read twice, and a delete removes both.",
-    "Find the file that is too many: a failed write, or a copied directory.", "4",
+    "V27", ERROR, DEEP, "Several rows have the same ROW__ID, in two current files or in one.",
+    "A delete removes all of them, and of those in one file some of Hive's readers show only one.",
+    "A failed write or a copied directory: move away the file that is too many. A writer that used ids again: "
+    "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, vectorized, gives every row an id of its own.", "4.2",
 )  # fmt: skip
 V33 = Rule(
     "V33", ERROR, DEEP, "A delete event names a row that is in no file of the location.",
@@ -38,6 +39,7 @@ def across_rows(
     """
     inserts = {**made, **{path: facts.inserts for path, facts in current.items() if facts.inserts}}
     deletes = {path: facts.deletes for path, facts in current.items() if facts.deletes}
+    yield from _repeated(current)
     yield from _shared(V27, "in both files", inserts)
     yield from _shared(V34, "deleted in both files", deletes)
     there = united(list(inserts.values()))
@@ -59,6 +61,15 @@ def across_rows(
             first = shown_key((*lost[0][0], lost[0][2]))
             text = f"it is not read, and rows of it are nowhere else: {count:,}; first: {first}"
             yield V11.finding(path, text, {"rows": count})
+
+
+def _repeated(files: Mapping[str, RowFacts]) -> Iterator[Finding]:
+    """Rows that share a ROW__ID with another row of their file."""
+    for path, facts in files.items():
+        count = facts.keys - _size(facts.inserts)
+        if count:
+            text = f"{human_count(count, 'row')} of it {'has' if count == 1 else 'have'} the ROW__ID of another one"
+            yield V27.finding(path, text, {"rows": count})
 
 
 def _shared(rule: Rule, text: str, files: Mapping[str, Spans]) -> Iterator[Finding]:

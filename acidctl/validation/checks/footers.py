@@ -175,7 +175,7 @@ class _Look:
         try:
             length = self._logical_length()
             if length == 0 or not self._file.size:
-                return self._made(rows=0 if length == 0 or not self._file.native_name else None)
+                return self._made(rows=0)  # which the listing tells
             found = self._tail(ByteSource(self._fs, self._task.path, length))
         except UnsupportedCodec as error:
             self._unchecked.append(Unchecked(self._file.path, error))
@@ -285,7 +285,9 @@ class _Look:
         elif self._file.role is Role.ORIGINAL:
             self._add(V25, "an original file with the six ACID columns: it belongs in a delta or a base", WARNING)
         elif not self._file.native_name:
-            self._add(V25, "an ACID file whose name is not bucket_N: Hive does not read it", WARNING)
+            in_base = self._file.directory is not None and self._file.directory.kind is Kind.BASE
+            effect = "Hive 4 reads it in a base, Hive 3 does not" if in_base else "Hive does not read it"
+            self._add(V25, f"an ACID file whose name is not bucket_N: {effect}", WARNING)
 
     def _raw_schema(self, tree: OrcType) -> None:
         names = tuple(name.lower() for name in tree.names)

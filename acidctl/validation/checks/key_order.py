@@ -13,9 +13,10 @@ from acidctl.validation.checks.stripe_ids import compare
 from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
 
 V26 = Rule(
-    "V26", ERROR, DEEP, "Events are not in ascending order of their key, or a key is there twice.",
+    "V26", ERROR, DEEP, "Events are not in ascending order of their key, or an event is there twice.",
     "Readers merge sorted files: deletes are missed, and rows appear twice.",
-    "Run `compact('major')`: it sorts.", "4.2",
+    "Run `compact('major')`, which sorts; where one delta is all there is, `INSERT OVERWRITE TABLE t SELECT * "
+    "FROM t` in Hive.", "4.2",
 )  # fmt: skip
 V34 = Rule(
     "V34", WARNING, DEEP, "Several delete events name the same row.",
@@ -51,7 +52,6 @@ class KeyOrder:
         else:
             may_repeat = np.zeros_like(same)
         newer = after.current < before.current
-        yield from tally_where(V26, "rows have the key of the one before", same & ~may_repeat, after)
         text = "events have the key of the one before and are not older"
         yield from tally_where(V26, text, may_repeat & ~newer, after)
         if self.is_delete:

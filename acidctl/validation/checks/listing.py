@@ -8,7 +8,7 @@ from functools import cached_property
 
 from acidctl.acid.bucket import MAX_STATEMENT
 from acidctl.acid.doubts import half_finished, layout_problems, spelled_twice
-from acidctl.acid.layout import data_files_of, is_full_acid
+from acidctl.acid.layout import DataFile, Role, data_files_of, is_full_acid
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import (
     ACID_PREFIXES,
@@ -30,6 +30,7 @@ from acidctl.acid.names import (
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
+from acidctl.acid.unread import passed_over
 from acidctl.acid.writeids import holes
 from acidctl.errors import AcidctlError
 from acidctl.location.change.publication import half_published
@@ -94,7 +95,7 @@ class ListingToCheck:
 
     def has_data(self, directory: AcidDirectory) -> bool:
         """Whether a data file is in it."""
-        return bool(data_files_of(directory, self.files(directory.name)))
+        return bool(data_files_of(directory, self.files(directory.name), self.snapshot.table_type))
 
 
 def on_listing(check: _Check) -> _Check:
@@ -198,13 +199,13 @@ V22 = Rule(
 
 @on_listing
 def _layout(look: ListingToCheck) -> Iterator[Finding]:
-    """V5, V7, V9, V17, V22: what no merge may be built on either."""
-    rules = {rule.id: rule for rule in (V5, V7, V9, V22)}
+    """V5, V7, V9, V10, V17, V22: what no merge may be built on either."""
+    rules = {rule.id: rule for rule in (V5, V7, V9, V10, V22)}
     nested: dict[str, str] = {}
     for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
         if problem.rule == "V17":
             nested.setdefault("/".join(problem.path.split("/")[:2]), text_of(problem.reason))
-        elif problem.rule != "V25":  # which says more below
+        elif problem.rule in rules:  # the others say more below
             yield rules[problem.rule].finding(problem.path, text_of(problem.reason), {"others": list(problem.others)})
     current = {directory.name for directory in look.current}
     for entry in look.snapshot.listing.entries:
@@ -228,8 +229,8 @@ V8 = Rule(
 )  # fmt: skip
 V10 = Rule(
     "V10", ERROR, LISTING, "Two visible directories differ in their visibility id only.",
-    "Hive reads both and returns every row twice; acidctl and Impala read the later one.",
-    "Move the one with the lower visibility id out of the location.", "6.3",
+    "Hive before 4.2 reads both and returns every row twice; Hive 4.2, acidctl and Impala read the later one.",
+    "Move the one with the lower visibility id out of the location; nothing is compacted before that.", "6.3",
 )  # fmt: skip
 
 
@@ -238,24 +239,12 @@ def _ranges(look: ListingToCheck) -> Iterator[Finding]:
     base = look.snapshot.state.base
     top = base.directory.max_write_id if base and base.directory else MINL
     deltas = [d for d in look.current if d.kind is not Kind.BASE]
-    by_name = {delta.name: delta for delta in deltas}
-    for verdict in look.snapshot.state.in_state(State.OBSOLETE):
-        hidden = verdict.directory
-        for other in (by_name[name] for name in verdict.reason.by if name in by_name):
-            if hidden and _differ_in_visibility(hidden, other):
-                text = f"{other.name} holds the same write ids"
-                yield V10.finding(hidden.name, text, {"others": [other.name]})
     ranges = sorted([*([(1, top)] if top > 0 else []), *(delta.range for delta in deltas)])
     missing = list(holes(ranges, ranges[0][0], max(high for _, high in ranges))) if ranges else []
     if missing:
         shown = some_of([f"{low}" if low == high else f"{low} to {high}" for low, high in missing], _MOST_NAMES)
         evidence = {"ranges": [list(gap) for gap in missing[:_MOST_NAMES]], "count": len(missing)}
         yield V8.finding("", f"no directory has write id {shown}", evidence)
-
-
-def _differ_in_visibility(one: AcidDirectory, other: AcidDirectory) -> bool:
-    same = (one.kind, one.range, one.statement_id) == (other.kind, other.range, NO_STATEMENT)
-    return same and other.statement_id == NO_STATEMENT and one.visibility_txn != other.visibility_txn
 
 
 V11 = Rule(
@@ -373,7 +362,7 @@ def _flush_lengths(look: ListingToCheck) -> Iterator[Finding]:
 
 
 V24 = Rule(
-    "V24", ERROR, LISTING, "A data file cannot be read: it is empty, damaged, no ORC file, or ends the reader.",
+    "V24", ERROR, LISTING, "A data file cannot be read: it is damaged, no ORC file, or ends the reader.",
     "Queries fail on it, and its rows are lost.",
     "Restore it from a copy; `dump()` shows what can still be read.",
 )  # fmt: skip
@@ -382,19 +371,22 @@ V25 = Rule(
     "Readers fail, or number its rows wrongly.",
     "Find out what wrote it; move it out of the directory.", "3.1",
 )  # fmt: skip
+V46 = Rule(
+    "V46", ERROR, LISTING, "A data file has 0 bytes.",
+    "Readers take it for a file without rows; in a delete delta it ends Hive's vectorized queries.",
+    "Find out whether its writer died or the store lost it; `compact('major')` leaves it out.", "12",
+)  # fmt: skip
 
 
 @on_listing
 def _data_files(look: ListingToCheck) -> Iterator[Finding]:
     for directory in look.current:
-        files = data_files_of(directory, look.files(directory.name))
+        files = data_files_of(directory, look.files(directory.name), look.snapshot.table_type)
         for file in files:
             if file.flush_length_path and not file.size:
                 continue  # a streaming writer has just begun
-            if file.native_name and not file.size:
-                yield V24.finding(file.path, "it is empty", {"bytes": 0})
-            elif not file.size:
-                yield V24.finding(file.path, "it is empty", {"bytes": 0}, INFO)
+            if not file.size:
+                yield _no_bytes(file)
         raw = [file for file in files if not file.native_name]
         if raw and len(raw) < len(files):
             text = f"{len(raw)} raw files stand beside {len(files) - len(raw)} bucket files"
@@ -408,13 +400,19 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
             yield rule.finding(entry.path, "it is a directory, not a file")
     for entry in look.snapshot.state.originals:
         if not entry.size:
-            yield V24.finding(entry.path, "it is empty", {"bytes": 0}, INFO)
+            yield V46.finding(entry.path, "it has 0 bytes", {"bytes": 0}, INFO)
+
+
+def _no_bytes(file: DataFile) -> Finding:
+    """Of files without ids Hive makes such itself; vectorized readers of both Hives fail on one in a delete delta."""
+    severity = INFO if not file.native_name else ERROR if file.role is Role.DELETE else WARNING
+    return V46.finding(file.path, "it has 0 bytes", {"bytes": 0}, severity)
 
 
 V18 = Rule(
-    "V18", WARNING, LISTING, "Original files lie beside a base, or have names that Hive does not number.",
-    "Beside a base they are obsolete; without a number Hive's compaction fails on them.",
-    "Obsolete ones: `clean()`. Others: rename them as 000000_0 before the table is changed.", "5.1",
+    "V18", ERROR, LISTING, "Original files lie beside a base, or have names that Hive does not number.",
+    "Beside a base they are obsolete; on a name without a number Hive fails, and reads nothing of the table.",
+    "Obsolete ones: `clean()`. Others: move away what is not data; rename data as 000000_0_copy_1.", "5.1",
 )  # fmt: skip
 
 
@@ -429,7 +427,29 @@ def _originals(look: ListingToCheck) -> Iterator[Finding]:
     odd = [e.path for e in state.originals if not isinstance(parse_file(e.path.rpartition("/")[2]), OriginalFile)]
     if odd and look.directories:
         text = f"{len(odd)} original files have no bucket number in their name: {some_of(odd)}"
-        yield V18.finding("", text, {"files": odd[:_MOST_NAMES], "count": len(odd)})
+        severity = ERROR if look.is_full else WARNING
+        yield V18.finding("", text, {"files": odd[:_MOST_NAMES], "count": len(odd)}, severity)
+
+
+V45 = Rule(
+    "V45", ERROR, LISTING, "Files lie where Hive does not read them, or reads them as what they are not.",
+    "Their rows are not seen, and no compaction takes them in; who put them there believes otherwise.",
+    "Load them with LOAD DATA, or move them away.", "11",
+)  # fmt: skip
+
+
+@on_listing
+def _passed_over(look: ListingToCheck) -> Iterator[Finding]:
+    listing, state = look.snapshot.listing, look.snapshot.state
+    for problem in layout_problems(listing, state):
+        if problem.rule == "V45":
+            yield V45.finding(problem.path, text_of(problem.reason))
+    found = list(passed_over(listing, state))
+    for one in found[:_MOST_NAMES]:
+        yield V45.finding(one.path, text_of(one.reason), severity=ERROR if one.is_certain else WARNING)
+    more = len(found) - _MOST_NAMES
+    if more > 0:
+        yield V45.finding("", f"{more} further files that Hive does not read", {"count": more})
 
 
 V16 = Rule(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from acidctl.acid.reasons import Code
 from acidctl.location.evidence import evidence_of
 from acidctl.location.snapshot import Look as Seen
 from acidctl.validation.findings import Finding
 from acidctl.validation.model import Place
-from acidctl.validation.rules import INFO, LISTING, WARNING, Rule
+from acidctl.validation.rules import ERROR, INFO, LISTING, WARNING, Rule
+from acidctl.wording import text_of
 
 V41 = Rule(
     "V41", WARNING, LISTING, "Files, or ACID directories, lie in a folder that holds tables deeper below.",
@@ -35,6 +37,22 @@ def evidence(place: Place, seen: Seen) -> Iterator[Finding]:
     if not shown.may_change:
         rule = V41 if shown.reason.code == "tables-below" else V42
         yield rule.finding("", shown.text, {"code": shown.reason.code})
+
+
+V44 = Rule(
+    "V44", ERROR, LISTING, "The files have write ids, or transactions, that the metastore never gave.",
+    "The metastore is older than the files (restored from a backup), the table was dropped and created again, or the "
+    "files are of another table. Hive does not read them, its next writes take the same numbers, and delete them.",
+    "Stop all writers of the table. Compare what the metastore was restored from, and when the table was created, with "
+    "the times of the files; look for where the files came from. Change nothing before that is known.", "7.1",
+)  # fmt: skip
+
+
+def newer_than_metastore(place: Place) -> Iterator[Finding]:
+    """Names above all that a metastore gave; that this could not be asked is a remark."""
+    for why in place.ahead:
+        severity = INFO if why.code is Code.GIVEN_UNKNOWN else None
+        yield V44.finding("", text_of(why), {"code": why.code, "directories": list(why.by)}, severity)
 
 
 V40 = Rule(

@@ -39,6 +39,7 @@ class RowFacts:
 
     Attributes:
         first, last: the first and the last event.
+        keys: rows whose ids are in `inserts`, which holds each id once.
         inserts: ids of rows; deletes: of delete events; changes: of updates and deletes of ACID v1.
         is_complete: every stripe's ids were read.
     """
@@ -48,6 +49,7 @@ class RowFacts:
     counts: tuple[int, int, int] = (0, 0, 0)
     first: Ids | None = None
     last: Ids | None = None
+    keys: int = 0
     inserts: Spans = field(default_factory=dict)
     deletes: Spans = field(default_factory=dict)
     changes: Spans = field(default_factory=dict)
@@ -87,6 +89,7 @@ def facts_of_file(parts: Sequence[RowFacts], between: Between) -> RowFacts:
         whole.unchecked += part.unchecked
     whole.tallies = added_up(tallies)
     whole.rows = sum(part.rows for part in parts)
+    whole.keys = sum(part.keys for part in parts)
     inserts, updates, deletes = (sum(counts) for counts in zip(*(part.counts for part in parts), strict=True))
     whole.counts = inserts, updates, deletes
     whole.is_complete = all(part.is_complete for part in parts)

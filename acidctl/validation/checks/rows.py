@@ -20,7 +20,7 @@ from acidctl.orc.tail import RecordKey, Tail
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
 from acidctl.rows.foreign.parquet_and_text import ForeignReader
 from acidctl.rows.read.bucket_values import decode_all, versions_of
-from acidctl.rows.read.delete_set import Bools, Longs, valid_mask
+from acidctl.rows.read.delete_set import Bools, Keys, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS, Ids
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.checks.footers import V12, V30, V31, V39, opened, severity_of_index
@@ -121,9 +121,10 @@ V28 = Rule(
     "Find out whether the directory or the file was renamed or copied.", "4",
 )  # fmt: skip
 V35 = Rule(
-    "V35", ERROR, DEEP, "A delete event is older than the row that it deletes.",
-    "No writer can delete what is not there yet: its ids are wrong.",
-    "Restore the file.", "4",
+    "V35", ERROR, DEEP, "A delete event is of a lower write id than the row that it deletes, or no later statement.",
+    "Hive 4 does not apply the first kind, and the readers of Hive 3 contradict each other; over the second those of "
+    "Hive 4 do. An UPDATE of Hive 3 that waited for a lock can leave the first.",
+    "Run `compact('major')`: it keeps the rows as Hive 4 does, or says which are disputed.", "4.2",
 )  # fmt: skip
 V37 = Rule(
     "V37", WARNING, DEEP, "A compacted directory holds rows of write ids that are open or aborted.",
@@ -263,12 +264,16 @@ class _Look:
         elif is_v1:
             changed = ids.operation != 0
             if directory is not None and directory.kind is Kind.BASE:
-                self._inserts.add(ids.keys)
+                self._add_rows(ids.keys)
             else:
-                self._inserts.add(ids.keys.take(~changed))
+                self._add_rows(ids.keys.take(~changed))
                 self._changes.add(ids.keys.take(changed))
         else:
-            self._inserts.add(ids.keys)
+            self._add_rows(ids.keys)
+
+    def _add_rows(self, keys: Keys) -> None:
+        self._inserts.add(keys)
+        self._facts.keys += len(keys)
 
     def _key_order(self, ids: Ids) -> None:
         order = self._task.order
@@ -284,8 +289,8 @@ class _Look:
         current, original = ids.current, ids.keys.original
         if directory is not None and not _inside(bounds.current, _range(directory)):
             self._add_where(V28, _range_text(directory), _outside(current, _range(directory)), ids)
+        is_delete = task.file.role is Role.DELETE
         if bounds.current != bounds.original or bounds.current[0] != bounds.current[1]:
-            is_delete = task.file.role is Role.DELETE
             rule, text = (V35, "delete events") if is_delete else (V28, "events")
             self._add_where(rule, f"{text} are older than their rows", current < original, ids)
             if not is_delete:
@@ -293,6 +298,11 @@ class _Look:
                 text = "inserted rows have two different write ids"
                 newer = (current > original) & (ids.operation == 0)
                 self._add_where(V28, text, newer, ids, Severity.WARNING if in_base else None)
+        if is_delete and directory is not None and directory.min_write_id == directory.max_write_id:
+            own: Bools = current == original
+            if own.any():
+                own &= decode_all(ids.keys.bucket).statement >= max(directory.statement_id, 0)
+                self._add_where(V35, "delete events are of no later statement than their rows", own, ids)
         if task.is_compacted:
             valid = valid_mask(current, task.write_ids.high_watermark, task.write_ids.exceptions)
             if valid is not None:

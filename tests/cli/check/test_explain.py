@@ -32,7 +32,7 @@ def test_everything_that_can_be_said_is_explained(acidctl: Acidctl) -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("few-deltas", "whether there is work"), ("14", "something needs attention"), ("v26", "it sorts"),
+        ("few-deltas", "whether there is work"), ("14", "something needs attention"), ("v26", "which sorts"),
         (" Conflict ", "status 9"), ("no-cleanup", "is set for the table"),
         ("superseded-by-delta", "its write ids are in delta_0000001_0000005"),
         ("half-a-minor", "delta_0000001_0000005 hides it"),

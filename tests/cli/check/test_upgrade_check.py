@@ -58,7 +58,7 @@ def test_files_that_are_none_of_save_and_places_without_tables(acidctl, crud: Pa
         bad.write_text(text)
         assert acidctl("upgrade-check", "--compare", bad, crud).status == 4
     (tmp_path / "empty.db").mkdir()
-    assert acidctl("upgrade-check", tmp_path / "empty.db").status == 3
+    assert acidctl("upgrade-check", tmp_path / "empty.db").status == 17
 
 
 def test_nothing_is_saved_where_something_cannot_be_read(acidctl, crud: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

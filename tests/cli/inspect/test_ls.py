@@ -13,6 +13,7 @@ from acidctl.acid.state import State
 from acidctl.cli.inspect import ls
 from acidctl.cli.inspect.work.ls import SORT_KEYS
 from acidctl.cli.output.screen import STATE_STYLES
+from acidctl.cli.report.location_list import LocationList
 from acidctl.errors import AccessError
 from acidctl.location import find
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -111,7 +112,7 @@ def test_due_compaction_is_told_with_its_trigger(acidctl, tmp_path: Path) -> Non
 def test_empty_directory_is_listed_as_empty(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "empty").mkdir()
     found = acidctl("ls", tmp_path / "empty")
-    assert found.status == 0
+    assert found.status == 17, "it may be a disk that is not mounted"
     assert "empty" in found.out
     assert acidctl("ls", "-o", "json", tmp_path / "empty").one()["entries"] == []
 
@@ -175,7 +176,7 @@ def test_a_large_tree_is_shown_page_by_page(acidctl, tmp_path: Path, monkeypatch
         make(table, *(f"delta_{i}_{i}" for i in range(1, 13 if number == 4 else 3)))
     shown = acidctl("ls", tmp_path).out.splitlines()
     assert [line.split()[0] for line in shown[:-1] if not line.startswith("location")] == list(map(str, tables))
-    assert [number for number, line in enumerate(shown) if line.startswith("location")] == [0, 3, 7]
+    assert [number for number, line in enumerate(shown) if line.startswith("location")] == [0]
     assert shown[-1].startswith("7 locations, ")
     assert "a compaction is due in 1" in shown[-1]
 
@@ -193,6 +194,27 @@ def test_partitions_are_folded_into_their_table(acidctl, tmp_path: Path) -> None
     assert other.startswith(f"{tmp_path / 'u'} ")
     every = acidctl("ls", "-v", tmp_path).out
     assert every.count("/t/day=") == 6
+
+
+def test_lines_of_a_large_table_come_while_it_is_listed(  # type: ignore[no-untyped-def]
+    acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is there when so many partitions were looked at as it stands for, and none of them is kept."""
+    monkeypatch.setattr("acidctl.cli.report.location_list._TOGETHER", 7)
+    usual = LocationList.add
+
+    def adding(self: LocationList, line: dict[str, object]) -> None:
+        usual(self, line)
+        assert len(self._partitions) < 7
+        assert not self._rows
+
+    monkeypatch.setattr(LocationList, "add", adding)
+    for day in range(30):
+        make(tmp_path / "t" / f"day={day:02}", "delta_1_1", "delta_2_2")
+    heading, *lines, total = acidctl("ls", tmp_path).out.splitlines()
+    assert [line.split()[:3] for line in lines] == [[str(tmp_path / "t"), "ok", n] for n in ["7"] * 4 + ["2"]]
+    assert heading.startswith("location")
+    assert total.startswith("30 locations, ")
 
 
 def test_many_entries_of_one_state_are_one_line(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -204,7 +204,7 @@ def test_a_location_that_cannot_be_read_is_said_and_the_rest_is_told(acidctl: Ac
 def test_nothing_at_all_is_a_page_too(acidctl: Acidctl, tmp_path: Path) -> None:
     (tmp_path / "empty.db").mkdir()
     for form in ("html", "md"):
-        assert acidctl("report", "-o", form, tmp_path / "empty.db").status == 0
+        assert acidctl("report", "-o", form, tmp_path / "empty.db").status == 17
 
 
 # --- names ----------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def test_the_costliest_comes_first(acidctl, warehouse: Path) -> None:  # type: i
     assert worn["location"] == str(warehouse / "worn")
     assert (worn["directories"], worn["deleteFiles"]) == (4, 2)
     assert worn["deleteRows"] == 2
-    assert worn["command"] == f"acidctl compact --major --assume-committed {warehouse / 'worn'}"
+    assert worn["command"] == f"acidctl compact --major {warehouse / 'worn'}"
     assert [(one["cost"], one["compaction"], one["command"]) for one in others] == [(0, None, None)] * 2
     assert [one["location"] for one in others] == sorted(one["location"] for one in others)
 
@@ -88,7 +88,7 @@ def test_its_commands_say_of_the_storage_what_was_said(acidctl, tmp_path: Path) 
     config.write_text("")
     told = ("--storage-option", "user=hive", "--storage-option=token=abcdefghij")
     (line,) = acidctl("--config", config, "advise", "-o", "jsonl", *told, url).lines()
-    words = "--assume-committed --storage-option=user=hive '--storage-option=token=***'"
+    words = "--storage-option=user=hive '--storage-option=token=***'"
     assert line["command"] == f"acidctl --config={config} compact --major {words} memory:///advised/sales.db/worn"
 
 
@@ -102,16 +102,17 @@ def test_its_commands_say_of_the_metastore_what_was_said(acidctl, warehouse: Pat
         "db.x",
     )
     (line,) = acidctl("advise", "-o", "jsonl", *told, warehouse / "worn").lines()
-    words = "--metastore=none --metastore-option=timeout=7 '--metastore-option=password=***' --assume-committed"
+    words = "--metastore=none --metastore-option=timeout=7 '--metastore-option=password=***'"
     assert line["command"] == f"acidctl compact --major {words} {warehouse / 'worn'}"
 
 
 @pytest.mark.parametrize(
     "told",
     [
-        (), ("--assume-committed",), ("--assume-committed=300h",), ("--assume-committed=90m", "--valid-txns", "5:5:5:"),
+        ("--assume-committed", "1h"), ("--assume-committed=300h",),
+        ("--assume-committed=90m", "--valid-txns", "5:5:5:"),
         ("--write-ids", "42$sales.worn:3:9223372036854775807::$sales.fresh:3:9223372036854775807::"),
-        ("--write-ids", "odd.name:3:9223372036854775807::", "--table", "odd.name"), ("--valid-txns", "5:5:5:"),
+        ("--write-ids", "odd.name:3:9223372036854775807::", "--table", "odd.name"),
         ("--write-ids", "3:9223372036854775807:", "--write-ids-form", "hive2"), ("--write-ids-from", "{lists}"),
     ],
     ids=" ".join,

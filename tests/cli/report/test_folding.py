@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
-from acidctl.cli.report.folding import MOST_TABLES, Told, folder_of_table, put_folded, put_idle
+from acidctl.cli.report.folding import MOST_TABLES, Told, Totals, folder_of_table, put_folded, put_idle
 from acidctl.wording import names_in_short
 
 
@@ -40,7 +42,7 @@ def test_names_in_short_say_what_is_missing(names: list[str], short: str) -> Non
 def test_the_largest_tables_have_lines_and_the_rest_a_sum(capsys: pytest.CaptureFixture[str]) -> None:
     told = [Told(f"/w/t{i}", "", {"entries": 2, "bytes": i}) for i in range(MOST_TABLES + 5)]
     told += [Told(f"/w/p/day={i}", "", {"entries": 1, "bytes": 1000}) for i in range(3)]
-    put_folded("to remove", told)
+    put_folded("to remove", Totals(told))
     first, heading, *lines, last = capsys.readouterr().out.splitlines()
     assert first == "to remove: 46 tables, 48 locations, 93 entries, 3.9 KiB"
     assert heading.split() == ["table", "partitions", "entries", "size"]
@@ -50,8 +52,8 @@ def test_the_largest_tables_have_lines_and_the_rest_a_sum(capsys: pytest.Capture
 
 
 def test_idle_locations_are_counted_by_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    put_idle("nothing to do", ["few-deltas"] * 1200)
-    put_idle("left for later", ["time-is-up"] * 3 + ["locked"])
+    put_idle("nothing to do", Counter({"few-deltas": 1200}))
+    put_idle("left for later", Counter({"time-is-up": 3, "locked": 1}))
     assert capsys.readouterr().out.splitlines() == [
         "nothing to do in 1,200 locations: few-deltas",
         "left for later in 4 locations: time-is-up (3), locked (1)",

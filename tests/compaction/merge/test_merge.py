@@ -35,7 +35,8 @@ def test_merge_gives_the_order_of_one_sort(given_stripes, collapse) -> None:  # 
         current = np.array([write_id for _, write_id, _ in listed], np.int64)
         operation = np.array([op for _, _, op in listed], np.int64)
         values = pa.array([f"{number}.{place}" for place in range(len(listed))])
-        chunk = Chunk(Ids(operation, keys, current), np.full(len(keys), statement, np.int64), values)
+        statements, files = (np.full(len(keys), number, np.int64) for number in (statement, number))
+        chunk = Chunk(Ids(operation, keys, current), statements, files, values)
         pieces.append(Piece(*key_range(keys), lambda chunk=chunk: chunk, held=chunk if held else None))
         everything += [
             (key, -write_id, -statement, -op, f"{number}.{place}") for place, (key, write_id, op) in enumerate(listed)
@@ -46,10 +47,15 @@ def test_merge_gives_the_order_of_one_sort(given_stripes, collapse) -> None:  # 
         found += list(zip(keys, batch.current.tolist(), batch.operation.tolist(), values.to_pylist(), strict=True))
     wanted = sorted(everything, key=lambda e: e[:4])
     if collapse:
-        firsts = {}
+        killers, kept = {}, []
         for event in wanted:
-            firsts.setdefault(event[:2], event)
-        wanted = list(firsts.values())
+            key, write_id, statement, operation, _ = event
+            killer = killers.get((key, write_id))
+            if killer is None or not (killer[3] == -2 or killer[2] < statement):
+                kept.append(event)
+            if operation:
+                killers.setdefault((key, write_id), event)
+        wanted = kept
     assert [(key, current, op) for key, current, op, _ in found] == [(k, -c, -o) for k, c, _, o, _ in wanted]
     assert sum(len(keys) for keys in left_out) == len(everything) - len(found)
     total = key_checksum(keys_of([key for key, *_ in everything]))
@@ -103,9 +109,8 @@ def test_small_stripes_are_copied_only_by_themselves(given_pieces: list[tuple[st
     for kind, rows in given_pieces:
         keys = keys_of([(1, 2, at + i) for i in range(rows)])
         at += rows
-        chunk = Chunk(
-            Ids(np.zeros(rows, np.int64), keys, keys.original), np.zeros(rows, np.int64), pa.array([kind] * rows)
-        )
+        zeros = np.zeros(rows, np.int64)
+        chunk = Chunk(Ids(zeros, keys, keys.original), zeros, zeros, pa.array([kind] * rows))
         copy = None if kind == "encoded" else StripeCopy(kind, 0, None, 0, 0)  # type: ignore[arg-type]
         pieces.append(Piece(*key_range(keys), lambda chunk=chunk: chunk, copy, is_small=kind == "small"))
         kinds.append(kind)

@@ -80,16 +80,17 @@ def test_nobody_there_is_an_error_of_the_system() -> None:
             ask()
 
 
-def test_a_server_that_drips_is_given_up_when_its_time_is_over() -> None:
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_a_server_that_drips_is_given_up_when_its_time_is_over(size: int) -> None:
     def drip(connection: socket.socket) -> None:
         while True:
-            connection.sendall(b"x")
+            connection.sendall(bytes(size))
             time.sleep(0.02)
 
     with connected(drip) as one:
         one.begin(0.5)
         with pytest.raises(TimeoutError):
-            one.readAll(1_000_000)
+            one.readAll(100_000_000)
 
 
 def test_a_server_that_does_not_listen_is_given_up() -> None:

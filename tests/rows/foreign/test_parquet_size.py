@@ -147,7 +147,7 @@ def test_footers_of_very_many_parts(tmp_path: Path, name: str, monkeypatch: pyte
     path = tmp_path / "f"
     path.write_bytes(with_footer(b"", FOOTERS[name]()))
     monkeypatch.setattr(native, "ParquetFile", None)  # nothing native may be asked
-    with pytest.raises(LimitError, match=f"number of (its|the) {name.removeprefix('claimed ')}.* is .*bomb"):
+    with pytest.raises(LimitError, match=f"number of (its|the) {name.removeprefix('claimed ')}.* is .*made to use up"):
         read_any_tail(ByteSource(LocalFileSystem(), str(path)))
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.compacting import copy_table, run_compaction
 from support.engines.written_by_hive import HIVE23
 from support.files.acid_files import (
@@ -28,11 +33,12 @@ from support.tables import snapshot_of
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.listing import Listing
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.demo.walkthrough import ROW
 from acidctl.orc import orc_pb2 as pb
 from acidctl.rows.past.blame import blame, parse_row_id
-from acidctl.rows.past.history import WriteIdHistory, read_history
+from acidctl.rows.past.history import WriteIdHistory, _Covered, read_history
 from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
@@ -285,3 +291,40 @@ def test_history_of_tables_of_hive_is_that_of_their_events(name: str) -> None:
             assert counts(line) == wanted
         else:
             assert counts(line) == (inserts + updates, None, None)
+
+
+class CountedEntries(tuple[Any, ...]):
+    """The entries of a listing, which count how often somebody goes through all of them."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        CountedEntries.times += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("look", [read_history, lambda snapshot: blame(snapshot, parse_row_id("1:bucket=0:0"))])
+def test_the_listing_is_gone_through_as_often_however_many_deltas_there_are(tmp_path: Path, look: Any) -> None:
+    times = set()
+    for number in (3, 30):
+        table = tmp_path / str(number)
+        for first in range(1, 2 * number, 2):  # as a streaming writer leaves them
+            write_acid(table / f"delta_{first:07}_{first + 1:07}" / "bucket_00000", insert(first, 0))
+        found = snapshot_of(table)
+        listing = Listing(found.listing.location, CountedEntries(found.listing.entries))
+        CountedEntries.times = 0
+        look(replace(found, listing=listing))
+        times.add(CountedEntries.times)
+    assert len(times) == 1
+    assert times.pop() < 10
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8)), max_size=12))
+def test_ranges_that_are_counted_are_those_that_were_added(added: list[tuple[int, int]]) -> None:
+    covered, ids = _Covered(), set[int]()
+    for low, length in added:
+        covered.add(low, low + length)
+        ids |= set(range(low, low + length + 1))
+        assert all(end + 1 < start for end, start in zip(covered.ends, covered.starts[1:], strict=False))
+    spans = zip(covered.starts, covered.ends, strict=True)
+    assert {one for start, end in spans for one in range(start, end + 1)} == ids

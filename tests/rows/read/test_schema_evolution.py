@@ -9,7 +9,7 @@ from support.files.acid_files import write_delta
 from support.tables import json_rows, snapshot_of
 
 from acidctl.orc.types import OrcType
-from acidctl.rows.read.schema_evolution import fit_text
+from acidctl.rows.convert.leaves import convert_leaf
 from acidctl.rows.scan.scan import Scan
 
 
@@ -41,5 +41,5 @@ def test_longer_types_change_nothing(tmp_path: Path) -> None:
 def test_text_that_is_no_utf8() -> None:
     raw = pa.array([b"\xff\xfeabc", b"ab", None]).cast(pa.binary())
     column = pa.Array.from_buffers(pa.string(), 3, raw.buffers())
-    found = fit_text(column, OrcType("varchar", max_length=9), OrcType("varchar", max_length=3))
+    found = convert_leaf(column, OrcType("varchar", max_length=9), OrcType("varchar", max_length=3))
     assert found.to_pylist() == ["\N{REPLACEMENT CHARACTER}" * 2 + "a", "ab", None]

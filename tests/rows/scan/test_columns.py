@@ -11,7 +11,6 @@ from pyarrow import orc
 
 import acidctl
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan import columns as columns_module
 from acidctl.rows.scan.columns import FileColumns
 
 COLUMNS = 20_000
@@ -45,7 +44,7 @@ def test_scan_of_very_many_columns_ends(wide: Path) -> None:
         assert found.column(names[-1]).to_pylist() == [COLUMNS - every]
 
 
-def test_a_column_is_got_without_a_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_is_got_without_a_look_at_the_others() -> None:
     seen: Counter[str] = Counter()
 
     class Rows:
@@ -69,7 +68,6 @@ def test_a_column_is_got_without_a_look_at_the_others(monkeypatch: pytest.Monkey
     names = tuple(f"c{i}" for i in range(count))
     tree = OrcType("struct", children=(OrcType("int"),) * count, names=names)
     rows = pa.StructArray.from_arrays([pa.array([i], pa.int32()) for i in range(count)], list(names))
-    monkeypatch.setattr(columns_module, "fit_text", lambda array, *_: array)
     files = FileColumns(tree, tree, [(i,) for i in range(count)])
     assert [files.get(Rows(rows), (i,), "f").to_pylist() for i in range(count)] == [[i] for i in range(count)]
     assert seen["field"] == count

@@ -257,7 +257,7 @@ def test_columns_of_the_condition_are_not_returned(sorted_table: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "where", ["t = 5", "i = 'x'", "dt = 5", "b < true", "st = 1", "ts > 'soon'", "i", "dt = '2024-13-01'", "t LIKE 5"]
+    "where", ["t = 5", "i = 'x'", "dt = 5", "b < 5", "st = 1", "ts > 'soon'", "i", "dt = '2024-13-01'", "t LIKE 5"]
 )
 def test_values_that_do_not_fit_are_refused_at_once(sorted_table: Path, where: str) -> None:
     with pytest.raises(UsageProblem):

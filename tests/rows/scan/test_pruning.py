@@ -144,3 +144,13 @@ def test_statistics_of_what_acidctl_writes_have_no_bounds_beside_nan() -> None:
                 assert found == ([True, False, False] if stride else [])
     (stripe,) = encode_stripes(_table([1.0, None, math.inf]), WriterSettings(stride=STRIDE), ROW)
     assert stripe.statistics.colStats[1].doubleStatistics.maximum == math.inf
+
+
+@pytest.mark.parametrize("writer", [by_pyorc, by_pyarrow, by_acidctl], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("number", [0.1, 0.7, 1e-9, 16777217.0, -0.1, 3.3])
+def test_a_float_is_found_where_bounds_are_those_of_its_double(
+    writer: Callable[..., bytes], number: float, tmp_path: Path
+) -> None:
+    """ORC C++ keeps bounds of the doubles that it was given: 0.1 is less than the nearest float."""
+    (tmp_path / "000000_0").write_bytes(writer([number] * STRIDE))
+    check(snapshot_of(tmp_path), f"f = cast({number!r} as float)", [*range(STRIDE)])

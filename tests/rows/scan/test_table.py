@@ -5,15 +5,27 @@ from __future__ import annotations
 import datetime
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from support.engines.written_by_hive import HIVE23
-from support.files.acid_files import SMALL_GROUPS, damage_stripe, write_deletes, write_delta, write_plain
+from support.files.acid_files import (
+    SMALL_GROUPS,
+    damage_stripe,
+    insert,
+    write_acid,
+    write_deletes,
+    write_delta,
+    write_plain,
+)
 
 import acidctl
 from acidctl.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem
+from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.visibility import Loss
 from acidctl.rows.scan.partition_values import partition_type
@@ -262,3 +274,23 @@ def test_files_that_vanish_or_are_replaced(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(NotFoundError, match=r"has vanished.*its 110 rows are lost"):
         scan.to_table()
+
+
+def test_tails_of_a_large_table_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for write_id in range(1, 7):
+        for day in ("1", "2"):
+            name = f"delta_{write_id:07}_{write_id:07}_0000"
+            write_acid(tmp_path / f"day={day}" / name / "bucket_00000", insert(write_id, 0))
+    read: Counter[str] = Counter()
+
+    def counting(source: ByteSource, *rest: Any) -> Tail:
+        read[source.path] += 1
+        return read_tail(source, *rest)
+
+    monkeypatch.setattr("acidctl.rows.scan.table._KEPT_FILES", 3)
+    monkeypatch.setattr("acidctl.rows.read.events.read_tail", counting)
+    for path, rows in ((tmp_path / "day=1", 6), (tmp_path, 12)):
+        read.clear()
+        assert acidctl.open_table(str(path)).scan().count() == rows
+        assert len(read) == rows
+        assert set(read.values()) == {1}

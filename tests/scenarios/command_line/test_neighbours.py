@@ -127,7 +127,7 @@ def grow_old(root: Path) -> None:
 
 COMMANDS = [
     MAJOR,
-    ("compact", "--assume-committed", "--engine", "local", "--auto", "--min-deltas", "1"),
+    ("compact", "--assume-committed=1h", "--engine", "local", "--auto", "--min-deltas", "1"),
     CLEAN_NOW,
     (*CLEAN_NOW, "--assume-committed=0s", "--leftovers"),
     (*CLEAN_NOW, "--no-trash"),

@@ -60,22 +60,22 @@ def test_a_command_that_changes_is_told_or_refuses(acidctl: Call, table: Path) -
     refused = acidctl(*MAJOR, "--valid-txns", f"9:{MAXL}::", table)
     assert refused.status == 7, "a list of transactions says nothing of write ids"
     assert names(table) == before
-    assert acidctl(*MAJOR, "--assume-committed", table).status == 0
+    assert acidctl(*MAJOR, "--assume-committed=1h", table).status == 0
     assert names(table) == before | {"base_0000005"}
 
 
 def test_the_age_stands_behind_an_equals_sign(acidctl: Call, table: Path) -> None:
     """A word that follows is a location, not an age."""
-    shown = acidctl(*MAJOR, "--assume-committed", "--dry-run", table)
+    shown = acidctl(*MAJOR, "--assume-committed=1h", "--dry-run", table)
     assert "5 inputs" in shown.out
     assert acidctl(*MAJOR, "--dry-run", "--assume-committed=3h", table).out.count("nothing to do") == 1
     assert acidctl(*MAJOR, "--dry-run", "--assume-committed=never", table).status == 2
-    assert acidctl(*MAJOR, "--dry-run", "--assume-committed", "--", table).status == 0
+    assert acidctl(*MAJOR, "--dry-run", "--assume-committed=1h", "--", table).status == 0
 
 
 def test_nothing_young_and_nothing_above_it(acidctl: Call, table: Path) -> None:
     age(table, 0, "delta_0000004_0000004_0000")
-    done = acidctl(*MAJOR, "--assume-committed", table)
+    done = acidctl(*MAJOR, "--assume-committed=1h", table)
     assert done.status == 0
     assert names(table) >= {"base_0000003"}
     assert ids_of(table) == [1, 2, 3, 4, 5]
@@ -180,7 +180,7 @@ def test_of_two_that_prove_nothing_neither_does(acidctl: Call, table: Path, writ
 def test_clean_takes_what_the_user_says_is_committed(acidctl: Call, table: Path) -> None:
     write_by_pyorc(table / "base_0000006", [insert(6, 0)])
     age(table, 48)
-    assert acidctl("clean", "--yes", "--assume-committed", table).status == 0
+    assert acidctl("clean", "--yes", "--assume-committed=1h", table).status == 0
     assert names(table) == {"base_0000006"}
     assert ids_of(table) == [6]
 
@@ -222,7 +222,7 @@ def test_what_already_lies_across_is_an_error_everywhere(acidctl: Call, table: P
         assert (shown.status, shown.err.count("base_0000002, and ends above it: rows may be in both: both")) == (0, 1)
     (listing,) = acidctl("ls", "-o", "jsonl", table).lines()
     assert len(listing["summary"]["warnings"]) == 1
-    for command in ((*MAJOR, "--assume-committed"), CLEAN_NOW, (*CLEAN_NOW, "--assume-committed")):
+    for command in ((*MAJOR, "--assume-committed=1h"), CLEAN_NOW, (*CLEAN_NOW, "--assume-committed=1h")):
         refused = acidctl(*command, table)
         assert refused.status in (4, 7)
         assert "begins below the end of base_0000002, and ends above it" in refused.err

@@ -39,7 +39,7 @@ def run(*words: object, code: str = CODE) -> subprocess.CompletedProcess[str]:
         "status {}", "status -o json {}", "report -o md {}", "report -o json {}", "upgrade-check {}", "ls {}", "why {}",
         "ls --timeline {}", "history {}", "cat {}", "validate {}", "log {}", "advise {}", "doctor",
         "erasure --where id=9 {}", "compact -n --major --assume-committed=0s {}", "clean -n {}", "purge -n {}",
-        "nightly -n --assume-committed {}", "compact --major --engine local --assume-committed=0s {}",
+        "nightly -n --assume-committed=1h {}", "compact --major --engine local --assume-committed=0s {}",
     ],
 )  # fmt: skip
 def test_commands_on_paths_need_none(crud: Path, line: str, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from support.tables import json_rows, snapshot_of
 from support.trouble.faults import Faults, FaultyFileSystem
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import plan_compaction

@@ -18,7 +18,7 @@ from support.trouble.crash import Killed, ObjectDeath, a_dead_owner, each_death 
 from support.trouble.locks import locked
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidTxns
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE

@@ -20,7 +20,7 @@ from support.validating import check
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidTxns
 from acidctl.compaction import spread as spread_module
 from acidctl.compaction.kernel import run_task

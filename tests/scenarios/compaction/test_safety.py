@@ -13,7 +13,7 @@ from support.files.acid_files import B0, write_acid
 from support.tables import pairs_of, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE

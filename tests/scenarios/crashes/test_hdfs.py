@@ -21,7 +21,7 @@ from support.servers.hdfs_server import HdfsServer
 from support.tables import json_rows, without_log
 from support.trouble.crash import HdfsDeath, a_dead_owner, each_death  # noqa: F401
 
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE

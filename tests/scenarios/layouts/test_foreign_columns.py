@@ -12,7 +12,7 @@ from support.tables import json_rows, snapshot_of
 
 from acidctl.errors import NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.read.schema_evolution import all_null
+from acidctl.rows.convert.conform import all_null
 from acidctl.rows.scan.condition import parse_condition
 from acidctl.rows.scan.scan import Scan
 

@@ -73,7 +73,8 @@ def repair_manifest(*steps: dict[str, object]) -> str:
 
 
 EVERY_CHANGE = [
-    COMPACT, CLEAN, ("clean", "--yes", "--leftovers", "--assume-committed"), ("purge", "--yes"), ("restore", "--yes"),
+    COMPACT, CLEAN, ("clean", "--yes", "--leftovers", "--assume-committed=1h"),
+    ("purge", "--yes"), ("restore", "--yes"),
     ("repair", "key-index", "--yes"), ("repair", "nested", "--yes", "--offline", "--force"),
     ("repair", "version-file", "--yes"), ("repair", "flush-length", "--yes"), ("repair", "undo"),
     ("repair", "forget", "--yes"),

@@ -158,12 +158,12 @@ def test_a_table_that_may_not_be_written_holds_up_no_other(
     assert not list(warehouse.glob("*/old/base_*"))
 
 
-def test_an_empty_warehouse_is_a_good_night(acidctl: Acidctl, tmp_path: Path) -> None:
+def test_an_empty_warehouse_is_no_good_night_as_a_disk_may_be_missing(acidctl: Acidctl, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     found = acidctl(*DUE, "--state", tmp_path / "state", "-o", "json", tmp_path / "empty")
-    assert found.status == 0, found.err
-    assert {step["result"] for step in found.json()} <= {"nothing-to-do"}
-    assert acidctl(*DUE, "--exit-code", "--state", tmp_path / "state", tmp_path / "empty").status == 12
+    assert found.status == 17, found.err
+    assert {step["result"] for step in found.json()} <= {"nothing-to-do", "failed"}
+    assert acidctl(*DUE, "--exit-code", "--state", tmp_path / "state", tmp_path / "empty").status == 17
     assert acidctl(*DUE, "--state", tmp_path / "state", tmp_path / "gone").status == 3
 
 
@@ -219,14 +219,18 @@ def test_names_of_a_metastore_are_compacted_in_its_queue(acidctl: Acidctl, tmp_p
         assert not fake.locks
 
 
-def test_a_path_that_is_no_table_holds_up_no_other(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
+def test_a_path_that_is_no_table_stops_a_night_before_it_changes_any(
+    acidctl: Acidctl, warehouse: Path, tmp_path: Path
+) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "rows.csv").write_text("1")
     line = (*DUE, "--state", tmp_path / "state")
+    before = sorted(warehouse.rglob("*"))
     found = acidctl(*line, tmp_path / "plain", tmp_path / "gone", warehouse)
     assert found.status == 7, found.err
-    assert "1 compacted" in found.err
+    assert sorted(warehouse.rglob("*")) == before
     assert f"{tmp_path / 'plain'}" in found.err
+    assert f"{tmp_path / 'gone'}" in found.err
     assert acidctl(*line, tmp_path / "plain").status == 7
 
 

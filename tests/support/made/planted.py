@@ -195,7 +195,16 @@ def _(table: Path) -> None:
     write_orc(table / "000000_0", "struct<a:int>", [(1,)])
 
 
-case("V18 odd name", L, "V18 warning")(lambda t: write_orc(t / "part-0.orc", "struct<a:int>", [(1,)]))
+case("V18 odd name", L, "V18")(lambda t: write_orc(t / "part-0.orc", "struct<a:int>", [(1,)]))
+
+
+@case("V45", L, "V45")
+def _(table: Path) -> None:
+    deletes = table / "delete_delta_0000003_0000003_0000"
+    write_by_pyorc(deletes, [delete(1, 0, 3)])
+    write_by_pyorc(deletes, [delete(1, 1, 3)], name="000000_0")
+
+
 case("V19", L, "V19 warning", thresholds=Thresholds(delta_count=2))(lambda t: None)
 case("V20", L, "V20 info")(lambda t: write_by_pyorc(t / "base_0000002", [insert(1, 0)]))
 
@@ -237,11 +246,17 @@ def damaged(content: bytes, name: str = "delta_0000001_0000001_0000/bucket_00000
 
 
 # Without its rows a delete event has no target: that is not sure to be wrong.
-case("V24 zero length", D, "V24", "V33 warning")(damaged(b""))
+case("V46 zero length", D, "V46 warning", "V33 warning")(damaged(b""))
+case("V46 zero length deletes", L, "V46")(
+    lambda t: (
+        write_by_pyorc(t / "delete_delta_0000003_0000003_0000", [delete(1, 1, 3)]),
+        (t / "delete_delta_0000003_0000003_0000/bucket_00001").touch(),
+    )
+)
 case("V24 garbage", D, "V24", "V33 warning")(damaged(b"not ORC at all"))
 case("V24 cut", D, "V24")(damaged(b"ORC" + bytes(100), "delta_0000002_0000002_0000/bucket_00000"))
 case("V24 directory", L, "V24")(lambda t: (t / "delta_0000001_0000001_0000/bucket_00001").mkdir())
-case("V24 empty original", D, "V24 info")(lambda t: (t / "000000_0").touch())
+case("V46 empty original", D, "V46 info")(lambda t: (t / "000000_0").touch())
 case("V25 no ids", F, "V25")(
     lambda t: write_orc(t / "delta_0000002_0000002_0000/bucket_00000", "struct<a:int>", [(1,)])
 )
@@ -263,7 +278,7 @@ case("V25 ids in an original", F, "V25 warning")(
     )
 )
 case("V26 descending", D, "V26")(lambda t: in_delta(t, [insert(3, 1), insert(3, 0), insert(3, 2)]))
-case("V26 twice", D, "V26")(lambda t: in_delta(t, [insert(3, 0), insert(3, 0)]))
+case("V27 in a file", D, "V27")(lambda t: in_delta(t, [insert(3, 0), insert(3, 0)]))
 case("V26 deletes", D, "V26")(
     lambda t: write_by_pyorc(t / "delete_delta_0000003_0000003_0000", [delete(1, 1, 3), delete(1, 0, 3)])
 )

@@ -19,13 +19,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from acidctl.acid.names import unescape
+from acidctl.acid.names import MAXL, unescape
 from acidctl.metastore import interface as wire
 from acidctl.metastore.interface import CompactionType, LockState, LockType, TxnState, TxnType
 from acidctl.metastore.wire import Method
 from support.metastore.fake_metastore import METHODS, Failed, FakeMetastore, Refused, java_bits
 
 _ONLY_4 = {
+    "get_max_allocated_table_write_id",
+    "add_write_ids_to_min_history",
     "get_open_txns_req", "abort_Compactions", "find_next_compact2", "update_compactor_state", "set_hadoop_jobid",
     "mark_compacted", "mark_failed", "mark_refused", "update_compaction_metrics_data",
 }  # fmt: skip
@@ -81,7 +83,9 @@ class FakeHive:
         txns: by id.
         locks: components, in their order.
         wishes: compactions that were asked for, in their order.
+        given: the highest write id that was ever given, where that is not the last of `write_ids`.
         figures: of deltas, by table, partition and what they count.
+        min_history: the least write ids of tables that a transaction may read, by its id.
         more_of_entry: what workers learn of an entry, and the queue does not show, by its id.
     """
 
@@ -95,8 +99,10 @@ class FakeHive:
     tables: dict[tuple[str, str], wire.Table] = field(default_factory=dict)
     partitions: dict[tuple[str, str], dict[str, wire.Partition]] = field(default_factory=dict)
     write_ids: dict[str, list[int]] = field(default_factory=dict)
+    given: dict[str, int] = field(default_factory=dict)
     wishes: list[wire.CompactionRequest] = field(default_factory=list)
     more_of_entry: dict[int, dict[str, Any]] = field(default_factory=dict)
+    min_history: dict[int, dict[str, int]] = field(default_factory=dict)
     figures: dict[tuple[str, str, int], int] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
@@ -390,6 +396,10 @@ class FakeHive:
         made = [self.begin(request.user, request.host, type=kind, agent=request.agent) for _ in range(request.count)]
         return wire.OpenTxnsResponse(tuple(made))
 
+    def _do_add_write_ids_to_min_history(self, txn: int, write_ids: Mapping[str, int]) -> None:
+        self._open_txn(txn)
+        self.min_history[txn] = dict(write_ids)
+
     def _open_txn(self, id_: int) -> Txn:
         txn = self.txns.get(id_)
         if txn is None:
@@ -447,6 +457,12 @@ class FakeHive:
             ),
         )  # fmt: skip
 
+    def _given(self, table: str) -> int:
+        return self.given.get(table.lower(), len(self.write_ids.get(table.lower(), [])))
+
+    def _do_get_max_allocated_table_write_id(self, request: wire.MaxAllocatedRequest) -> wire.MaxAllocated:
+        return wire.MaxAllocated(self._given(f"{request.database}.{request.table}"))
+
     def _do_get_valid_write_ids(self, request: wire.ValidWriteIdsRequest) -> wire.ValidWriteIdsResponse:
         """A table has the write ids 1 to N of transactions in `write_ids`; those that are known are not committed."""
         found = []
@@ -455,7 +471,9 @@ class FakeHive:
             invalid = [at for at, txn in enumerate(txns, 1) if txn in self.txns]
             aborted = [self.txns[txns[at - 1]].state == TxnState.ABORTED for at in invalid]
             least = next((at for at, is_aborted in zip(invalid, aborted, strict=True) if not is_aborted), None)
-            found.append(wire.TableWriteIds(name, len(txns), tuple(invalid), least, java_bits(aborted)))
+            is_endless = (request.txns or "").startswith(f"{MAXL}:")
+            highest = self._given(name) if is_endless else len(txns)
+            found.append(wire.TableWriteIds(name, highest, tuple(invalid), least, java_bits(aborted)))
         return wire.ValidWriteIdsResponse(tuple(found))
 
     # -- locks ---------------------------------------------------------------------------------------------------
@@ -579,7 +597,7 @@ class FakeHive:
         return wire.MaybeQueueEntry(
             wire.QueueEntry(
                 one.id or 0, one.database, one.table, one.partition, one.type, one.run_as, state="w",
-                worker=request.worker, pool=one.pool, **self.more_of_entry.get(one.id or 0, {}),
+                worker=request.worker, **self.more_of_entry.get(one.id or 0, {}),
             )
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import put_json, put_text
 from acidctl.cli.output.redact import hidden
 from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.orc.read.zones import native_problem
 from acidctl.spark.probe import Facts, gather, prepare, spark_check
 from acidctl.spark.shipping import problems_of
 from acidctl.spark.worker import FOR_SOME, PACKAGES, ExecutorFacts
@@ -29,8 +30,8 @@ def work(
     """Show what there is.
 
     Raises:
-        AcidctlError: Spark does not work, an executor lacks something, or a server of the metastore cannot be used,
-            once all of it is shown.
+        AcidctlError: there is no time zone database, Spark does not work, an executor lacks something, or a server of
+            the metastore cannot be used, once all of it is shown.
     """
     engine.check()
     if metastore is None and metastore_option:
@@ -38,10 +39,11 @@ def work(
     if faster_start:
         prepare()
     is_table = output == "table"
-    record = _record(gather())
+    zones = native_problem()
+    record = _record(gather()) | {"timezones": zones.why if zones else "found"}
     for line in _lines(record) if is_table else ():
         put_text(line, _MARGIN)
-    problems: list[AcidctlError] = []
+    problems: list[AcidctlError] = [zones] if zones else []
     if spark or engine.master or engine.conf or engine.queue or engine.name:
         problems += _spark(engine, record, is_table=is_table)
     if metastore is not None:

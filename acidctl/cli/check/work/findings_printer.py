@@ -116,6 +116,8 @@ class FindingsPrinter(Visits):
         bad = self._counts[Severity.ERROR] + (self._counts[Severity.WARNING] if fail_on == "warning" else 0)
         if bad:
             return ExitStatus.FINDINGS
+        if self.status == ExitStatus.NOT_LOOKED_AT and not self._unchecked:
+            return self.status
         return ExitStatus.UNCHECKED if self._unchecked or self.status else 0
 
     # --- for people ---

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, human_bytes, note, put_line, warn
@@ -16,7 +16,8 @@ from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.evidence import Evidence, refuse_part_of_others
-from acidctl.location.find import Found, find
+from acidctl.location.find import Found, find, refuse_unusable
+from acidctl.location.given import at_its_line
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.walk import WalkedLocation
@@ -102,21 +103,23 @@ def _places(
 ) -> Iterator[tuple[Found, str]]:
     """(location, path inside of it)."""
     surroundings = Surroundings()
-    for text in locations:
+    named = []
+    for text in locations:  # all of them, before any is changed
         try:
             fs, path = open_location(text, storage.of(text))
             location, inside = location_of(fs, path)
-            top = fs.display(location)
-            places = find([top], storage, SnapshotLists(), printer.observer, surroundings=surroundings)
-            if inside:
-                refuse_part_of_others(top, storage, surroundings)
-                places = iter([Found(open_location(top, storage)[0], WalkedLocation(location, ""), True)])
-            for found in printer.changeable(places, said):
-                yield found, inside
+            refuse_part_of_others(fs.display(location), storage, surroundings)
+            named.append((fs.display(location), inside))
         except AcidctlError as error:
-            if len(locations) == 1:
-                raise
-            printer.failed("", error)
+            raise at_its_line(error, text) from error
+    refuse_unusable([top for top, _ in named], storage, SnapshotLists(), said)
+    for top, inside in named:
+        places = find([top], storage, SnapshotLists(), printer.observer, surroundings=surroundings)
+        if inside:
+            fs, path = open_location(top, storage)
+            places = iter([Found(fs, WalkedLocation(path, ""), True)])
+        for found in printer.changeable(places, said):
+            yield found, inside
 
 
 def _confirm(due: Sequence[PlannedRepair], yes: bool) -> None:
@@ -172,6 +175,7 @@ def forget_all(
 ) -> int:
     """`acidctl repair forget`."""
     visits = Visits(run)
+    refuse_unusable(locations, storage, SnapshotLists(), by_evidence=False)
     every: dict[tuple[str, str], tuple[Found, list[RepairRun]]] = {}
     for found in find(locations, storage, SnapshotLists(), visits.observer, looks=False):
         try:
@@ -247,7 +251,7 @@ class RepairPrinter(Outcomes):
                 put_line(f"{one.location}: {left.id} finished")
         self.put(one)
         if self.is_table and one.run:
-            note(f"undo: acidctl repair undo {one.location}   free the space: acidctl repair forget {one.location}")
+            note(f"undo: acidctl repair undo {one.location}")
 
 
 def _text_of(outcome: Outcome) -> str:

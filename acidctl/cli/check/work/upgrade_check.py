@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from acidctl import __version__
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.cli.options.shared import other_line
 from acidctl.cli.output.console import console, human_bytes, note, put_json, put_line, put_text, warn
 from acidctl.cli.output.progress import progress
@@ -49,6 +49,8 @@ _TEXTS = {
     "compactor fails; rename to NNNNNN_0",
     Need.COPIES: "{originals} called _copy_N: rows are numbered by the order of the names; compact writes it down",
     Need.NESTED: "{originals} in folders, as UNION ALL leaves them; compact puts them into one place",
+    Need.EARLY_DELETES: "delete events in {files} are older than the rows they name: Hive 4 shows these rows; compact "
+    "keeps them, so delete again what is to go",
     Need.BUCKETING: "clustered into {count} buckets by the hash of Hive 2: it stays (bucketing_version 1), and joins "
     "with tables of the new hash go the long way",
 }
@@ -98,6 +100,7 @@ def work(
         for number, report in enumerate(validate(places(), options), 1):
             bar.reach(number, number)
             seen.remarks[report.location] = _remarks(report, readers)
+    visits.looked_through()
     with _told(visits):
         seen.conversions += conversions(locations, lists)
     if not (seen.needs or visits.status):
@@ -112,7 +115,7 @@ def work(
         put_json(document, lines=False)
     else:
         _Screen(verbose=verbose).show(seen, changes, document)
-    visits.tell_gone()
+    visits.tell_strangers()
     return _status(document["result"], visits.status)
 
 
@@ -205,8 +208,8 @@ def _steps(seen: _Seen) -> list[dict[str, Any]]:
     if any(one.needs(Need.OPEN) or one.needs(Need.STREAM) for one in seen.needs):
         step("end writers and open transactions", "acidctl txns")
     for one in seen.needs:
-        if one.needs(Need.COMPACT):
-            line = other_line("compact", "--major", path=one.path, of_snapshot=True)
+        if one.needs(Need.COMPACT) or one.needs(Need.EARLY_DELETES):
+            line = other_line("compact", "--major", path=one.path, hive_name=one.hive_name, of_snapshot=True)
             step(f"compact {one.table}", line, one.bytes)
     if steps:
         step("look again: nothing may be left", "acidctl upgrade-check WHERE...")
@@ -242,7 +245,7 @@ def _result(seen: _Seen, changes: list[DigestChange] | None, *, whole: bool) -> 
         if found & ({"differs", "gone"} if whole else {"differs"}):
             return "differs"
         return "same" if whole else "not-known"
-    if any(one.needs(Need.COMPACT) or one.needs(Need.OPEN) for one in seen.needs):
+    if any(one.needs(need) for one in seen.needs for need in (Need.COMPACT, Need.OPEN, Need.EARLY_DELETES)):
         return "not-ready"
     return "ready" if whole and all(one.is_ready for one in seen.needs) else "not-known"
 

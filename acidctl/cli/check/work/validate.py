@@ -151,11 +151,13 @@ def _run(
             else:
                 printer.counted(found, counted)
                 look = None if found.shown in printer.unlisted else seen.look  # which tells of what is closed
-                yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look)
+                ahead = seen.ahead_of(lists)
+                yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look, ahead=ahead)
         yield from drained()
 
     with progress("checking parts") as bar:
         for report in validate(places(), options, bar.reach, runner):
             printer.report(report)
+    printer.looked_through()
     printer.tell_notes()
     printer.tell_strangers()

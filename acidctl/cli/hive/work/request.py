@@ -12,6 +12,7 @@ from acidctl.cli.hive.work.listed import some
 from acidctl.cli.output.console import Records, note, put_text, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import show_failure
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.hive.hive import wishes_for
 from acidctl.location.warehouse import Warehouse
@@ -164,6 +165,7 @@ def _refusal(answer: QueueAnswer) -> str:
 def _wait(metastore: Metastore, asked: dict[int, Wish], said: _Said, deadline: float | None) -> bool:
     """Look until all are done, or time is up; whether some are left."""
     until = None if deadline is None else time.monotonic() + deadline
+    metastore.until = Deadline() if until is None else Deadline(until)
     left, pause = dict(asked), _POLL_SECONDS
     states: dict[int, Compaction] = {}
     with progress("waiting for compactions", len(asked)) as bar:

@@ -22,8 +22,8 @@ from acidctl.compaction.run import Engine
 from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.hive.database_stores import database_stores
 from acidctl.hive.worker import Engines, Work, Worked, Worker, require_queue
-from acidctl.location.database_stores import database_stores
 from acidctl.metastore.client import Metastore
 from acidctl.outcome import Result
 from acidctl.storage.port import FileSystemSpec

@@ -68,7 +68,7 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
     for verdict in snapshot.state.verdicts:
         files: list[DataFile] = []
         if verdict.directory:
-            files = data_files_of(verdict.directory, children.get(verdict.name, ()))
+            files = data_files_of(verdict.directory, children.get(verdict.name, ()), snapshot.table_type)
         elif verdict.kind is EntryKind.ORIGINAL:
             files = original_files(children.get(verdict.name, ()))
         else:
@@ -108,6 +108,9 @@ def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, 
         "compactionReasonCode": decision.reason.code,
         "historyProblem": text_of(state.history_problem) if state.history_problem else None,
         "notes": [text_of(note) for note in state.notes],
+        "disagreements": [
+            {"code": why.code, "reason": text_of(why), "directories": list(why.by)} for why in snapshot.ahead
+        ],
         "warnings": odd_layout(snapshot),
     }
 

@@ -80,6 +80,8 @@ def work(
         detail = recursive or found.is_given or output == "csv"
         if states:
             report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
+            if not (report["entries"] or found.is_given):
+                continue  # of a tree those locations are listed that hold such entries
         if not chosen.apply(report, free, detail=detail):
             continue
         if output in ("table", "csv"):
@@ -88,6 +90,7 @@ def work(
             tables.location(snapshot, report, free, detail=detail)
         records.put(report)
     records.put_header()
+    visits.looked_through()
     if output == "table":
         tables.close(visits.status)
     visits.tell_notes()

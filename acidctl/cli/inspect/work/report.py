@@ -13,7 +13,7 @@ from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.output.progress import progress
 from acidctl.cli.page.report_html import report_html
 from acidctl.cli.page.report_markdown import report_markdown
-from acidctl.cli.report.looked_over import everything, queue_seen
+from acidctl.cli.report.looked_over import everything, not_looked_at, queue_seen
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.run_files import refuse_target
 from acidctl.errors import BadDataError, UsageProblem
@@ -46,14 +46,16 @@ def work(
     with progress("looking at locations") as bar:
         places = visits.known(once(find(where, storage, lists, visits.observer)))
         found = take_census(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
+    past = earlier(_moments(history), where, found.now)
+    visits.looked_through(lambda _: past[-1].figures.get("locations") if past else None)
     queue = queue_seen(lists, found.overview, where, visits)
     verdict = overall_condition(
         found.overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
     )
-    before = earlier(_moments(history), where, found.now)
-    record = report_record(where, found, queue, verdict, older_than, before)
+    record = report_record(where, found, queue, verdict, older_than, past)
+    record["notLookedAt"] = not_looked_at(visits.coverage)
     _put(_text(output, record, found.costliest), out)
-    if history:
+    if history and visits.coverage.locations:
         _remember(history, PastReport(found.now, tuple(where), figures_of_report(record)))
     visits.tell_strangers()
     return visits.status

@@ -11,7 +11,7 @@ from acidctl.acid.reasons import Code
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.output.console import human_bytes, put_json, put_text
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.looked_over import everything, queue_seen
+from acidctl.cli.report.looked_over import everything, not_looked_at, queue_seen
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import ExitStatus
 from acidctl.location.find import find, once
@@ -59,12 +59,14 @@ def work(
 
         places = visits.known(once(find(where, storage, lists, visits.observer)))
         overview = look_over(places, lists, Policy(older_than), visits.failed, looked)
+    visits.looked_through(night.looked)
     queue = queue_seen(lists, overview, where, visits)
     verdict = overall_condition(
         overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
     )
     if output == "json":
-        put_json({**status_record(where, overview, queue, verdict), "night": night.record}, lines=False)
+        record = status_record(where, overview, queue, verdict)
+        put_json({**record, "notLookedAt": not_looked_at(visits.coverage), "night": night.record}, lines=False)
     else:
         for line in _screen(where, overview, queue, night, verdict, older_than):
             put_text(line, _LABEL + 2 * line.startswith(" "))
@@ -77,13 +79,17 @@ class _LastNight:
     """What the last `acidctl nightly` of this user left for later in the locations that were met."""
 
     def __init__(self, memory: Memory) -> None:
-        self.ended = memory.written
+        self.ended, self._memory = memory.written, memory
         self._postponed = memory.recalled() if self.ended is not None else {}
         self.left = 0
 
     @property
     def record(self) -> Record | None:
         return None if self.ended is None else {"ended": time_of(self.ended), "left": self.left}
+
+    def looked(self, where: str) -> int | None:
+        """How many locations a night found at certain places."""
+        return self._memory.looked(where)
 
     def met(self, location: str) -> None:
         self.left += location in self._postponed

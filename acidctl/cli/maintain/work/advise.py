@@ -16,7 +16,7 @@ from acidctl.cli.output.list_choice import BYTES, CheckedChoice, ListChoice
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
-from acidctl.location.find import find
+from acidctl.location.find import Found, find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
@@ -70,9 +70,10 @@ def work(
             snapshot.require_history()
             advice = advise(snapshot.listing, snapshot.state)
             delete_rows = _delete_rows(snapshot, advice) if rows else None
-            ranked.append({**_record(found.shown, advice, delete_rows), "snapshotSource": snapshot.source.record})
+            ranked.append({**_record(found, advice, delete_rows), "snapshotSource": snapshot.source.record})
         except AcidctlError as error:
             visits.failed(found.shown, error)
+    visits.looked_through()
     ranked.sort(key=lambda one: one["location"])
     if max_bytes is not None:
         _fit(ranked, max_bytes)
@@ -103,11 +104,11 @@ def _delete_rows(snapshot: Snapshot, advice: Advice) -> int:
     return sum(footer_rows(snapshot, file, full=True) or 0 for file in files)
 
 
-def _record(location: str, advice: Advice, delete_rows: int | None) -> dict[str, Any]:
+def _record(found: Found, advice: Advice, delete_rows: int | None) -> dict[str, Any]:
     """Its JSON form."""
     kind = advice.kind.value if advice.kind else None
     return {
-        "location": location,
+        "location": found.shown,
         "cost": advice.cost,
         "directories": advice.directories,
         "files": advice.files,
@@ -125,14 +126,15 @@ def _record(location: str, advice: Advice, delete_rows: int | None) -> dict[str,
         "seconds": round(advice.seconds, 3),
         "secondsAfter": round(advice.seconds_after, 3),
         "fits": None,
-        "command": _command(location, advice, advice.kind) if advice.kind else None,
+        "command": _command(found, advice, advice.kind) if advice.kind else None,
     }
 
 
-def _command(location: str, advice: Advice, kind: CompactionKind) -> str:
+def _command(found: Found, advice: Advice, kind: CompactionKind) -> str:
     # Both kinds of delta may appear one after the other.
     offline = ["--offline"] if kind is CompactionKind.MINOR and advice.delete_files else []
-    return other_line("compact", f"--{kind.value}", *offline, path=location, of_snapshot=True)
+    words = "compact", f"--{kind.value}", *offline
+    return other_line(*words, path=found.shown, hive_name=found.hive_name, of_snapshot=True)
 
 
 def _show(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.cleaning.saved import read_plans, who_may_change
 from acidctl.cli.maintain.work.clean import CleaningPrinter, clean_all, cut_to
 from acidctl.cli.options.many_locations import Procedure

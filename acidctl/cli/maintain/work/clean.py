@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.state import EntryKind
 from acidctl.cleaning import request
@@ -30,9 +30,10 @@ from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_files import refuse_replacing
 from acidctl.cli.report.run_report import RunReport
 from acidctl.cli.report.verdicts import Freeable, freeable_of, freeable_together, held_back
+from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError
 from acidctl.location.change.own_files import new_run_id
-from acidctl.location.find import Found, find, once, with_tables
+from acidctl.location.find import Found, find, once, refuse_unusable, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.outcome import Outcome
@@ -75,13 +76,17 @@ def work(
     if not (dry_run or unsafe_retention):
         policy.require_safe()
     work.locking = replace(work.locking, age=policy.older_than)
+    if work.stop.until is not None:
+        lists.end_by(Deadline(work.stop.until))
     printer = CleaningPrinter(output, run, locations)
+    refuse_unusable(locations, storage, lists, table_type)
     places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
     of_hive: dict[str, Found] = {}
     known = _noted(printer.changeable(places, table_type), of_hive)
     every = with_tables(known, locations, storage) if leftovers else ((found, False) for found in known)
     planned = cut_to(_plans(every, lists, policy, work.stop, printer), max_bytes)
     plans = printer.plans(planned, dry_run=dry_run or plan_file is not None)
+    printer.looked_through()
     printer.tell_strangers()
     if plan_file is not None:
         from acidctl.cleaning.saved import write_plans  # noqa: PLC0415 - only for --plan
@@ -242,14 +247,11 @@ class CleaningPrinter(Outcomes):
         """What became of all locations together."""
         self.tell()
         undo = {one.location: one.run.id for one in self._cleaned if one.run} if self.is_table else {}
-        if len(undo) == 1:
-            (location,) = map(shlex.quote, undo)
-            note(f"undo: acidctl restore {location}   free the space: acidctl purge {location}")
-        elif undo:
+        if undo:
             run_id = next(iter(undo.values()))  # of all of them
-            places = self._given if 0 < len(self._given) <= _MOST_GIVEN else ("LOCATION...",)
-            where = shlex.join(places)
-            note(f"undo: acidctl restore --run {run_id} {where}   free the space: acidctl purge {where}")
+            given = self._given if 0 < len(self._given) <= _MOST_GIVEN else ("LOCATION...",)
+            where = shlex.join(undo if len(undo) == 1 else given)
+            note(f"undo: acidctl restore --run {run_id} {where}")
         if self._planned_count > 1:
             size = human_bytes(sum(one.bytes for one in self._cleaned))
             self.sum_up(self._planned_count, f"{len(self._cleaned)} cleaned, {size}")
@@ -400,4 +402,4 @@ def _kept_back(plan: CleaningPlan) -> None:
 
 def _ask_for_lists(codes: Iterable[Code]) -> None:
     if {Code.TRANSACTION_UNKNOWN, Code.INSERT_OVERWRITE_UNKNOWN}.intersection(codes):
-        note("give Hive's lists, or --assume-committed[=AGE] if all older than AGE (1h) is committed")
+        note("give Hive's lists, or --assume-committed 1h if what is older than an hour is committed")

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import click
 
 from acidctl.acid.assumption import Assumption
-from acidctl.acid.layout import TableType
+from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
 from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.many_locations import Procedure, to_be_typed
 from acidctl.cli.options.param_types import DailyWindow
-from acidctl.cli.options.shared import refuse_unused
+from acidctl.cli.options.shared import other_line, refuse_unused
 from acidctl.cli.output.console import can_ask, note, say, warn
 from acidctl.cli.output.progress import Bar, progress
 from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
+from acidctl.cli.report.folding import MANY
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import CompactionPlan
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.request import (
+    PORTION,
     Answer,
     CompactionRequest,
     Mode,
     Planned,
     Refused,
+    Waiting,
     of_changed_tables,
     plan_location,
     refused_before_work,
@@ -46,11 +49,13 @@ from acidctl.deadline import Deadline
 from acidctl.errors import RefusedError
 from acidctl.hive.compacting import compact_locations
 from acidctl.location.change.lock import Locking
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import Found, find, once, refuse_unusable
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
+from acidctl.night.night import portions
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.outcome import TIME_IS_UP, Outcome
+from acidctl.storage.port import FileSystemSpec
 from acidctl.wording import duration, human_count, text_of
 
 _DECIDING = ("compactorthreshold.", "hive.compactor.")
@@ -104,6 +109,7 @@ def work(
         lists = replace(lists, assumption=replace(lists.assumption, force=True))
     table_properties = dict(key_and_value(item, "--property") for item in properties)
     until, closed = end_of_work(window, deadline)
+    lists.end_by(until)
     engine.check("--jobs", jobs)
     request = CompactionRequest(
         mode,
@@ -123,41 +129,38 @@ def work(
         order_by=order_by or "",
     )
     printer = CompactionPrinter(output, run)
-    planned: list[Planned] = []
-    queues: dict[str, str] = {}
-    by_place: dict[str, Found] = {}
-    places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
-    for found in printer.changeable(places, request.table_type):
-        if closed or until.is_over:
-            printer.postponed(found.shown, closed or TIME_IS_UP)
-            continue
-        answer = plan_location(found, lists, request, is_table_checked=False)
-        printer.answered(answer)
-        if isinstance(answer, Planned):
-            planned.append(answer)
-            queues[answer.location] = lists.wishes_of(found.hive).queue
-            by_place[answer.location] = found
-    planned = printer.that_are_the_same(planned, of_changed_tables([(by_place[p.location], p) for p in planned], lists))
-    planned, left = (planned, []) if max_bytes is None else within_budget(planned, max_bytes)
-    for one in left:
-        printer.postponed(one.location, reason(Code.BUDGET_IS_USED, bytes=one.plan.input_bytes))
-    printer.tell_strangers()
+    refuse_unusable(locations, storage, lists, request.table_type)
+    check = None
     if check_inputs:
         from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
 
-        planned = list(sound(planned, jobs, printer))
-    if dry_run:
-        planned = printer.that_would_run(planned, request)
-    if dry_run or asks:
-        for one in planned:
-            printer.put(one, is_last=dry_run)
-    printer.tell(0 if dry_run else len(planned))
-    if planned and not dry_run:
-        if asks:
-            _agree(planned)
-        engine = engine.in_queue_of([queues[one.location] for one in planned])
-        with open_engine(engine, jobs, until, planned) as (bar, running):
-            _carry_out([(by_place[one.location], one) for one in planned], lists, request, running, bar, printer)
+        check = partial(sound, jobs=jobs, printer=printer)
+    with closing(_Portions(lists, request, printer, _Engines(engine, jobs, until, lists), check)) as doing:
+        waiting: list[Waiting] = []
+        places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
+        for found in printer.changeable(places, request.table_type):
+            if closed or until.is_over:
+                printer.postponed(found.shown, closed or TIME_IS_UP)
+                continue
+            answer = plan_location(found, lists, request, is_table_checked=False)
+            printer.answered(answer)
+            if isinstance(answer, Planned):
+                printer.hive_names[answer.location] = found.hive_name
+                waiting.append(Waiting.of(found, answer, is_kept=len(waiting) < PORTION))
+            if len(waiting) == PORTION and not asks and max_bytes is None:
+                doing.carry_out(waiting, is_last=False)
+                waiting = []
+        if max_bytes is not None:
+            waiting, left = within_budget(sorted(waiting, key=lambda one: one.rank), max_bytes)
+            for one in left:
+                printer.postponed(one.location, reason(Code.BUDGET_IS_USED, bytes=one.input_bytes))
+        printer.looked_through()
+        printer.tell_strangers()
+        if asks and not dry_run:
+            waiting = doing.shown(waiting)
+            if waiting:
+                _agree(waiting)
+        doing.carry_out(waiting, is_last=True)
     return printer.exit_status(exit_code)
 
 
@@ -182,34 +185,34 @@ def _assuming(lists: SnapshotLists) -> SnapshotLists:
             "compact must be told which write ids are committed",
             "no list of Hive's was given, and there is no terminal to ask at",
             "name the metastore, --metastore URI or uris below [metastore] of the configuration; or give --write-ids, "
-            "--write-ids-from, or --assume-committed[=AGE] if all older than AGE (1h) is committed",
+            "--write-ids-from, or --assume-committed 1h if what is older than an hour is committed",
         )
     return lists.assuming(Assumption(0))
 
 
-def _agree(planned: Sequence[Planned]) -> None:
+def _agree(waiting: Sequence[Waiting]) -> None:
     """Ask whether everything on disk is committed.
 
     Raises:
         RefusedError: the answer is no.
     """
     say("", "No list of Hive's write ids was given, so everything on disk would count as committed:")
-    for one in planned[:_SHOWN]:
-        newest = one.plan.snapshot.assumed and one.plan.snapshot.assumed.newest
+    for plan in [one.planned.plan for one in waiting if one.planned][:_SHOWN]:
+        newest = plan.snapshot.assumed and plan.snapshot.assumed.newest
         ago = duration(max(0.0, time.time() - newest[1])) if newest else ""
         when = f", the last of it written {ago} ago: {newest[0]}" if newest else ""
-        say("", f"  {one.location}: up to write id {max(0, one.plan.max_write_id)}{when}")
-    if len(planned) > _SHOWN:
-        say("", f"  and {human_count(len(planned) - _SHOWN, 'more location')}")
+        say("", f"  {plan.shown}: up to write id {max(0, plan.max_write_id)}{when}")
+    if len(waiting) > _SHOWN:
+        say("", f"  and {human_count(len(waiting) - _SHOWN, 'more location')}")
     say(
         "", "Rows of a transaction that was aborted would be there for good, and what an open one writes would be lost."
     )
-    count = human_count(len(planned), "location")
+    count = human_count(len(waiting), "location")
     Procedure().confirm(
         f"{count} would be compacted",
         f"Compact {count}?",
         "nothing was compacted",
-        severe=to_be_typed(one.location for one in planned),
+        severe=to_be_typed(one.location for one in waiting),
         instead="give --write-ids, or --assume-committed=AGE",
     )
 
@@ -257,23 +260,117 @@ def writing_of(
 
 @contextmanager
 def open_engine(
-    choice: EngineChoice, jobs: int | None, until: Deadline, planned: Sequence[Planned]
+    choice: EngineChoice, jobs: int | None, until: Deadline, waiting: Sequence[Waiting]
 ) -> Iterator[tuple[Working, Engine]]:
     """Where tasks run, on Spark or in processes of this machine, and what shows how far they are.
 
     Args:
         until: when what still runs is ended.
+        waiting: what is done there; more may follow.
     """
-    plans = [one.plan for one in planned]
-    with working(plans) as bar:
+    with working(waiting) as bar:
         if choice.kind == "local":
             yield bar, LocalEngine(jobs, until, bar.bytes)
             return
         from acidctl.spark.compaction_engine import application_name, spark_engine  # noqa: PLC0415 - py4j, PySpark
 
-        wanted = choice.spark(application_name(plans), [plan.snapshot.fs.spec for plan in plans])
+        paths = [one.found.location.path for one in waiting]
+        wanted = choice.spark(application_name(paths), [one.found.fs.spec for one in waiting])
         with spark_engine(wanted, until, note) as engine:
             yield bar, engine
+
+
+class _Engines:
+    """One engine for all portions; another one for a portion of another queue of YARN, or on other stores."""
+
+    def __init__(self, choice: EngineChoice, jobs: int | None, until: Deadline, lists: SnapshotLists) -> None:
+        self._choice, self._jobs, self._until, self._lists = choice, jobs, until, lists
+        self._open = ExitStack()
+        self._of: tuple[EngineChoice, frozenset[FileSystemSpec]] | None = None
+        self._running: tuple[Working, Engine] | None = None
+
+    def of(self, waiting: Sequence[Waiting]) -> tuple[Working, Engine]:
+        """The engine for a portion, opened when the first one comes."""
+        choice = self._choice.in_queue_of([self._lists.wishes_of(one.found.hive).queue for one in waiting])
+        stores = frozenset(one.found.fs.spec for one in waiting)
+        if self._running and self._of and self._of[0] == choice and stores <= self._of[1]:
+            self._running[0].begin(waiting)
+            return self._running
+        self.close()
+        self._running = self._open.enter_context(open_engine(choice, self._jobs, self._until, waiting))
+        self._of = choice, stores
+        return self._running
+
+    def close(self) -> None:
+        """End what runs."""
+        self._running = None
+        self._open.close()
+
+
+Check = Callable[[Sequence[Planned]], Iterable[Planned]]
+
+
+class _Portions:
+    """Carries plans out some hundreds at a time, so that no listing is kept of more."""
+
+    def __init__(
+        self,
+        lists: SnapshotLists,
+        request: CompactionRequest,
+        printer: CompactionPrinter,
+        engines: _Engines,
+        check: Check | None,
+    ) -> None:
+        self._lists, self._request, self._printer = lists, request, printer
+        self._engines, self._check = engines, check
+
+    def shown(self, waiting: Sequence[Waiting]) -> list[Waiting]:
+        """Show what would be done, all of it before anything is; those that are left."""
+        left: list[Waiting] = []
+        for some in portions(waiting, PORTION):
+            for one, planned in self._ready(some):
+                self._printer.put(planned, is_last=self._request.changes_nothing)
+                left.append(one)
+        self._check = None
+        self._printer.tell()
+        return left
+
+    def carry_out(self, waiting: Sequence[Waiting], *, is_last: bool) -> None:
+        """Do it, or show it where nothing is to be changed."""
+        if self._request.changes_nothing:
+            self.shown(waiting)
+            return
+        self._printer.tell(len(waiting) if is_last else MANY)
+        for some in portions(waiting, PORTION):
+            if ready := self._ready(some):
+                bar, engine = self._engines.of([one for one, _ in ready])
+                pairs = [(one.found.afresh(), planned) for one, planned in ready]
+                _carry_out(pairs, self._lists, self._request, engine, bar, self._printer)
+
+    def _ready(self, waiting: Sequence[Waiting]) -> list[tuple[Waiting, Planned]]:
+        """The plans, made again where they were not kept; of the others it is told why nothing is done."""
+        ready: list[tuple[Waiting, Planned]] = []
+        for one in waiting:
+            answer = one.planned or plan_location(
+                one.found.afresh(), self._lists, self._request, is_table_checked=False
+            )
+            if isinstance(answer, Planned):
+                ready.append((one, answer))
+            else:
+                self._printer.answered(answer)
+        planned = [planned for _, planned in ready]
+        changed = of_changed_tables([(one.found, planned) for one, planned in ready], self._lists)
+        planned = self._printer.that_are_the_same(planned, changed)
+        if self._check:
+            planned = list(self._check(planned))
+        if self._request.changes_nothing:
+            planned = self._printer.that_would_run(planned, self._request)
+        kept = {one.location for one in planned}
+        return [(one, planned) for one, planned in ready if one.location in kept]
+
+    def close(self) -> None:
+        """End the engines."""
+        self._engines.close()
 
 
 def _carry_out(
@@ -308,6 +405,11 @@ class Working:
         self._bar = bar
         self._told: dict[int, int] = {}
 
+    def begin(self, waiting: Sequence[Waiting]) -> None:
+        """More is to be done, now that all before it has ended."""
+        self._told.clear()
+        self._bar.grow(sum(one.weight for one in waiting))
+
     def bytes(self, task: Task, count: int) -> None:
         """So many more of one task are done."""
         is_new = isinstance(task, JoinTask) or (isinstance(task, BucketTask) and task.is_spread)
@@ -324,20 +426,24 @@ class Working:
 
 
 @contextmanager
-def working(plans: Sequence[CompactionPlan]) -> Iterator[Working]:
+def working(waiting: Sequence[Waiting]) -> Iterator[Working]:
     """A bar over the input bytes, on standard error and only on a terminal."""
-    tasks = [task for plan in plans for task in plan.tasks]
-    doing = f"compacting {human_count(len(tasks), 'bucket')}"
-    with progress(doing, sum(task.weight for task in tasks), is_bytes=True) as bar:
+    doing = f"compacting {human_count(sum(one.tasks for one in waiting), 'bucket')}"
+    with progress(doing, sum(one.weight for one in waiting), is_bytes=True) as bar:
         yield Working(bar)
 
 
 class CompactionPrinter(Outcomes):
-    """Outcomes of compactions."""
+    """Outcomes of compactions.
+
+    Attributes:
+        hive_names: the names that a metastore has for locations, by their paths; empty where none knows them.
+    """
 
     def __init__(self, output: str, run: RunReport) -> None:
         super().__init__(output, run, compaction_text, compaction_counts)
         self._to_clean: list[str] = []
+        self.hive_names: dict[str, str] = {}
         self._noted: set[str] = set()
 
     def answered(self, answer: Answer) -> None:
@@ -374,7 +480,8 @@ class CompactionPrinter(Outcomes):
         if outcome.staging_kept:
             warn(f"the evidence is kept in {outcome.plan.snapshot.fs.display(outcome.staging_kept)}")
         if outcome.is_changed and self.is_table:
-            self._to_clean.append(outcome.location)
+            at = outcome.location
+            self._to_clean.append(other_line("clean", path=at, hive_name=self.hive_names.get(at, "")))
 
     def kind_of(self, outcome: Outcome) -> str:
         return compaction_kind(outcome) or super().kind_of(outcome)
@@ -384,5 +491,5 @@ class CompactionPrinter(Outcomes):
         self.tell()
         if self._to_clean:
             more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
-            note(f"the inputs are obsolete now and stay until: acidctl clean {self._to_clean[0]}{more}")
+            note(f"the inputs are obsolete now and stay until: {self._to_clean[0]}{more}")
         return super().exit_status(speaks)

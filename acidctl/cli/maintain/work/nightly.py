@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,13 @@ from acidctl.cli.options.many_locations import Procedure, Stop, to_be_typed
 from acidctl.cli.options.param_types import DailyWindow
 from acidctl.cli.output.console import human_bytes, note, warn
 from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
-from acidctl.cli.report.folding import MANY
+from acidctl.cli.report.folding import MANY, folder_of_table
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.compaction.request import Answer, CompactionRequest
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
-from acidctl.location.find import Found, find, once
+from acidctl.location.find import find, once, refuse_unusable
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.night.memory import Memory, usual_folder
@@ -81,6 +83,7 @@ def work(
     engine.check("--jobs", jobs)
     usual = TablePolicy(None, None, min_deltas, max_ratio, older_than, purge_older_than)  # refuses what is not safe
     until, closed = end_of_work(window, deadline)
+    lists.end_by(until)
     printer = NightPrinter(output, run)
     if closed and not dry_run:
         for place in locations:
@@ -105,17 +108,19 @@ def work(
     memory = Memory(Path(state) if state else usual_folder(), warn)
     procedure = Procedure(yes, locking, _AT_ONCE, Stop(until.at))
     with nullcontext() if dry_run else memory.alone(locking.wait):
-        night = Night(request, lists, locations, storage=storage, memory=memory, each=procedure.each)
-        printer.begins(night.id)
-        places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
-        printer.take(night.plan(printer.taken(places, is_alone=len(locations) == 1), changes_nothing=dry_run))
-        for planned in night.due:
-            printer.answered(planned)
-        printer.tell_strangers()
+        refuse_unusable(locations, storage, lists)
+        check = None
         if check_inputs:
             from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
 
-            night.only(list(sound(night.due, jobs, printer)))
+            check = partial(sound, jobs=jobs, printer=printer)
+        night = Night(request, lists, locations, storage=storage, memory=memory, each=procedure.each, check=check)
+        printer.begins(night.id)
+        places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
+        taken = printer.changeable(places, None)
+        printer.take(night.plan(taken, changes_nothing=dry_run, on_planned=printer.answered))
+        looked = printer.looked_through(memory.looked)
+        printer.tell_strangers()
         if dry_run or not yes:
             printer.preview(night, is_last=dry_run)
         printer.tell(len(night.due))
@@ -135,6 +140,7 @@ def work(
             except AcidctlError as error:  # of the engine, or of the metastore: the other parts may do without
                 printer.failed("", error)
             printer.tell(MANY)  # a part that ended is told of as a whole
+        memory.keep_looked(looked)
     printer.summary(locations)
     return printer.exit_status(exit_code)
 
@@ -144,7 +150,7 @@ def _refuse_untold(lists: SnapshotLists) -> None:
         raise RefusedError(
             "nightly must be told which write ids are committed",
             "no list of Hive's was given, and no metastore is known",
-            "give --metastore, --write-ids-from, or --assume-committed[=AGE] if all older than AGE (1h) is committed",
+            "give --metastore, --write-ids-from, or --assume-committed 1h if what is older than an hour is committed",
         )
 
 
@@ -152,8 +158,9 @@ def _compact(night: Night, engine: EngineChoice, jobs: int | None, printer: Nigh
     due = night.due
     if not due:
         return
+    waiting = [one.waiting for one in due]
     with (
-        open_engine(engine.in_queue_of(night.queues), jobs, night.until_cleaning, due) as (bar, running),
+        open_engine(engine.in_queue_of(night.queues), jobs, night.until_cleaning, waiting) as (bar, running),
         closing(night.compact(running, bar.ended)) as steps,  # at once when interrupted: that removes what was staged
     ):
         printer.take(steps)
@@ -179,7 +186,7 @@ class NightPrinter(Outcomes):
     """Steps of a night: what is done, planned, left or failed, a line each; of what is idle the count.
 
     Attributes:
-        to_do: the locations of a plan that was shown.
+        to_do: the tables of a plan that was shown.
     """
 
     def __init__(self, output: str, run: RunReport) -> None:
@@ -191,22 +198,12 @@ class NightPrinter(Outcomes):
         self._result: dict[str, Result] = {}
         self._seconds: dict[str, float] = {}
         self._results_of: Counter[Result] = Counter()
-        self.to_do: list[str] = []
+        self.to_do: dict[str, None] = {}
 
     def begins(self, run_id: str) -> None:
         """A night has this id."""
         self._run_id = run_id
         self.run.facts["run"] = run_id
-
-    def taken(self, places: Iterable[Found], *, is_alone: bool) -> Iterator[Found]:
-        """The locations that may be changed; of several paths one that may not does not hold up the others."""
-        for found in places:
-            try:
-                yield from self.changeable([found], None)
-            except RefusedError as error:
-                if is_alone:
-                    raise
-                self.failed(found.shown, error)
 
     def take(self, steps: Iterable[NightStep]) -> None:
         """Steps, as they are made."""
@@ -224,7 +221,7 @@ class NightPrinter(Outcomes):
     def step(self, step: NightStep, *, is_last: bool = True) -> None:
         """One step."""
         if step.result is Result.PLANNED:
-            self.to_do.append(step.location)
+            self.to_do.setdefault(folder_of_table(step.location))
         if isinstance(step.of, Answer):
             self.answered(step.of)
         if not (self.is_table and step.result in (Result.NOTHING_TO_DO, Result.SKIPPED)):
@@ -239,7 +236,7 @@ class NightPrinter(Outcomes):
         """The plan of the whole night; what a part would refuse is refused here, too."""
         for step in night.planned():
             self.step(step, is_last=is_last)
-        for step in (*night.clean(changes_nothing=True), *night.purge(changes_nothing=True)):
+        for step in chain(night.clean(changes_nothing=True), night.purge(changes_nothing=True)):
             if is_last or step.result is Result.PLANNED:
                 self.step(step, is_last=is_last)
 

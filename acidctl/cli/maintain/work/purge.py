@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
 from acidctl.cleaning.outcomes import InTrash, in_trash
 from acidctl.cleaning.trash import TrashRun, trash_runs
@@ -12,17 +14,19 @@ from acidctl.cli.output.console import human_bytes, note, put_line
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
+from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.change.journal import unusable
-from acidctl.location.find import Found, find, once, with_tables
+from acidctl.location.find import Found, find, once, refuse_unusable, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.outcome import Outcome, Result
-from acidctl.wording import human_count
+from acidctl.wording import human_count, some_of
 
 
 def work(
     *,
     locations: tuple[str, ...],
     dry_run: bool,
+    run_id: str | None,
     older_than: float | None,
     work: Procedure,
     storage: dict[str, str],
@@ -31,8 +35,11 @@ def work(
 ) -> int:
     """Purge as asked; the exit status."""
     printer = PurgePrinter(output, run, _text_of, trash_counts)
+    work.locking = replace(work.locking, age=older_than or 0.0)
     latest = None if older_than is None else time.time() - older_than
-    every = _due(locations, storage, latest, work, printer)
+    every = _due(locations, storage, run_id, latest, work, printer)
+    if run_id is not None and (every or printer.is_whole):
+        every = _only(every, run_id, " ".join(locations))
     for found, runs in every:
         for one in runs:
             printer.put(in_trash(found.fs, one), is_last=dry_run)
@@ -41,7 +48,8 @@ def work(
         put_line("the trash is empty" if older_than is None else "the trash holds nothing that old")
     if every and not dry_run:
         count = human_count(sum(len(runs) for _, runs in every), "cleaning run")
-        severe = to_be_typed((found.shown for found, _ in every), is_for_good=older_than is None)
+        is_for_good = older_than is None and run_id is None
+        severe = to_be_typed((found.shown for found, _ in every), is_for_good=is_for_good)
         question = f"Delete {count} for good?"
         work.confirm(f"{count} would be deleted for good", question, "nothing was deleted", severe=severe)
         _delete(every, work, printer)
@@ -51,19 +59,50 @@ def work(
 _Due = tuple["Found", list["TrashRun"]]
 
 
+def _only(every: Sequence[_Due], run_id: str, given: str) -> list[_Due]:
+    """Those of one run.
+
+    Args:
+        run_id: the whole id, or how it alone begins.
+
+    Raises:
+        NotFoundError: no trash holds it.
+        UsageProblem: several runs begin so.
+    """
+    ids = sorted({run.id for _, runs in every for run in runs if run.id.startswith(run_id)})
+    if not ids:
+        raise NotFoundError(f"no such run in the trash of {given}", "", "see `acidctl restore --list`")
+    if len(ids) > 1 and run_id not in ids:
+        raise UsageProblem(f"{len(ids)} runs begin with {run_id}", some_of(ids), "give the whole id of one")
+    wanted = run_id if run_id in ids else ids[0]
+    chosen = ((found, [run for run in runs if run.id == wanted]) for found, runs in every)
+    return [(found, runs) for found, runs in chosen if runs]
+
+
 def _due(
-    locations: tuple[str, ...], storage: dict[str, str], latest: float | None, work: Procedure, printer: Outcomes
+    locations: tuple[str, ...],
+    storage: dict[str, str],
+    run_id: str | None,
+    latest: float | None,
+    work: Procedure,
+    printer: Outcomes,
 ) -> list[_Due]:
-    """The runs of every location that began by then; those whose name tells no time only when no time is asked for."""
+    """The runs of every location that began by then; those whose name tells no time only when no time is asked for.
+
+    Args:
+        run_id: how their ids begin.
+    """
     every = []
+    refuse_unusable(locations, storage, SnapshotLists(), by_evidence=False)
     places = once(find(locations, storage, SnapshotLists(), printer.observer, looks=False))
     # The directory of a table with partitions has a trash of its own: of staging.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
     for found, runs in work.each(everywhere, lambda found: trash_runs(found.fs, found.location.path), printer.lost):
-        for one in runs or ():
+        wanted = [run for run in runs or () if run.id.startswith(run_id or "")]
+        for one in wanted:
             if one.problem:  # it stays, and the others go
                 printer.failed(found.shown, unusable(found.fs, one))
-        due = [run for run in runs or () if not run.problem]
+        due = [run for run in wanted if not run.problem]
         due = [run for run in due if latest is None or (run.began is not None and run.began <= latest)]
         if due:
             every.append((found, due))

@@ -19,7 +19,7 @@ from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
 from acidctl.errors import NotFoundError
 from acidctl.location.change.work_log import LogEntry, read_log
-from acidctl.location.find import Found, find, once, with_tables
+from acidctl.location.find import Found, find, once, refuse_unusable, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Outcome, Result
@@ -42,6 +42,8 @@ def work(
     if list_only:
         refuse_unused("--list", "run_id", "dry_run", "yes", "jobs", "deadline", "lock", "lock_wait", "break_lock")
     printer = RestorePrinter(output, run)
+    if not list_only:
+        refuse_unusable(locations, storage, SnapshotLists(), by_evidence=False)
     every = _runs(locations, storage, work, printer)
     is_one = len(every) == 1 and every[0][0].is_given
     if list_only:

@@ -13,10 +13,12 @@ from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.walk import walk_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType, arrow_type, row_of
+from acidctl.rows.convert.conform import How, select_fields
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch, read_ids
 from acidctl.rows.read.files_at_path import event_files_at
-from acidctl.rows.read.schema_evolution import merge_row_types, select_fields
+from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.selection import limited
 from acidctl.storage.registry import open_location
 
@@ -109,7 +111,14 @@ class _Selection:
         if self._wants_rows:
             rows = batch.column("row")
             if self._row_fields is not None:
-                rows = select_fields(rows, self._row_fields, self._rows, source.fs.display(source.path))
+                rows = select_fields(
+                    rows,
+                    source.row_type,
+                    self._row_fields,
+                    self._rows,
+                    source.fs.display(source.path),
+                    how=How(parquet=source.format is Format.PARQUET),
+                )
             arrays.append(rows)
             names.append("row")
         return pa.RecordBatch.from_arrays(arrays, names=names)

@@ -6,6 +6,7 @@ import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from acidctl import __version__
@@ -48,8 +49,8 @@ def work(
     visits = Visits()
     began = time.time()
     found: list[TableErasure] = []
-    others: list[str] = []
-    observer = replace(visits.observer, other_format=lambda path, what: others.append(f"{path} is {what}"))
+    others = visits.coverage.passed
+    observer = replace(visits.observer, hidden=True)
     places = once(find(locations, storage, lists, observer, looks=False))
     seen = 0
     with progress("searching tables") as bar:
@@ -58,6 +59,7 @@ def work(
             seen += 1
             bar.reach(seen, seen)
             found.append(table)
+    visits.looked_through()
     if not visits.status:
         _require_searched(found)
     whole = not (visits.status or others)
@@ -169,7 +171,7 @@ def _step(step: ErasureStep, report: ErasureReport, table: str, condition: str) 
     return {
         "do": step.remedy.value,
         "text": _TEXTS[step.remedy],
-        "command": _command(step, report.path, table, condition) or None,
+        "command": _command(step, report, table, condition) or None,
         "directories": list(step.names),
         "notBefore": iso_time(step.not_before),
         "afterRetention": step.after_retention,
@@ -201,16 +203,17 @@ _TEXTS = {
 }
 
 
-def _command(step: ErasureStep, path: str, table: str, condition: str) -> str:
+def _command(step: ErasureStep, report: ErasureReport, table: str, condition: str) -> str:
+    line = partial(other_line, path=report.path, hive_name=report.hive_name)
     commands: dict[Remedy, Callable[[], str]] = {
         Remedy.DELETE: lambda: f"DELETE FROM {table} WHERE {condition};",
-        Remedy.COMPACT: lambda: other_line("compact", "--major", path=path, of_snapshot=True),
-        Remedy.CLEAN: lambda: other_line("clean", path=path),
-        Remedy.CLEAN_LEFTOVERS: lambda: other_line("clean", "--leftovers", path=path),
-        Remedy.PURGE: lambda: other_line("purge", path=path),
-        Remedy.FORGET: lambda: other_line("repair", "forget", path=path),
+        Remedy.COMPACT: lambda: line("compact", "--major", of_snapshot=True),
+        Remedy.CLEAN: lambda: line("clean"),
+        Remedy.CLEAN_LEFTOVERS: lambda: line("clean", "--leftovers"),
+        Remedy.PURGE: lambda: line("purge"),
+        Remedy.FORGET: lambda: line("repair", "forget"),
         Remedy.EMPTY_HDFS_TRASH: lambda: f"hdfs dfs -rm -r -skipTrash {' '.join(map(shlex.quote, step.names))}",
-        Remedy.LOOK: lambda: other_line("validate", "--deep", "--all", path=path),
+        Remedy.LOOK: lambda: line("validate", "--deep", "--all"),
     }
     return commands[step.remedy]() if step.remedy in commands else ""
 
@@ -278,7 +281,7 @@ class _Screen:
                 self._text("not known", f"{file.path}: {file.problem}")
 
     def _step(self, number: int, step: ErasureStep, report: ErasureReport, table: str) -> None:
-        command = _command(step, report.path, table, self._condition)
+        command = _command(step, report, table, self._condition)
         self._text(f"{number}.", _TEXTS[step.remedy] + (f": {command}" if command else ""))
         if step.write_ids:
             self._text("", f"open write ids hold it back: {_some([str(one) for one in step.write_ids])}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.location.database_stores import database_stores
+from acidctl.hive.database_stores import database_stores
 from acidctl.metastore import interface as wire
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings

@@ -1,0 +1,133 @@
+"""Entries of Hive's queue that are somebody else's: of Iceberg's and other handlers' tables, and of types that acidctl
+does not carry out. They are left alone, or put back whole: one that a worker marks as failed counts against its table.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.hive.leftover import COMPACTED, give_back
+from acidctl.metastore import interface
+from acidctl.metastore.activity import name_of
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.errors import Unreachable
+from acidctl.metastore.queue import queue_work
+from acidctl.metastore.queue.compactions import INITIATED, Compaction, find_compactions, kind_of, number_of
+from acidctl.metastore.tables import get_table
+
+_PATIENCE = 60.0
+"""Seconds that a stranger's entry is left to its own worker while others wait behind it."""
+
+_FRESH = 2.0
+"""Seconds for which a list of what waits is used: entries come at its end, and the queue may be long."""
+
+_MOST_KNOWN = 10_000
+
+_WHY = "acidctl does not compact this: asked for again"
+
+
+@dataclass(slots=True)
+class Strangers:
+    """What a worker's slots know of others' entries; they claim one after another.
+
+    Attributes:
+        pool: whose entries the worker takes.
+        patience: seconds that an entry at the head of the queue is left where it is.
+    """
+
+    pool: str
+    patience: float = _PATIENCE
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _waiting: deque[Compaction] = field(default_factory=deque)
+    _listed: float = -math.inf
+    _head: int = 0
+    _since: float = 0.0
+    _is_clearing: bool = False
+    _known: dict[int, str] = field(default_factory=dict)
+
+    def claim(self, metastore: Metastore, worker: str) -> interface.QueueEntry | None:
+        """Take the next entry, see :func:`acidctl.metastore.queue.queue_work.claim`.
+
+        Returns:
+            None where nothing waits, or a stranger's entry is next that has not been in the way of ours for long.
+
+        Raises:
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        with self._lock:
+            if not self._may_claim(metastore):
+                return None
+            entry = queue_work.claim(metastore, worker, self.pool)
+            while self._waiting and (entry is None or self._waiting[0].id <= entry.id):
+                self._waiting.popleft()
+            return entry
+
+    def put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> str:
+        """Put an entry back that was taken and is a stranger's; why it is one, empty where it is ours.
+
+        It goes to the end of the queue, under another id, with all that it was asked for with.
+
+        Raises:
+            MetastoreError: the metastore cannot be reached, or failed.
+        """
+        try:
+            known = self._known.get(entry.id)
+            why = stranger(metastore, entry.type, entry.database, entry.table) if known is None else known
+        except AcidctlError:
+            give_back(metastore, entry, _WHY)
+            raise
+        if why:
+            give_back(metastore, entry, _WHY)
+        return why
+
+    def _may_claim(self, metastore: Metastore) -> bool:
+        """Where nothing waits, too: the server hands out what nobody of its own pool has taken for half a day."""
+        if not self._waiting or time.monotonic() - self._listed > _FRESH or self._whose(metastore, self._waiting[0]):
+            found = find_compactions(metastore, state=INITIATED)
+            self._waiting = deque(one for one in found if one.named_pool == self.pool)
+            self._listed = time.monotonic()
+        if not self._waiting or not self._whose(metastore, self._waiting[0]):
+            self._head, self._is_clearing = 0, False
+            return True
+        if self._waiting[0].id != self._head and not self._is_clearing:
+            self._head, self._since = self._waiting[0].id, time.monotonic()
+        if time.monotonic() - self._since < self.patience:
+            return False
+        self._is_clearing = any(not self._whose(metastore, one) for one in self._waiting)
+        return self._is_clearing
+
+    def _whose(self, metastore: Metastore, one: Compaction) -> str:
+        if one.id not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[one.id] = stranger(metastore, number_of(one.kind), one.database, one.table)
+        return self._known[one.id]
+
+
+def stranger(metastore: Metastore, kind: int, database: str, table: str) -> str:
+    """Why an entry is not acidctl's, as a sentence; empty where it is, or its table is not there any more.
+
+    Raises:
+        Unreachable: the metastore cannot be asked.
+    """
+    name = name_of(database, table, "")
+    if kind not in COMPACTED:
+        return f"acidctl does no compaction of type {kind_of(kind)}, which {name} waits for"
+    try:
+        found = get_table(metastore, database, table)
+    except NotFoundError:
+        return ""
+    except Unreachable:
+        raise
+    except AcidctlError as error:
+        return f"{name} cannot be looked at: {error.what}"
+    given = {key.lower(): value for key, value in found.parameters.items()}
+    handler = given.get("storage_handler", "")
+    if found.table_type or not (handler or given.get("table_type")):
+        return ""
+    return f"{name} is a table of {given.get('table_type') or handler}"

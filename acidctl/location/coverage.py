@@ -1,0 +1,125 @@
+"""What a command over many locations was to look at, and how much of that it saw.
+
+A walk tells of every directory that it leaves out, with the reason; each place that a user named is counted by the
+locations that were found there.  One rule says what is too little: a named place that led to nothing, or fewer
+locations than the last run on record found at the same places.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from acidctl.errors import ExitStatus, NotLookedAtError
+from acidctl.location.given import is_hive_name
+from acidctl.wording import human_count, some_of
+
+_FEW = 3
+_LONGEST = 200
+_FEWER_BY_NAMES = "if they were dropped on purpose, nothing is to be done: from now on this number is on record"
+_FEWER_BY_PATHS = "find those that are missing; if they were dropped on purpose, run it once with `accept_fewer`"
+_NOTHING_HINT = "see whether it is mounted, and whether it is the right place; `state()` shows what is there"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """How many locations a run found at certain places.
+
+    Attributes:
+        where: a name for the places, as of :func:`places_key`.
+        by_names: all places are names of a metastore's tables: what is missing was dropped there, so fewer are told
+            once. Of paths nobody knows: it is told until they are back, or somebody accepts it.
+    """
+
+    where: str
+    locations: int
+    by_names: bool = False
+
+    def on_record(self, before: int | None, status: int, *, is_accepted: bool) -> int:
+        """How many later runs are to find there.
+
+        Args:
+            before: how many this one was to find; None where none were on record.
+            status: the exit status of the run, or what it is so far.
+            is_accepted: fewer are right.
+        """
+        only_fewer = status == ExitStatus.NOT_LOOKED_AT and self.by_names and self.locations > 0
+        if is_accepted or only_fewer or status in (0, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED):
+            return self.locations
+        return max(self.locations, before or 0)
+
+
+@dataclass(slots=True)
+class Coverage:
+    """The count of one run.
+
+    Attributes:
+        named: how many locations were found at each place that was named.
+        failed: named places that could not be walked, of which the reason was told.
+        passed: each directory that was not looked into, and why, as a sentence: ``/w/_t is hidden``.
+    """
+
+    named: dict[str, int] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+    passed: list[str] = field(default_factory=list)
+
+    @property
+    def locations(self) -> int:
+        """All that were found and hold something, or that a metastore knows."""
+        return sum(self.named.values())
+
+    @property
+    def looked(self) -> Looked:
+        """The same, with a name for the places."""
+        return Looked(places_key(list(self.named)), self.locations, all(map(is_hive_name, self.named)))
+
+    @property
+    def nothing_at(self) -> list[str]:
+        """The named places without any."""
+        return [place for place, count in self.named.items() if not count and place not in self.failed]
+
+    def begin(self, place: str) -> None:
+        """A named place is about to be walked."""
+        self.named.setdefault(place, 0)
+
+    def met(self, place: str) -> None:
+        """One more location was found there."""
+        self.named[place] += 1
+
+    def skip(self, shown: str, why: str) -> None:
+        """A directory is not looked into.
+
+        Args:
+            why: what is true of it, ``is hidden``.
+        """
+        self.passed.append(f"{shown} {why}")
+
+    def problem(self, before: int | None = None) -> NotLookedAtError | None:
+        """Why this was too little; None where it was not.
+
+        Args:
+            before: how many locations the last run on record found at the same places; None without one.
+        """
+        if nothing := self.nothing_at:
+            return NotLookedAtError(
+                f"nothing was looked at in {some_of(nothing, _FEW)}", "no table was found there", _NOTHING_HINT
+            )
+        if before is not None and self.locations < before:
+            return NotLookedAtError(
+                f"{human_count(self.locations, 'location was', 'locations were')} looked at, and {before:,} the time "
+                "before",
+                "some were dropped, or cannot be seen: a disk that is not mounted, a directory that was moved",
+                _FEWER_BY_NAMES if self.looked.by_names else _FEWER_BY_PATHS,
+            )
+        return None
+
+
+def places_key(places: Sequence[str]) -> str:
+    """A short name for places, the same in each run that is given the same ones, in any order."""
+    names = sorted(set(places))
+    text = " ".join(names)
+    if len(text) <= _LONGEST:
+        return text
+    digest = hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{names[0][:_LONGEST]} and {len(names) - 1} more, {digest[:16]}"

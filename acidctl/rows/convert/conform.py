@@ -1,0 +1,135 @@
+"""The rows of one file as the row type of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from acidctl.errors import BadDataError, RefusedError
+from acidctl.orc.arrow import below, struct_of, tags_of, with_children
+from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
+from acidctl.orc.types import OrcType, arrow_type, hive_type
+from acidctl.rows.convert.leaves import HivesDifferError, NoConversion, convert_leaf, require_both
+from acidctl.rows.convert.matching import alike, fields_of
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How values are converted.
+
+    Attributes:
+        parquet: the file is Parquet, not ORC.
+        for_good: the values are written to a new file: what Hive 3 and Hive 4 read differently is refused.
+    """
+
+    parquet: bool = False
+    for_good: bool = False
+
+
+AS_ORC, FOR_GOOD = How(), How(for_good=True)
+
+
+def all_null(count: int, kind: pa.DataType) -> pa.Array:
+    """`count` NULLs of a type that an ORC file can give; unions get their alternative for NULL."""
+    return null_unions(count, kind) if pa.types.is_union(kind) else pa.nulls(count, kind)
+
+
+def conform(rows: pa.StructArray, own: OrcType, target: OrcType, path: str, *, how: How = AS_ORC) -> pa.StructArray:
+    """The rows of one file as the table's row type: columns that it lacks are NULL, values are converted.
+
+    A column that needs the wide form of timestamps, or a union with NULLs, keeps the type it came with.
+
+    Args:
+        rows: all columns of the file.
+        own: the row type of the file.
+        target: the row type of the table.
+        path: the file, for messages.
+        how: the format of the file, and what the result is for.
+
+    Raises:
+        BadDataError: a column cannot be converted.
+        RefusedError: the two Hives convert values differently, and `how` is for good.
+    """
+    return rows if alike(own, target) else _struct(rows, own, target, path, how, is_top=True)
+
+
+def select_fields(
+    rows: pa.StructArray, own: OrcType, names: Sequence[str], row: OrcType, path: str, *, how: How = AS_ORC
+) -> pa.StructArray:
+    """Some columns of the rows of one file, by the names that `row` has for them; missing ones are NULL."""
+    wide = conform(rows, own, row, path, how=how)
+    chosen = [position for position, name in enumerate(row.names) if name in names]
+    missing = wide.is_null() if wide.null_count else None
+    return struct_of(
+        [wide.field(place) for place in chosen], [row.names[place] for place in chosen], len(wide), missing
+    )
+
+
+def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: str, *, how: How = AS_ORC) -> pa.Array:
+    """A column of a file as another type.
+
+    Args:
+        column: as it was read.
+        own, target: its types in the file and in the table.
+        name, path: of the column and the file, for messages.
+        how: see :func:`conform`.
+
+    Raises:
+        BadDataError: Hive does not convert the one type to the other either, or acidctl does not know how it does.
+        RefusedError: as for :func:`conform`.
+    """
+    if alike(own, target):
+        return column
+    try:
+        if own.kind != target.kind and (own.children or target.children):
+            raise NoConversion("Hive does not convert it either")
+        if own.kind == "struct":
+            return _struct(column, own, target, path, how)
+        if own.kind in ("array", "map"):
+            pairs = zip(below(column), own.children, target.children, strict=True)
+            return with_children(column, [convert(*pair, name, path, how=how) for pair in pairs])
+        if own.kind == "uniontype":
+            return _union(column, own, target, name, path, how=how)
+        if how.for_good:
+            require_both(column, own, target)
+        return convert_leaf(column, own, target, parquet=how.parquet)
+    except HivesDifferError as error:
+        raise RefusedError(
+            f"cannot compact {path} with newer files",
+            f"column {name} is {hive_type(own)} there and {hive_type(target)} in the result: {error}",
+            "let Hive compact it",
+        ) from error
+    except NoConversion as error:
+        raise BadDataError(
+            f"cannot read column {name} of {path}",
+            f"it is {hive_type(own)} there and {hive_type(target)} in the table: {error}",
+            "read other columns with `columns`, or let Hive read it",
+        ) from error
+
+
+def _struct(
+    rows: pa.StructArray, own: OrcType, target: OrcType, path: str, how: How, *, is_top: bool = False
+) -> pa.StructArray:
+    arrays = []
+    children = below(rows)
+    for place, name, kind in zip(fields_of(own, target, is_top=is_top), target.names, target.children, strict=True):
+        if place is None:
+            arrays.append(all_null(len(rows), arrow_type(kind)))
+        else:
+            arrays.append(convert(children[place], own.children[place], kind, name, path, how=how))
+    return struct_of(arrays, target.names, len(rows), rows.is_null() if rows.null_count else None)
+
+
+def _union(column: pa.UnionArray, own: OrcType, target: OrcType, name: str, path: str, *, how: How) -> pa.UnionArray:
+    count, members = len(own.children), len(target.children)
+    if count > members:
+        raise NoConversion(f"it has {count} alternatives")
+    pairs = zip(own.children, target.children, strict=False)
+    children = [convert(column.field(i), *pair, name, path, how=how) for i, pair in enumerate(pairs)]
+    children += [all_null(len(column), arrow_type(kind)) for kind in target.children[count:]]
+    tags = tags_of(column)
+    if has_null_member(column.type):
+        return with_nulls(tags, children, tags == count)
+    return pa.UnionArray.from_sparse(pa.array(tags, pa.int8()), children, [f"_union_{i}" for i in range(members)])

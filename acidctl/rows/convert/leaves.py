@@ -1,0 +1,252 @@
+"""Values of one primitive type as another, the way ORC's readers in Hive 3.1.3 and 4.0.1 convert them.
+
+A value that the new type cannot hold is NULL.  Where the two Hives differ this is what Hive 4 reads, and
+:func:`hives_differ` says so.  The tests hold all of this against what both read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from acidctl.orc.arrow import cut_text
+from acidctl.orc.read.wide_timestamps import WideTimestamp
+from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
+from acidctl.rows.convert.java_floats import java_texts
+
+_TEXTS = ("string", "varchar", "char")
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_FLOATS = ("float", "double")
+_NUMBERS = (*_INTEGERS, *_FLOATS, "decimal")
+_TIMES = ("date", *TIMESTAMP_KINDS)
+_WHOLE = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_JAVA_BLANKS = "".join(map(chr, range(33)))
+_GREGORIAN_DAY = -141_427
+"""15 October 1582; days before it Hive 3 counts in another calendar."""
+_SECOND = 10**9
+_LEAST_POWER = -100
+"""Of ten; Hive takes 1e-46 as DECIMAL for 0, and numbers with far more digits behind the point for NULL."""
+
+
+class NoConversion(Exception):
+    """A type is not converted to another; its text says why."""
+
+
+class HivesDifferError(Exception):
+    """Hive 3 and Hive 4 read other values."""
+
+
+def convert_leaf(column: pa.Array, own: OrcType, target: OrcType, *, parquet: bool = False) -> pa.Array:
+    """A column of a primitive type as another primitive type.
+
+    Args:
+        parquet: whether the file is Parquet, which Hive converts in its own way: what both formats have in common.
+
+    Raises:
+        NoConversion: Hive does not convert it, or acidctl does not know how Hive does.
+    """
+    kinds = own.kind, target.kind
+    if parquet and not _is_common(*kinds):
+        raise NoConversion("Hive reads that from Parquet in a way of its own, which acidctl does not know")
+    try:
+        if own.kind in TIMESTAMP_KINDS and target.kind in TIMESTAMP_KINDS:
+            return column if isinstance(column.type, WideTimestamp) else column.cast(arrow_type(target))
+        if parquet and own.kind == "binary":  # text without a mark that says so
+            column, own = column.cast(pa.string()), OrcType("string")
+        if target.kind in _TEXTS:
+            return _fitted(column if own.kind in _TEXTS else _texts(column, own), own, target)
+        if own.kind in _TEXTS and target.kind in ("boolean", *_NUMBERS):
+            return _each(pc.ascii_rtrim(column, " ") if own.kind == "char" else column, _parser(target), target)
+        if own.kind == "boolean" and target.kind in _NUMBERS:
+            return convert_leaf(column.cast(pa.int32()), OrcType("int"), target)
+        if own.kind in _NUMBERS and target.kind in ("boolean", *_NUMBERS):
+            return _number(column, own, target)
+        if kinds in (("date", "timestamp"), ("timestamp", "date")):
+            return column.cast(arrow_type(target), safe=kinds[0] == "date")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise NoConversion(str(error).splitlines()[0]) from error
+    raise NoConversion(
+        "acidctl does not convert it as Hive does" if _is_converted(*kinds) else "Hive does not convert it either"
+    )
+
+
+def hives_differ(own: OrcType, target: OrcType) -> bool:
+    """Whether Hive 3 and Hive 4 read some values of `own` as different values of `target`."""
+    if own.kind == target.kind or any(
+        own.kind in kinds and target.kind in kinds for kinds in (_TEXTS, TIMESTAMP_KINDS)
+    ):
+        return False
+    if own.kind == "float":
+        return target.kind in ("double", "decimal", *_TEXTS, *_TIMES)
+    if own.kind in _TEXTS:
+        return target.kind in ("binary", *_TIMES)
+    return own.kind in _TIMES or target.kind in _TIMES
+
+
+def _is_converted(own: str, target: str) -> bool:
+    """Whether ORC's readers convert one kind to another (``ConvertTreeReaderFactory.canConvert``)."""
+    if own == "binary" or target == "binary":
+        return own in _TEXTS or target in _TEXTS
+    if own == "date":
+        return target in _TEXTS or target in _TIMES
+    return target != "date" or own in _TEXTS or own in _TIMES
+
+
+def require_both(column: pa.Array, own: OrcType, target: OrcType) -> None:
+    """Raise HivesDifferError where Hive 3 and Hive 4 read some of these values of `own` differently as `target`."""
+    if not hives_differ(own, target):
+        return
+    if own.kind == "float":
+        near = column.cast(pa.string()).cast(pa.float64())  # as Hive 3 has it
+        differs = pc.and_(pc.not_equal(near, column.cast(pa.float64())), pc.invert(pc.is_nan(near)))
+    elif own.kind == "date":
+        differs = pc.less(column.cast(pa.int32()), _GREGORIAN_DAY)
+    elif own.kind == "timestamp" and pa.types.is_timestamp(column.type):  # Hive 3 writes whole seconds with .0
+        numbers = column.cast(pa.int64())
+        differs = pc.equal(pc.multiply(pc.divide(numbers, _SECOND), _SECOND), numbers)
+    else:
+        raise HivesDifferError("Hive 3 and Hive 4 convert it differently")
+    if pc.any(differs).as_py():
+        raise HivesDifferError("Hive 3 and Hive 4 convert some of its values differently")
+
+
+def _is_common(own: str, target: str) -> bool:
+    """Whether Hive 4 converts values of Parquet as those of ORC."""
+    if own == target or (own in TIMESTAMP_KINDS and target in TIMESTAMP_KINDS):
+        return True
+    if own in _INTEGERS:
+        return target in (*_NUMBERS, *_TEXTS) and (own, target) != ("int", "double")
+    if own in _FLOATS:
+        return target == "decimal" or (own, target) == ("float", "double")
+    return target in {"decimal": (*_FLOATS, *_TEXTS), "binary": _TEXTS}.get(own, _TEXTS if own in _TEXTS else ())
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _number(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
+    if target.kind == "boolean":
+        if own.kind in _FLOATS:  # those below 1 are false
+            return pc.not_equal(_long(column, own), 0)
+        return pc.not_equal(column, pa.scalar(Decimal(0) if own.kind == "decimal" else 0, column.type))
+    if target.kind in _INTEGERS:
+        return _narrowed(_long(column, own), arrow_type(target))
+    if target.kind in _FLOATS:
+        if own.kind == "decimal":  # by its text, which is rounded once
+            column = column.cast(pa.string()).cast(pa.float64())
+        return column.cast(arrow_type(target), safe=False)  # large integers lose digits, in Hive too
+    if own.kind in _FLOATS:
+        return _each(java_texts(column.cast(pa.float64())), _parser(target), target)
+    return _decimal(column, target)
+
+
+def _long(column: pa.Array, own: OrcType) -> pa.Array:
+    """Numbers without what is behind the point as BIGINT; NULL where they do not fit."""
+    if own.kind in _INTEGERS:
+        return column.cast(pa.int64())
+    if own.kind == "decimal":
+        column = pc.round(column, 0, "towards_zero").cast(pa.decimal128(38, 0))
+        low, high = (pa.scalar(Decimal(end), column.type) for end in (-(1 << 63), (1 << 63) - 1))
+        return _where(pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high)), column).cast(pa.int64())
+    column = column.cast(pa.float64())
+    fits = pc.and_(pc.greater_equal(column, -(2.0**63)), pc.less(column, 2.0**63))
+    return pc.trunc(_where(fits, column)).cast(pa.int64(), safe=False)
+
+
+def _narrowed(column: pa.Array, target: pa.DataType) -> pa.Array:
+    limits = np.iinfo(target.to_pandas_dtype())
+    fits = pc.and_(pc.greater_equal(column, int(limits.min)), pc.less_equal(column, int(limits.max)))
+    return _where(fits, column).cast(target)
+
+
+def _decimal(column: pa.Array, target: OrcType) -> pa.Array:
+    """Whole numbers and decimals, rounded half up; NULL where they do not fit."""
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.decimal128(19, 0))
+    # Of 76 digits, so that none is lost before it is known which values fit.
+    column = column.cast(pa.decimal256(76, column.type.scale))
+    if column.type.scale > target.scale:
+        column = pc.round(column, target.scale, "half_towards_infinity")
+    column = column.cast(pa.decimal256(76, target.scale))
+    limit = pa.scalar(Decimal(10) ** (target.precision - target.scale), pa.decimal256(76, target.scale))
+    fits = pc.and_(pc.less(column, limit), pc.greater(column, pc.negate(limit)))
+    return _where(fits, column).cast(arrow_type(target))
+
+
+def _where(fits: pa.BooleanArray, column: pa.Array) -> pa.Array:
+    return pc.if_else(fits, column, pa.scalar(None, column.type))
+
+
+def _each(column: pa.Array, convert: Callable[[str], Any], target: OrcType) -> pa.Array:
+    """What a function makes of each text that occurs, once for each."""
+    encoded = column.dictionary_encode()
+    texts = (text.decode("utf-8", "replace") for text in encoded.dictionary.cast(pa.binary()).to_pylist())
+    return pa.array([convert(text) for text in texts], arrow_type(target)).take(encoded.indices)
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def _parser(target: OrcType) -> Callable[[str], Any]:
+    """What makes a value of a text, as Java's ``parseLong`` and ``parseDouble`` and Hive's decimals do."""
+    if target.kind == "decimal":
+        return lambda text: _decimal_of(_stripped(text), target)
+    if target.kind in _FLOATS:
+        return lambda text: float(text.rstrip("fFdD")) if _FLOAT.fullmatch(text := _stripped(text)) else None
+    if target.kind == "boolean":
+        return lambda text: None if (value := _whole(text, pa.int64())) is None else value != 0
+    return lambda text: _whole(text, arrow_type(target))
+
+
+def _decimal_of(text: str, target: OrcType) -> Decimal | None:
+    value = Decimal(text) if _DECIMAL.fullmatch(text) else None
+    if value is None or (value and not _LEAST_POWER < value.adjusted() < target.precision):
+        return None
+    with localcontext() as context:
+        context.prec = max(len(text), 400)
+        found = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP)
+        return found if abs(found) < Decimal(10) ** (target.precision - target.scale) else None
+
+
+def _stripped(text: str) -> str:
+    return text.strip(_JAVA_BLANKS)
+
+
+def _whole(text: str, kind: pa.DataType) -> int | None:
+    if len(text) > 400 or not _WHOLE.fullmatch(text):
+        return None
+    limits, value = np.iinfo(kind.to_pandas_dtype()), int(text)
+    return value if limits.min <= value <= limits.max else None
+
+
+def _fitted(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
+    """Text as its newer type holds it: CHAR loses its padding, and what is longer than the type's length is cut off."""
+    if "char" in (own.kind, target.kind):
+        column = pc.ascii_rtrim(column, characters=" ")
+    if target.max_length and target.kind != "string":
+        column = cut_text(column, target.max_length)
+    return pc.ascii_rtrim(column, characters=" ") if target.kind == "char" else column
+
+
+def _texts(column: pa.Array, own: OrcType) -> pa.Array:
+    """Values that are no text as text."""
+    from acidctl.rows.export.cells import unquoted  # noqa: PLC0415 - with all exports: few columns ever become STRING
+    from acidctl.rows.export.text import Kernels  # noqa: PLC0415 - the same
+
+    if own.kind == "boolean":
+        return pc.if_else(column, "TRUE", "FALSE")
+    if own.kind == "binary":
+        return pa.array([None if one is None else one.hex(" ") for one in column.to_pylist()], pa.string())
+    if own.kind in _FLOATS:
+        return java_texts(_where(pc.invert(pc.is_nan(column)), column).cast(pa.float64()))
+    kernels = Kernels(large=False)
+    texts = kernels.wrapped(unquoted(column, None, kernels)).cast(pa.string())
+    return pc.replace_substring_regex(texts, r"\.0$", "") if own.kind in TIMESTAMP_KINDS else texts

@@ -1,0 +1,270 @@
+"""How the cost of each command grows: twice with inputs a factor of four apart, CPU time and memory of both.
+
+    python tests/bench/bench_growth.py [--only TEXT] [--scale N] [--rounds N]
+
+A line has the exponent of CPU time, and how many bytes of memory each further item takes. What a run costs with next to
+nothing to do is taken off first: starting Python and importing modules. An exponent above 1.15 is marked, and so is
+memory that follows the number of locations, deltas or buckets; the exit status is then 1.
+
+With `--scale` all sizes are multiplied by a number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from acidctl.acid import bucket as codec
+from acidctl.acid.names import Kind, format_directory
+from acidctl.demo.write import write_directory
+from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.write.writer_settings import WriterSettings
+from acidctl.rows.read.delete_set import Keys
+from acidctl.rows.read.events import Ids, with_ids
+from acidctl.storage.registry import open_location
+
+FACTOR, WORST = 4, 1.15
+HELD_BYTES = 2048
+"""Bytes for each location, delta or bucket: names and figures, and not what was read of them."""
+LOCAL = ("--engine", "local", "--jobs", "1")
+COMMITTED = "--assume-committed=0s"
+SETTINGS = WriterSettings.for_delta("zlib")
+
+
+def row_of(columns: int) -> OrcType:
+    return OrcType("struct", children=(OrcType("int"),) * columns, names=tuple(f"c{i}" for i in range(columns)))
+
+
+def batch(write_id: int, bucket: int, rows: int, row: OrcType, *, deletes: int = 0) -> pa.RecordBatch:
+    """Inserts of a write id; or, with the write id of their rows, deletes."""
+    original = deletes or write_id
+    keys = Keys(np.full(rows, original), np.full(rows, codec.encode(bucket, 0)), np.arange(rows))
+    ids = Ids(np.full(rows, 2 if deletes else 0), keys, np.full(rows, write_id))
+    if deletes:
+        return with_ids(ids, pa.nulls(rows, arrow_type(row)))
+    values = pa.array(np.arange(rows), pa.int32())
+    return with_ids(ids, pa.StructArray.from_arrays([values] * len(row.children), names=list(row.names)))
+
+
+def write(table: Path, write_id: int, *, buckets: int = 1, rows: int = 4, columns: int = 1, deletes: int = 0) -> None:
+    """A delta with rows in each bucket, or a delete delta."""
+    fs, path = open_location(str(table))
+    kind, row = (Kind.DELETE_DELTA if deletes else Kind.DELTA), row_of(columns)
+    files = {number: [batch(write_id, number, rows, row, deletes=deletes)] for number in range(buckets)}
+    write_directory(fs, f"{path}/{format_directory(kind, write_id, write_id, 0)}", files, row, SETTINGS)
+
+
+def with_rows(table: Path, size: int) -> None:
+    write(table, 1, rows=size)
+    write(table, 2, rows=size // 8, deletes=1)
+
+
+def with_columns(table: Path, size: int) -> None:
+    for write_id in (1, 2):
+        write(table, write_id, columns=size, rows=20)
+
+
+def with_deltas(table: Path, size: int) -> None:
+    for write_id in range(1, size + 1):
+        write(table, write_id)
+
+
+def with_delete_deltas(table: Path, size: int) -> None:
+    write(table, 1, rows=size)
+    for write_id in range(2, size + 2):
+        write(table, write_id, rows=1, deletes=1)
+
+
+def with_streams(table: Path, size: int) -> None:
+    """Deltas of two write ids each, as streaming writers leave them."""
+    with_deltas(table, size)
+    for delta in table.glob("delta_*"):
+        number = int(delta.name.split("_")[1]) * 2
+        delta.rename(table / format_directory(Kind.DELTA, number - 1, number))
+
+
+def with_buckets(table: Path, size: int) -> None:
+    for write_id in (1, 2):
+        write(table, write_id, buckets=size)
+    for write_id in (3, 4, 5):
+        write(table, write_id, buckets=size, rows=1, deletes=1)
+
+
+def with_partitions(table: Path, size: int) -> None:
+    """Each with twelve deltas, of which a compaction is due."""
+    first = table / "day=0"
+    for write_id in range(1, 13):
+        write(first, write_id)
+    for number in range(1, size):
+        shutil.copytree(first, table / f"day={number}", copy_function=os.link)
+
+
+def with_tables(folder: Path, size: int) -> None:
+    write(folder / "t0", 1)
+    for number in range(1, size):
+        shutil.copytree(folder / "t0", folder / f"t{number}", copy_function=os.link)
+
+
+def with_files(table: Path, size: int) -> None:
+    """One directory of an insert-only table with many files."""
+    from pyarrow import orc
+
+    first = table / "delta_0000001_0000001_0000" / "000000_0"
+    first.parent.mkdir(parents=True)
+    orc.write_table(pa.table({"a": [1, 2, 3]}), str(first))
+    for number in range(1, size):
+        os.link(first, first.with_name(f"{number:06}_0"))
+    shutil.copytree(first.parent, table / "delta_0000002_0000002_0000", copy_function=os.link)
+
+
+def with_obsolete(table: Path, size: int) -> None:
+    """Narrow deltas that a wide one holds: to be cleaned, and findings of a listing."""
+    write(table, 1)
+    first = table / "delta_0000001_0000001_0000"
+    for number in range(2, size + 1):
+        shutil.copytree(first, table / format_directory(Kind.DELTA, number, number, 0), copy_function=os.link)
+    shutil.copytree(first, table / format_directory(Kind.DELTA, 1, size), copy_function=os.link)
+
+
+def with_findings(table: Path, size: int) -> None:
+    """Hive cannot read any of these names."""
+    write(table, 1)
+    for number in range(size):
+        (table / f"delta_x{number}").mkdir()
+
+
+def nothing(table: Path, size: int) -> None:
+    del table, size
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command over one kind of input.
+
+    Attributes:
+        size: of the smaller input.
+        words: the command; TABLE is the path, SIZE the number.
+        build: makes the input.
+        item: what is counted.
+        holds: memory may follow the number of items.
+    """
+
+    item: str
+    size: int
+    build: Callable[[Path, int], None]
+    words: tuple[str, ...]
+    holds: bool = False
+
+
+def cases() -> list[Case]:
+    """Every command on every kind of input for which its cost may grow."""
+    found: list[Case] = []
+
+    def add(item: str, size: int, build: Callable[[Path, int], None], *lines: str, holds: bool = False) -> None:
+        found.extend(Case(item, size, build, tuple(line.split()), holds) for line in lines)
+
+    major = f"compact --major {COMMITTED} {' '.join(LOCAL)} TABLE"
+    auto = f"compact --auto {COMMITTED} {' '.join(LOCAL)}"
+    reads = ("cat --count TABLE", "cat -o jsonl TABLE")
+    looks = ("ls TABLE", "ls -o jsonl TABLE", "status TABLE", "advise TABLE", f"clean --dry-run {COMMITTED} TABLE")
+    checks = ("validate TABLE", "validate --footers TABLE")
+    past = ("history TABLE", "blame TABLE 1:536870912:0", "diff --from 1 TABLE")
+    add("rows", 250_000, with_rows, *reads, major, "validate --deep TABLE", "history TABLE", holds=True)
+    add("rows", 250_000, nothing, "demo --big --rows SIZE TABLE/big")
+    add("columns", 1000, with_columns, *reads, major, *checks, "validate --deep TABLE", holds=True)
+    add("deltas", 400, with_deltas, *looks, *checks, *past, *reads, "cat --at 5 --count TABLE", "timeline TABLE")
+    add("deltas", 400, with_deltas, major, f"{major} --dry-run", f"compact --minor --offline {major[16:]}", holds=True)
+    add("streams", 400, with_streams, *past, "ls TABLE", major, holds=True)
+    add("delete deltas", 400, with_delete_deltas, *past, *reads, major, f"{major} --dry-run", holds=True)
+    add("buckets", 32, with_buckets, major, f"{major} --dry-run", *reads, *checks, holds=True)
+    add("partitions", 500, with_partitions, *looks, "validate TABLE", f"{auto} --dry-run TABLE")
+    add("partitions", 500, with_partitions, f"nightly --dry-run {COMMITTED} {' '.join(LOCAL)} TABLE", f"{auto} TABLE")
+    add("tables", 500, with_tables, *looks, "report TABLE -o json", "erasure --where c0=999999 TABLE")
+    add("files", 1000, with_files, *looks, "validate TABLE", major, "cat --count TABLE", holds=True)
+    add("obsolete", 1000, with_obsolete, *looks, "validate TABLE", "why TABLE/delta_0000002_0000002_0000")
+    add("findings", 1000, with_findings, "validate TABLE", "ls TABLE", holds=True)
+    wide = "t:SIZE:MAXL::ABORTED"
+    add("aborted ids", 2000, with_aborted, f"cat --count --write-ids {wide} TABLE", f"ls --write-ids {wide} TABLE")
+    add("aborted ids", 2000, with_aborted, f"compact --major --write-ids {wide} {' '.join(LOCAL)} TABLE", holds=True)
+    return found
+
+
+def with_aborted(table: Path, size: int) -> None:
+    """Many write ids, every other one aborted, in a hundred wide deltas."""
+    for number in range(100):
+        low = number * size // 100 + 1
+        write(table, low)
+        wide = format_directory(Kind.DELTA, low, (number + 1) * size // 100)
+        (table / format_directory(Kind.DELTA, low, low, 0)).rename(table / wide)
+
+
+def measured(case: Case, size: int, rounds: int) -> tuple[float, int]:
+    """CPU seconds and bytes of memory at most, the least of some rounds."""
+    best: list[tuple[float, int]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        original = Path(folder, "original", "t")
+        original.mkdir(parents=True)
+        case.build(original, size)
+        for number in range(rounds):
+            table = original
+            if any(word.startswith("compact") for word in case.words) and "--dry-run" not in case.words:
+                table = Path(folder, str(number), "t")
+                shutil.copytree(original, table, copy_function=os.link)
+            aborted = ",".join(str(one) for one in range(2, size, 2))
+            texts = {"TABLE": str(table), "SIZE": str(size), "MAXL": str((1 << 63) - 1), "ABORTED": aborted}
+            words = list(case.words)
+            for name, text in texts.items():
+                words = [word.replace(name, text) for word in words]
+            command = [sys.executable, "-m", "acidctl", *words]
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            assert process.stderr
+            said = process.stderr.read().decode()
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode not in (0, 2, 6, 14):
+                raise SystemExit(f"acidctl {' '.join(case.words)}: {process.returncode}: {said[-2000:]}")
+            best.append((used.ru_utime + used.ru_stime, used.ru_maxrss << 10))
+    return min(cpu for cpu, _ in best), min(size for _, size in best)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int, default=1)
+    args = parser.parse_args()
+    failures = 0
+    print(f"{'items':>22}  {'exponent':>8}  {'CPU s':>15}  {'memory':>16}  command", flush=True)
+    for case in cases():
+        shown = f"{case.item}: {' '.join(case.words)}"
+        if args.only not in shown:
+            continue
+        size = int(case.size * args.scale)
+        (start, _), (few, low), (many, high) = (
+            measured(case, one, args.rounds) for one in (max(2, size // 50), size, size * FACTOR)
+        )
+        work = max(few - start, 0.02), max(many - start, 0.02)
+        exponent = math.log(work[1] / work[0]) / math.log(FACTOR)
+        each = (high - low) / (size * (FACTOR - 1))
+        is_bad = exponent > WORST or (not case.holds and each > HELD_BYTES)
+        failures += is_bad
+        numbers = f"{size:,} to {size * FACTOR:,}"
+        cpu = f"{few - start:.2f} to {many - start:.2f}"
+        mark = " <--" if is_bad else ""
+        print(f"{numbers:>22}  {exponent:8.2f}  {cpu:>15}  {each:8,.0f} B each  {shown}{mark}", flush=True)
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

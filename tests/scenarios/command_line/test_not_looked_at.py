@@ -1,0 +1,247 @@
+"""Whatever was named and not looked at is counted and said; too little of it has an exit status of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command_line import Result
+from support.files.acid_files import insert, write_acid
+from support.metastore.fake_hive import FakeHive
+
+Acidctl = Callable[..., Result]
+TOLD = ("--assume-committed=0s",)
+LOOKING = [("ls",), ("status",), ("validate",), ("advise",), ("upgrade-check",), ("report", "-o", "md")]
+CHANGING = [("compact", "--auto", *TOLD), ("clean", "--yes", *TOLD), ("nightly", "--yes", *TOLD)]
+COMMANDS = [*LOOKING, *CHANGING]
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))
+
+
+def table(path: Path, *ids: int) -> Path:
+    for one in ids or (1, 2):
+        write_acid(path / f"delta_{one:07}_{one:07}_0000" / "bucket_00000", insert(one, 0, (one, "x")))
+    return path
+
+
+@pytest.fixture
+def sales(tmp_path: Path) -> Path:
+    for name in ("orders", "items"):
+        table(tmp_path / "w" / "sales.db" / name)
+    return tmp_path / "w" / "sales.db"
+
+
+def named(acidctl: Acidctl, *where: Path) -> list[str]:
+    return sorted(Path(one["location"]).name for one in acidctl("ls", "-o", "jsonl", *where).lines())
+
+
+# --- what hides nothing -------------------------------------------------------------------------------------------
+
+
+def _empty(place: Path) -> None:
+    (place / "dt=2026-11-01").mkdir()
+
+
+def _with_a_file(place: Path) -> None:
+    (place / "dt=2026-11-01").mkdir()
+    (place / "dt=2026-11-01" / "000000_0").write_bytes(b"x")
+
+
+def _nested(place: Path) -> None:
+    (place / "dt=2026-11-01" / "h=1").mkdir(parents=True)
+
+
+def _with_deltas(place: Path) -> None:
+    table(place / "dt=2026-11-01")
+
+
+@pytest.mark.parametrize("stray", [_empty, _with_a_file, _nested, _with_deltas])
+@pytest.mark.parametrize("where", ["sales.db", ".", "plain"])
+def test_a_stray_partition_hides_no_table(
+    acidctl: Acidctl, sales: Path, stray: Callable[[Path], None], where: str
+) -> None:
+    if where == "plain":
+        shutil.copytree(sales, sales.parent / "plain")
+    place = sales.parent / where
+    before = named(acidctl, place)
+    stray(place)
+    assert set(before) <= set(named(acidctl, place))
+    for command in LOOKING:
+        done = acidctl(*command, place)
+        assert done.status in (0, 14), (command, done.err)
+    assert acidctl("status", "-o", "json", place).json()["tables"] >= len(before)
+
+
+def test_what_a_stray_hid_is_found_by_an_upgrade_check_and_by_a_proof(acidctl: Acidctl, sales: Path) -> None:
+    before = acidctl("upgrade-check", "-o", "json", sales).json()["locations"]
+    (sales / "dt=2026-11-01").mkdir()
+    assert acidctl("upgrade-check", "-o", "json", sales).json()["locations"] == before
+    assert acidctl("erasure", "--prove", "--where", "a = 2", sales).status == 14
+
+
+def test_a_real_partitioned_table_stays_one(acidctl: Acidctl, tmp_path: Path) -> None:
+    root = tmp_path / "sales.db" / "orders"
+    for name in ("ds=1", "ds=2/h=1", "ds=2/h=2"):
+        table(root / name)
+    (root / "junk" / "deep").mkdir(parents=True)
+    (root / "junk" / "file").write_bytes(b"x")
+    done = acidctl("ls", "-o", "jsonl", root)
+    assert named(acidctl, root) == ["ds=1", "h=1", "h=2"]
+    assert str(root / "junk") in done.err
+    table(root / "backup")
+    assert {"backup", "ds=1", "h=1", "h=2"} <= set(named(acidctl, root))
+    assert acidctl("status", "-o", "json", root).json()["tables"] >= 2
+
+
+# --- what is said -------------------------------------------------------------------------------------------------
+
+
+def test_hidden_tables_are_said_and_a_proof_looks_into_them(acidctl: Acidctl, sales: Path) -> None:
+    table(sales / "_orders", 7)
+    (sales / ".hive-staging_x").mkdir()
+    for command in LOOKING:
+        assert str(sales / "_orders") in acidctl(*command, sales).err, command
+    shown = acidctl("status", "-o", "json", sales).json()["notLookedAt"]
+    assert (shown["count"], str(sales / "_orders") in shown["first"][0]) == (1, True)
+    found = acidctl("erasure", "--prove", "--where", "a = 7", "-o", "json", sales)
+    assert (found.status, found.json()["result"]) == (14, "held")
+
+
+def test_a_link_to_nothing_is_a_failure(acidctl: Acidctl, sales: Path) -> None:
+    (sales.parent / "gone.db").symlink_to("/nowhere/at/all")
+    assert named(acidctl, sales.parent) == ["items", "orders"]
+    for command in (("ls",), ("status",)):
+        done = acidctl(*command, sales.parent)
+        assert (done.status, "gone.db" in done.err) == (3, True), command
+
+
+def test_a_closed_directory_is_a_failure_and_hides_nothing_else(
+    acidctl: Acidctl, sales: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if isinstance(path, str) and path.rstrip("/").endswith("items"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    done = acidctl("ls", "-o", "jsonl", sales)
+    assert done.status == 5
+    assert [Path(one["location"]).name for one in done.lines()] == ["orders"]
+
+
+def test_a_closed_directory_beside_a_stray_is_a_failure(
+    acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "w" / "dt=1").mkdir(parents=True)
+    table(tmp_path / "w" / "closed")
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if isinstance(path, str) and path.rstrip("/").endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert acidctl("ls", tmp_path / "w").status == 5
+
+
+# --- nothing, and fewer -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mnt", "empty.db"])
+def test_nothing_at_all_has_a_status_of_its_own(acidctl: Acidctl, tmp_path: Path, sales: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    for command in COMMANDS:
+        assert acidctl(*command, tmp_path / name).status == 17, command
+        assert acidctl(*command, sales, tmp_path / name).status in (17, 14), command
+    assert acidctl("status", "-o", "json", tmp_path / name).json()["verdict"] == "trouble"
+
+
+def test_a_table_that_a_metastore_knows_may_be_empty(acidctl: Acidctl, tmp_path: Path) -> None:
+    with FakeHive(4) as hive:
+        (tmp_path / "t").mkdir()
+        hive.table("d", "t", str(tmp_path / "t"))
+        for place in ("hive:d.t", tmp_path / "t"):
+            for command in (("ls",), ("status",), ("validate",), ("compact", "--auto")):
+                assert acidctl(*command, "--metastore", hive.address, place).status == 0, (command, place)
+        hive.table("d", "p", str(tmp_path / "p"), ["ds"])
+        assert acidctl("status", "--metastore", hive.address, "hive:d.p").status == 17, "its partitions are lost"
+
+
+def succeeded(metrics: Path) -> str:
+    (line,) = [one for one in metrics.read_text().splitlines() if one.startswith("acidctl_last_success")]
+    return line
+
+
+@pytest.mark.parametrize("command", [*CHANGING, ("validate",)])
+def test_fewer_than_the_last_time_renews_no_success(
+    acidctl: Acidctl, sales: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    metrics = tmp_path / "run.prom"
+    words = (*command, "--metrics-file", metrics, sales)
+    assert acidctl(*words).status == 0
+    good = succeeded(metrics)
+    (sales / "items").rename(tmp_path / "away")
+    for _ in range(2):
+        assert acidctl(*words).status == 17
+        assert succeeded(metrics) == good
+    assert acidctl(*words, "--accept-fewer").status == 0
+    assert acidctl(*words).status == 0
+    assert succeeded(metrics) != good
+
+
+def test_a_night_and_a_report_remember_it_by_themselves(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
+    night = ("nightly", "--yes", *TOLD, sales)
+    history = tmp_path / "history.jsonl"
+    page = ("report", "-o", "json", "--history", history, sales)
+    assert acidctl(*night).status == 0
+    assert acidctl(*page).status == 0
+    (sales / "items").rename(tmp_path / "away")
+    assert acidctl("status", sales).status == 17
+    assert acidctl(*page).status == 17
+    assert acidctl(*night).status == 17
+    assert acidctl(*night, "--dry-run").status == 17
+    (tmp_path / "away").rename(sales / "items")
+    assert acidctl(*night).status == 0
+    assert acidctl("nightly", "--yes", *TOLD, sales / "items").status == 0, "another place has a record of its own"
+    kept = json.loads((tmp_path / "state" / "nightly.json").read_text())["looked"]
+    assert sorted(kept.values()) == [1, 2]
+
+
+def test_what_a_metastore_dropped_is_told_once(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
+    with FakeHive(4) as hive:
+        for name in ("items", "orders"):
+            hive.table("d", name, str(sales / name))
+            hive.write_ids[f"d.{name}"] = list(hive.begin_many(2))
+        hive.txns.clear()
+        metrics = ("--metrics-file", tmp_path / "run.prom", "--metastore", hive.address, "hive:d.*")
+        for command in (("nightly", "--yes"), ("validate",)):
+            assert acidctl(*command, *metrics).status == 0
+        del hive.tables["d", "items"]
+        for command in (("nightly", "--yes"), ("validate",)):
+            assert [acidctl(*command, *metrics).status for _ in range(2)] == [17, 0], command
+
+
+def test_the_report_of_a_run_is_a_record_too(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
+    words = ("compact", "--auto", *TOLD, "--report", tmp_path / "run.json", sales)
+    assert acidctl(*words).status == 0
+    shutil.rmtree(sales / "items")
+    for _ in range(2):
+        assert acidctl(*words).status == 17
+    assert json.loads((tmp_path / "run.json").read_text())["outcome"] == "failed"
+
+
+def test_a_state_on_a_tree_lists_those_that_have_it(acidctl: Acidctl, sales: Path) -> None:
+    write_acid(sales / "orders" / "base_0000002" / "bucket_00000", insert(2, 0, (1, "x")))
+    shown = acidctl("ls", "--state", "obsolete", sales).out
+    assert ("orders" in shown, "items" in shown) == (True, False)
+    assert named(acidctl, sales) == ["items", "orders"]
