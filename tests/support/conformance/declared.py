@@ -14,7 +14,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -133,7 +133,9 @@ def _row(row: Any) -> tuple[Any, ...]:
 
 
 def _as_tuple(row: Any) -> tuple[Any, ...]:
-    return tuple(row.values()) if isinstance(row, dict) else _row(row)
+    """The values for pyorc, which takes a time without a zone for one of this process's zone."""
+    values = row.values() if isinstance(row, dict) else _row(row)
+    return tuple(one.replace(tzinfo=UTC) if isinstance(one, datetime) else one for one in values)
 
 
 _PARSED = {"decimal": Decimal, "date": date.fromisoformat, "timestamp": datetime.fromisoformat}
