@@ -35,7 +35,7 @@ def own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("ACIDCTL_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    (tmp_path / "project").mkdir()
+    (tmp_path / "project/delta_0000001_0000001_0000").mkdir(parents=True)  # that `ls` finds a table
     monkeypatch.chdir(tmp_path / "project")
 
 
@@ -223,7 +223,7 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
 
 
 ONLY_TYPED = {
-    "yes", "force", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
+    "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
     "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
     "tables", "take-over", "hdfs-trash", "save", "compare", "watch",
@@ -261,7 +261,7 @@ def test_no_dangerous_option_may_be_set() -> None:
     assert typed == ONLY_TYPED
     assert not names & ONLY_TYPED, "the same word in another command"
     assert switches <= MAY_BE_SET, "a new switch: define it with typed_option, or name it there"
-    dangerous = ("yes", "force", "unsafe", "break", "no-trash", "offline", "assume", "valid-txns")
+    dangerous = ("yes", "force", "unsafe", "break", "accept", "no-trash", "offline", "assume", "valid-txns")
     assert not [name for name in names if any(word in name for word in dangerous)]
     # Two options with one variable would both be set by it.
     variables = [variable_of(path, name) for path, options in found.items() for name in options]
@@ -278,7 +278,7 @@ def test_a_project_file_counts_only_where_it_is_trusted(acidctl: Acidctl, user: 
     assert found.status == 0
     assert "clean.jobs" not in found.out
     assert "is not used: if you trust it" in found.err
-    Path("below").mkdir()
+    Path("below/delta_0000001_0000001_0000").mkdir(parents=True)
     os.chdir("below")
     assert "is not used" in acidctl("ls", ".").err
     assert acidctl("ls", "--config", "/dev/null", ".").status == 0

@@ -127,7 +127,7 @@ def test_every_location_of_a_warehouse_is_repaired(acidctl: Any, table: Path, tm
 
 
 def test_what_is_refused_is_said(acidctl: Any, table: Path) -> None:
-    (table / DELTA / "bucket_00001").write_bytes(b"")
+    (table / DELTA / "bucket_00001").write_bytes(b"torn")
     found = acidctl("repair", "key-index", "-y", table)
     assert found.status == 7
     assert "bucket_00001 cannot be repaired safely" in found.err
