@@ -6,19 +6,24 @@ import time
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
-from acidctl.compaction.merge.agreement import refuse_moved, require_agreement, without_effect
+from acidctl.compaction.merge.agreement import (
+    DeleteCheck,
+    live_in_hive,
+    refuse_changes,
+    refuse_elsewhere,
+    refuse_moved,
+    require_agreement,
+    without_effect,
+)
 from acidctl.compaction.merge.side import Side, all_live, reopen
 from acidctl.compaction.merge.written import join_segments
 from acidctl.compaction.tasks import BucketResult, BucketTask, ConcatTask, CountTask, JoinTask, Task
 from acidctl.orc.read.id_runs import RowIdRun
-from acidctl.rows.read.bucket_values import decode_all
-from acidctl.rows.read.delete_set import DELETE, Bools, Longs
+from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, Ids
-from acidctl.rows.read.visibility import live_rows, load_deletes, visible_events
+from acidctl.rows.read.visibility import load_deletes, visible_events
 from acidctl.storage import registry
 
 
@@ -50,15 +55,17 @@ def _compact(task: BucketTask) -> BucketResult:
     major = task.kind is CompactionKind.MAJOR
     rows = [reopen(fs, item) for item in task.inserts]
     load = partial(load_deletes, write_ids=task.write_ids, rows=rows, buckets=task.kills_of)
-    dead = load((reopen(fs, item) for item in task.kills), same_write_id=not major)
+    check = DeleteCheck()
+    dead = load((reopen(fs, item) for item in task.kills), same_write_id=not major, see=check.see if major else None)
     has_moved = not major and task.acid_version and any(source.may_hold_moved for source in rows)
     deletes = (item for item in task.kills if item.file.role is Role.DELETE)
     named = load(reopen(fs, item) for item in deletes) if has_moved else None
 
     def keep_insert(source: EventFile, ids: Ids) -> Bools | None:
-        require_agreement(source, ids, task.write_ids, dead)
         if major:
-            return live_rows(source, ids, task.write_ids, dead)
+            return live_in_hive(source, ids, task, task.write_ids, dead)
+        require_agreement(source, ids, task.write_ids, dead)
+        refuse_changes(source, ids, task.reader)
         if named:
             refuse_moved(source, ids, named)
         visible = visible_events(ids, task.write_ids)
@@ -66,25 +73,24 @@ def _compact(task: BucketTask) -> BucketResult:
         if killed is None:
             return visible
         # The delete event is of the write id that inserted the row: only an event of that one collapses into it.
+        refuse_elsewhere(source, ids, killed)
         kept: Bools = ~killed | (ids.current != ids.keys.original)
         return kept if visible is None else visible & kept
 
     def keep_delete(source: EventFile, ids: Ids) -> Bools | None:
+        check.see(source, ids)
         kept = visible_events(ids, task.write_ids)
-        if task.sorts_deletes_by:
-            own = _is_to_go_to(task, decode_all(ids.keys.bucket).bucket, source)
-            kept = own if kept is None else kept & own
         idle = without_effect(source, ids, task.inserts)
         if idle is None:
             return kept
         return ~idle if kept is None else kept & ~idle
 
-    def keeps_inserts(run: RowIdRun) -> bool:
+    def keeps_inserts(_: EventFile, run: RowIdRun) -> bool:
         return all_live(run, task.write_ids, dead)
 
-    def keeps_deletes(run: RowIdRun) -> bool:
-        later = run.current >= run.first[0]
-        return run.operation == DELETE and later and task.write_ids.is_valid(run.current) and not task.sorts_deletes_by
+    def keeps_deletes(source: EventFile, run: RowIdRun) -> bool:
+        check.see_run(source, run)
+        return run.current >= run.first[0] and task.write_ids.is_valid(run.current)
 
     insert_side = Side(fs, task, task.inserts, keep_insert, keeps_inserts)
     delete_side = Side(fs, task, task.deletes, keep_delete, keeps_deletes)
@@ -97,11 +103,3 @@ def _compact(task: BucketTask) -> BucketResult:
     read = insert_side.rows_read + delete_side.rows_read
     kept = sum(item.expected.rows for item in (written, segment, deleted) if item)
     return BucketResult(task.bucket, written, deleted, read, read - kept, segment)
-
-
-def _is_to_go_to(task: BucketTask, bucket: Longs, source: EventFile) -> Bools:
-    """Which delete events of a file this bucket writes, of those that are of the buckets given."""
-    own: Bools = bucket == task.bucket
-    if source.file.bucket == task.bucket:
-        own |= ~np.isin(bucket, task.sorts_deletes_by)
-    return own

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
+from acidctl.nearest import member
 from acidctl.orc.tail import FIRST_READ
 from acidctl.orc.write.bloom import bloom_columns
 from acidctl.orc.write.writer_settings import CODECS, WriterSettings
@@ -25,11 +26,19 @@ class Writing:
         task_bytes: buckets with more input bytes are cut into segments of about this size; without it, where cores
             would stand idle.
         verify: how results are proven.
+        reader: the Hive that reads the tables; without it what Hives read differently is refused. Where a metastore is
+            asked, that is its own.
     """
 
     overrides: Mapping[str, Any] = field(default_factory=dict)
     task_bytes: int | None = None
     verify: Verify = Verify.BYTES
+    reader: Hive | None = None
+
+    def __post_init__(self) -> None:
+        """Take the name of a Hive for it: ``Writing(reader="hive4")``."""
+        if self.reader is not None:
+            object.__setattr__(self, "reader", member(Hive, self.reader, "Hive"))
 
     def settings_for(self, newest: EventFile | None, kind: CompactionKind) -> WriterSettings:
         """The recommended ones (section 3.5), codec, stride and bloom filters of the newest input, the user's own."""

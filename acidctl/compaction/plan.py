@@ -372,13 +372,8 @@ def _tasks(
     own, own_deletes = _by_bucket(inserts), _by_bucket(deletes if kind is CompactionKind.MINOR else ())
     buckets = sorted({source.file.bucket for source in sources})
     found = [Kills(tuple(kills) if bucket in own else ()) for bucket in buckets]
-    is_sorted = False
     if kills and len(buckets) > 1:
-        known = BucketNumbers(sources)
-        found = known.kills_of([own[bucket] for bucket in buckets], kills)
-        # Where rows are misplaced, too, deletes stay beside them.
-        if kind is CompactionKind.MINOR and not any(known.are_elsewhere(source) for source in inserts):
-            is_sorted = _sort_deletes(deletes, known, own_deletes, set(buckets))
+        found = BucketNumbers(sources).kills_of([own[bucket] for bucket in buckets], kills)
     tasks = []
     for bucket, killing in zip(buckets, found, strict=True):
         rows, events = own[bucket], own_deletes[bucket]
@@ -395,6 +390,7 @@ def _tasks(
             rows=sum(source.rows for source in (*rows, *events)),
             may_copy=not writing.overrides,
             verify=writing.verify,
+            reader=writing.reader,
             kind=kind,
             inserts=inputs_of(rows),
             deletes=inputs_of(events),
@@ -403,7 +399,6 @@ def _tasks(
             write_ids=snapshot.write_ids,
             acid_version=acid_version,
             pieces=_pieces(rows, least),
-            sorts_deletes_by=tuple(buckets) if is_sorted else (),
         )
         tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
     return tasks
@@ -415,22 +410,6 @@ def _by_bucket(sources: Iterable[EventFile]) -> defaultdict[int, list[EventFile]
     for source in sources:
         found[source.file.bucket].append(source)
     return found
-
-
-def _sort_deletes(
-    deletes: Iterable[EventFile], known: BucketNumbers, own: dict[int, list[EventFile]], buckets: set[int]
-) -> bool:
-    """Give every bucket the delete files that hold events of it; whether any file holds events of another bucket.
-
-    Args:
-        own: by bucket the files of its number, in read order, which are replaced.
-        buckets: the numbers that files have.
-    """
-    own.clear()
-    for source in deletes:
-        for bucket in {source.file.bucket, *known.of((source,))} & buckets:
-            own[bucket].append(source)
-    return any(known.are_elsewhere(source) for source in deletes)
 
 
 def _pieces(files: Sequence[EventFile], least: int) -> tuple[StripeGroup, ...]:

@@ -224,6 +224,7 @@ def plan_location(
             is_given = bool(request.visibility_txn) and not request.in_queue
             refuse_without_lock(found, lists, is_of_user=is_given)
         if found.hive:
+            request = _for_its_hive(request, lists)
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
             beside = _in_hives_queue(found, lists, request)
         snapshot, finished = _finished(found, lists, request) if beside is None else _as_it_is(found, lists)
@@ -258,6 +259,15 @@ def plan_location(
         finished=finished,
         reasons=(decision.reason,),
     )
+
+
+def _for_its_hive(request: CompactionRequest, lists: SnapshotLists) -> CompactionRequest:
+    """The request with the Hive of the metastore that knows the table: what that can do tells which it is."""
+    assert lists.warehouse  # which knows the table
+    known, said = lists.warehouse.metastore.features.hive, request.writing.reader
+    if said not in (None, known):
+        raise RefusedError(f"{said} does not read the table", f"the metastore is that of {known}", "leave `reader` out")
+    return replace(request, writing=replace(request.writing, reader=known))
 
 
 def _rebalance(found: Found, request: CompactionRequest) -> Rebalance:

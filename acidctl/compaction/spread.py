@@ -125,6 +125,7 @@ def planned_spread(
         rows=rows,
         may_copy=False,
         verify=writing.verify,
+        reader=writing.reader,
         kind=CompactionKind.MAJOR,
         inserts=inputs_of(inserts),
         deletes=(),

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.layout import DataFile
 from acidctl.acid.names import format_bucket
 from acidctl.acid.writeids import ValidWriteIds
@@ -19,6 +19,7 @@ from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import CopiedStripe
 from acidctl.orc.write.writer_settings import WriterSettings
+from acidctl.rows.convert.conform import AS_ORC, FOR_GOOD, How
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import Synthetic
 from acidctl.storage.port import FileSystemSpec
@@ -69,6 +70,7 @@ class FileTask:
         rows: of all that it writes or drops, by the tails of its inputs.
         may_copy: False when every stripe is to be encoded again.
         verify: how the result is proven.
+        reader: the Hive that reads the table; None where that is not known.
     """
 
     storage: FileSystemSpec
@@ -81,6 +83,12 @@ class FileTask:
     rows: int
     may_copy: bool
     verify: Verify
+    reader: Hive | None = None
+
+    @property
+    def conversion(self) -> How:
+        """How values of files with other columns are converted: acidctl reads them as Hive 4 does."""
+        return AS_ORC if self.reader is Hive.HIVE4 else FOR_GOOD
 
     def new_attempt(self, name: str) -> str:
         """A path for a file of the task, never met by another attempt at it."""
@@ -94,8 +102,6 @@ class BucketTask(FileTask):
     Attributes:
         inserts: base, original and insert delta files of this bucket.
         deletes: the delete delta files of which this bucket writes events (minor).
-        sorts_deletes_by: the numbers of all buckets, where a delete file holds events of several: each event goes to
-            its own, and stays where it is if that has no file; empty where every file's events are its own.
         kills: files whose events kill or replace rows of this bucket.
         kills_of: numbers of the buckets that its rows are of, whatever its files are called; None for any.
         acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
@@ -115,7 +121,6 @@ class BucketTask(FileTask):
     kills_of: frozenset[int] | None = None
     segment: int | None = None
     pieces: tuple[StripeGroup, ...] = ()
-    sorts_deletes_by: tuple[int, ...] = ()
     shares: tuple[Share, ...] = ()
     sorted_share: SortedShare | None = None
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
@@ -42,6 +43,11 @@ class Features:
     version: str
     write_ids: bool
     txn_types: bool
+
+    @property
+    def hive(self) -> Hive:
+        """Which Hive it is of, by what it can do, whatever it says of its version."""
+        return Hive.HIVE4 if self.txn_types else Hive.HIVE3 if self.write_ids else Hive.HIVE2
 
 
 class Metastore:

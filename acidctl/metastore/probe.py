@@ -49,9 +49,7 @@ class ServerFacts:
     @property
     def generation(self) -> int | None:
         """Of which Hive it is: 2, 3 or 4 by what it can do, whatever it says of its version."""
-        if self.features is None:
-            return None
-        return 4 if self.features.txn_types else 3 if self.features.write_ids else 2
+        return int(self.features.hive[-1]) if self.features else None
 
 
 def look_at_servers(settings: MetastoreSettings) -> Iterator[ServerFacts]:

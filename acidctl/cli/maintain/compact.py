@@ -47,6 +47,13 @@ _when_options = shared.together(
 
 
 writing_options = shared.together(
+    shared.typed_option(
+        "--for",
+        "reader",
+        type=click.Choice(["hive2", "hive3", "hive4"]),
+        help="The Hive that reads the tables, where no metastore says it; without it what Hive 3 and 4 read "
+        "differently is refused, and so are updates of ACID version 1, which only Hive 2 reads.",
+    ),
     click.option(
         "--verify",
         type=click.Choice(["keys", "bytes", "full"]),

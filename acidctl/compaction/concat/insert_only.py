@@ -81,6 +81,7 @@ def concat_tasks(
                 settings=settings,
                 calendar=calendar_of(filled),
                 verify=writing.verify,
+                reader=writing.reader,
                 weight=sum(source.file.size for source in own),
                 may_copy=not writing.overrides,
                 declared=snapshot.declared if format_ is Format.TEXT else None,

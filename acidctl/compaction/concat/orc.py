@@ -23,7 +23,7 @@ from acidctl.orc.write.acid_writer import Gathered
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer
 from acidctl.orc.write.stripe_encoder import encode_stripes
 from acidctl.orc.write.writer_settings import WHOLE
-from acidctl.rows.convert.conform import FOR_GOOD, conform
+from acidctl.rows.convert.conform import conform
 from acidctl.rows.read.events import EventFile
 from acidctl.storage.port import FileSystem
 
@@ -166,7 +166,9 @@ class _Writer:
     def _rows(self, piece: _Piece) -> pa.StructArray:
         with piece.source.open() as events:
             rows = events.rows(piece.number, proleptic=self._task.calendar == PROLEPTIC_GREGORIAN)
-        return conform(rows, piece.source.row_type, self._task.row, self._fs.display(piece.source.path), how=FOR_GOOD)
+        return conform(
+            rows, piece.source.row_type, self._task.row, self._fs.display(piece.source.path), how=self._task.conversion
+        )
 
     def _encode(self, pending: Sequence[pa.RecordBatch]) -> None:
         for stripe in encode_stripes(pending, self._encoder, self._tree):

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.names import Kind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.tasks import Input
+from acidctl.compaction.proof.keys import Key, is_sorted, key_range
+from acidctl.compaction.tasks import FileTask, Input
 from acidctl.errors import RefusedError
-from acidctl.rows.read.delete_set import Bools, DeleteSet, Keys
+from acidctl.orc.read.id_runs import RowIdRun
+from acidctl.rows.read.bucket_numbers import is_among, numbers
+from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, Ids
-from acidctl.rows.read.visibility import visible_events
+from acidctl.rows.read.visibility import live_rows, visible_events
 
 _TWINS_HINT = (
     "move away the file that is too many, if one is; or run `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, "
     "vectorized, which gives every row a ROW__ID of its own"
 )
+_OVERWRITE_HINT = "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive writes what Hive sees"
+_V1_HINT = "if Hive 2 reads the table, say so: `reader='hive2'`"
 _DELETES_HINT = (
     "find out whether the rows are to be there: `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive settles it, as the "
     "reader that runs it sees them"
@@ -106,6 +114,91 @@ def without_effect(source: EventFile, ids: Ids, inserts: Sequence[Input]) -> Boo
         if reached != {False}:
             early &= ids.keys.original != original
     return early
+
+
+class DeleteCheck:
+    """Refuses delete events that Hive passes over: a compaction would apply them for good."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Key] = {}
+
+    def see(self, source: EventFile, ids: Ids) -> None:
+        """Look at the events of the next stripe of a file; files of rows are nothing to it.
+
+        Raises:
+            RefusedError: one is no delete (V12), is of another bucket than its file (V21), or comes after one with a
+                greater key (V26).
+        """
+        if source.is_delete and len(ids.keys):
+            is_apart = is_among(ids.keys.bucket, frozenset((source.file.bucket,))) is not None
+            ends = key_range(ids.keys, ascends=True) if is_sorted(ids.keys) else None
+            self._require(source, ids.operation, is_apart=is_apart, ends=ends)
+
+    def see_run(self, source: EventFile, run: RowIdRun) -> None:
+        """The same for a stripe whose ids were not decoded, and which is sorted in itself."""
+        if source.is_delete:
+            is_apart = int(numbers(np.array([run.first.bucket]))[0]) != source.file.bucket
+            self._require(source, np.array([run.operation]), is_apart=is_apart, ends=(run.first, run.last))
+
+    def _require(
+        self, source: EventFile, operation: NDArray[Any], *, is_apart: bool, ends: tuple[Key, Key] | None
+    ) -> None:
+        if not (operation == DELETE).all():
+            raise _passed_over(source, "holds events that are no deletes", "Hive's readers disagree on them (V12)")
+        if is_apart:
+            raise _passed_over(source, "holds deletes of another bucket", "Hive 4 does not apply them (V21)")
+        if ends is None or ends[0] < self._last.get(source.path, ends[0]):
+            raise _passed_over(source, "holds deletes that are not sorted", "Hive overlooks some of them (V26)")
+        self._last[source.path] = ends[1]
+
+
+def live_in_hive(
+    source: EventFile, ids: Ids, task: FileTask, write_ids: ValidWriteIds, dead: DeleteSet
+) -> Bools | None:
+    """Which events of a stripe are rows that every reader of the table returns; None when all are.
+
+    Raises:
+        RefusedError: as for :func:`require_agreement`, :func:`refuse_changes` and :func:`refuse_elsewhere`.
+    """
+    require_agreement(source, ids, write_ids, dead)
+    refuse_changes(source, ids, task.reader)
+    live = live_rows(source, ids, write_ids, dead)
+    if live is not None:
+        refuse_elsewhere(source, ids, ~live)
+    return live
+
+
+def refuse_changes(source: EventFile, ids: Ids, reader: Hive | None) -> None:
+    """Refuse updates and deletes among the rows of a delta for whoever takes them for rows: every Hive since 3.
+
+    Raises:
+        RefusedError: there is one, and the file is of ACID version 2, or Hive 2 is not known to read the table.
+    """
+    version = source.tail.acid_version
+    if not source.may_hold_changes or (ids.operation == INSERT).all() or (reader is Hive.HIVE2 and version is None):
+        return
+    error = _passed_over(source, "holds updates or deletes", "Hive 3 and 4 read all of them as rows (V12)")
+    if version is None and reader is None:
+        error.hint = _V1_HINT
+    raise error
+
+
+def refuse_elsewhere(source: EventFile, ids: Ids, dead: Bools) -> None:
+    """Refuse to drop rows in the file of another bucket than their own: Hive 4 finds no deletes for them.
+
+    Args:
+        dead: which of the rows are deleted.
+
+    Raises:
+        RefusedError: such a row is deleted.
+    """
+    own = is_among(ids.keys.bucket, frozenset((source.file.bucket,)))
+    if own is not None and bool((dead & ~own).any()):
+        raise _passed_over(source, "holds deleted rows of another bucket", "Hive 4 shows them (V21)")
+
+
+def _passed_over(source: EventFile, what: str, why: str) -> RefusedError:
+    return RefusedError(f"{source.fs.display(source.path)} {what}", why, _OVERWRITE_HINT)
 
 
 def _shown(keys: Keys, place: int) -> str:

@@ -26,7 +26,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree, arrow_type
-from acidctl.rows.convert.conform import FOR_GOOD, all_null, conform
+from acidctl.rows.convert.conform import all_null, conform
 from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
 from acidctl.rows.read.selection import kept_rows
@@ -49,7 +49,7 @@ class Side:
         task: BucketTask,
         inputs: Sequence[Input],
         keep: Callable[[EventFile, Ids], Bools | None],
-        keeps_run: Callable[[RowIdRun], bool],
+        keeps_run: Callable[[EventFile, RowIdRun], bool],
     ) -> None:
         """`keep`: which events stay, None for all; `keeps_run`: whether surely all of these do."""
         self._fs = fs
@@ -170,7 +170,7 @@ class Side:
     def _clean(self, source: EventFile, stripe: int) -> Piece | None:
         """A stripe that can be copied, where its ids need not even be decoded to see that."""
         run = None if self._task.verify.compares_values else id_run(source.tail, stripe)
-        if run is None or not self._keeps_run(run):
+        if run is None or not self._keeps_run(source, run):
             return None
         facts = KeyFacts.of_run(run)
         insert, update, delete = (run.count if kind == run.operation else 0 for kind in range(3))
@@ -226,7 +226,7 @@ class Side:
         return rows if kept is None else kept_rows(rows, kept)
 
     def _conformed(self, source: EventFile, rows: pa.Array) -> pa.Array:
-        return conform(rows, source.row_type, self._task.row, source.fs.display(source.path), how=FOR_GOOD)
+        return conform(rows, source.row_type, self._task.row, source.fs.display(source.path), how=self._task.conversion)
 
 
 def reopen(fs: FileSystem, item: Input) -> EventFile:

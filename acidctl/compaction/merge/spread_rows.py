@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from acidctl.compaction.merge.agreement import require_agreement
+from acidctl.compaction.merge.agreement import DeleteCheck, live_in_hive
 from acidctl.compaction.merge.merge import Chunk, Piece, merge, sorted_events
 from acidctl.compaction.merge.side import HELD_ROWS, Side, all_live, reopen, stripe_done
 from acidctl.compaction.merge.written import write_output
@@ -45,8 +45,8 @@ def run_count(task: CountTask) -> BucketResult:
                 else:
                     ids = events.ids(stripe)
                     read += len(ids.current)
-                    require_agreement(source, ids, task.write_ids, dead)
-                    found.append(Runs.of(place, stripe, ids.take(live_rows(source, ids, task.write_ids, dead)).keys))
+                    live = live_in_hive(source, ids, task, task.write_ids, dead)
+                    found.append(Runs.of(place, stripe, ids.take(live).keys))
                 stripe_done(source, stripe)
     runs = Runs.concat(found)
     return BucketResult(task.bucket, rows_read=read, rows_dropped=read - int(runs.count.sum()), runs=runs)
@@ -75,7 +75,7 @@ def run_spread(task: BucketTask) -> BucketResult:
 def _deletes(fs: FileSystem, task: CountTask | BucketTask) -> DeleteSet:
     rows = [reopen(fs, item) for item in task.inserts]
     kills = (reopen(fs, item) for item in task.kills)
-    return load_deletes(kills, task.write_ids, rows=rows, buckets=task.kills_of)
+    return load_deletes(kills, task.write_ids, rows=rows, buckets=task.kills_of, see=DeleteCheck().see)
 
 
 class _Shared(Side):
@@ -90,7 +90,7 @@ class _Shared(Side):
             return own if live is None else own & live
 
         inputs = [replace(task.inserts[place], stripes=span) for place, span in sorted(share.spans.items())]
-        super().__init__(fs, task, inputs, keep, lambda _: False)
+        super().__init__(fs, task, inputs, keep, lambda *_: False)
         self._share = share
         self._seen: list[Longs] = [np.empty(0, np.int64)]
         self._left_out: list[Longs] = [np.empty(0, np.int64)]
@@ -140,7 +140,7 @@ class _Sorted(Side):
         def keep(source: EventFile, ids: Ids) -> Bools | None:
             return live_rows(source, ids, task.write_ids, dead)
 
-        super().__init__(fs, task, task.inserts, keep, lambda _: False)
+        super().__init__(fs, task, task.inserts, keep, lambda *_: False)
         self._share = share
 
     def numbered(self) -> Iterator[pa.RecordBatch]:

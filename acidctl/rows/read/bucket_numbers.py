@@ -100,10 +100,6 @@ class BucketNumbers:
         """The buckets of some of the files together."""
         return frozenset().union(*(self._numbers[source.path] for source in sources))
 
-    def are_elsewhere(self, source: EventFile) -> bool:
-        """Whether events of a file are of another bucket than its name says."""
-        return not self._numbers[source.path] <= {source.file.bucket}
-
     def kills_of(self, groups: Sequence[Sequence[EventFile]], kills: Sequence[EventFile]) -> list[Kills]:
         """What may kill rows of each group of files.
 

@@ -48,6 +48,7 @@ def load_deletes(
     same_write_id: bool = False,
     buckets: frozenset[int] | None = None,
     rows: Sequence[EventFile] = (),
+    see: Callable[[EventFile, Ids], None] | None = None,
     on_loss: OnLoss | None = None,
 ) -> DeleteSet:
     """Every key that an event of the snapshot kills or replaces.
@@ -58,6 +59,7 @@ def load_deletes(
         same_write_id: only delete events of the write id that inserted the row, as a minor compaction needs them
             (format section 8.2); updates and deletes of ACID v1 are left out.
         rows: the files of the rows that are to be looked up, where they are not among `files`.
+        see: called with the events of each stripe, as they are read.
         on_loss: called for what cannot be read, which then kills nothing; without it, that is an error.
 
     Delete events count from whatever bucket file they lie in (section 4.2: Hive 3 wrote them anywhere for tables
@@ -71,6 +73,8 @@ def load_deletes(
             continue
         try:
             for stripe, ids in enumerate(source.stripe_ids()):
+                if see:
+                    see(source, ids)
                 own = _of_buckets(source, stripe, ids, buckets)
                 add_kills(builder, source, own, write_ids, same_write_id=same_write_id, moved=moved)
         except Unreadable as error:

@@ -22,6 +22,7 @@ import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
+from enum import Enum
 
 import sqlglot
 from sqlglot import exp
@@ -272,7 +273,7 @@ class _Parser:
             f"{node.sql(dialect='hive')!r} changes the value, or is not known here: write the value itself"
         )
 
-    def _moment(self, kind: exp.DataType.Type, text: str) -> Literal:
+    def _moment(self, kind: Enum, text: str) -> Literal:
         try:
             moment = parse_moment(text)
         except MismatchError as error:
@@ -287,7 +288,7 @@ class _Parser:
             raise self._refuse(f"{node.this.sql(dialect='hive')} as CHAR or VARCHAR may be cut: write the text itself")
         return text
 
-    def _rounded(self, kind: exp.DataType.Type, value: int | Decimal) -> float:
+    def _rounded(self, kind: Enum, value: int | Decimal) -> float:
         found = to_float(value) if kind is exp.DataType.Type.FLOAT else float(value)
         if not math.isfinite(found):
             raise self._refuse(f"{value} is too large for {kind.value}")
@@ -299,4 +300,4 @@ def _fits(kind: exp.DataType, value: Decimal) -> bool:
     precision, scale = (*(int(one.this.name) for one in kind.expressions), *((10, 0)[len(kind.expressions) :]))
     if not value.is_finite() or abs(value.adjusted()) > 100:
         return False
-    return value * 10**scale == int(value * 10**scale) and abs(value) < 10 ** (precision - scale)
+    return bool(value * 10**scale == int(value * 10**scale) and abs(value) < 10 ** (precision - scale))

@@ -209,7 +209,8 @@ def _steps(seen: _Seen) -> list[dict[str, Any]]:
         step("end writers and open transactions", "acidctl txns")
     for one in seen.needs:
         if one.needs(Need.COMPACT) or one.needs(Need.EARLY_DELETES):
-            line = other_line("compact", "--major", path=one.path, hive_name=one.hive_name, of_snapshot=True)
+            reader = ("--for", "hive2") if one.needs(Need.COMPACT) and not one.hive_name else ()
+            line = other_line("compact", "--major", *reader, path=one.path, hive_name=one.hive_name, of_snapshot=True)
             step(f"compact {one.table}", line, one.bytes)
     if steps:
         step("look again: nothing may be left", "acidctl upgrade-check WHERE...")

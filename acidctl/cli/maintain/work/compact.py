@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from acidctl.acid.assumption import Assumption
+from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
@@ -85,6 +86,7 @@ def work(
     engine: EngineChoice,
     jobs: int | None,
     task_bytes: int | None,
+    reader: str | None,
     verify: str,
     check_inputs: bool,
     compression: str | None,
@@ -123,7 +125,7 @@ def work(
         dry_run,
         take_over=take_over,
         wait=wait or 0.0,
-        writing=writing_of(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
+        writing=writing_of(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify, reader),
         locking=replace(locking, age=lists.age),
         buckets=buckets or 0,
         order_by=order_by or "",
@@ -248,6 +250,7 @@ def writing_of(
     bloom_filter: str | None,
     task_bytes: int | None,
     verify: str,
+    reader: str | None,
 ) -> Writing:
     bloom = tuple(column.strip() for column in (bloom_filter or "").split(",") if column.strip())
     if bloom_filter is not None and not bloom:
@@ -255,7 +258,7 @@ def writing_of(
     given = {"compression": compression, "stripe_size": stripe_size, "stride": stride, "bloom_columns": bloom or None}
     overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     WriterSettings(**overrides)  # says what cannot be written before anything is planned
-    return Writing(overrides, task_bytes, verify=Verify(verify))
+    return Writing(overrides, task_bytes, verify=Verify(verify), reader=Hive(reader) if reader else None)
 
 
 @contextmanager

@@ -65,6 +65,7 @@ def work(
     engine: EngineChoice,
     jobs: int | None,
     task_bytes: int | None,
+    reader: str | None,
     verify: str,
     check_inputs: bool,
     compression: str | None,
@@ -92,7 +93,7 @@ def work(
     compaction = CompactionRequest(
         offline=offline,
         changes_nothing=dry_run,
-        writing=writing_of(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify),
+        writing=writing_of(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify, reader),
         locking=replace(locking, age=lists.age),
     )
     context = click.get_current_context()
