@@ -37,6 +37,9 @@ YOUNG_SECONDS = 3600
 """A staging directory that changed within this time may belong to a writer at work."""
 
 
+_SIDE_FILES = (f"/{METADATA_ACID}", f"/{ORC_ACID_VERSION}")
+
+
 def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None) -> dict[str, Reason]:
     """Current directories that may not be finished, with the reason.
 
@@ -236,8 +239,8 @@ def _of_insert_only(listing: Listing, state: AcidState, current: Iterable[AcidDi
 
 
 def _holds_anything(files: Iterable[Entry]) -> bool:
-    """Whether something in a directory shows Hive 4 that it is there: a visible file, or what says what a base is."""
-    return any(is_visible_path(entry.path) or entry.path.endswith(f"/{METADATA_ACID}") for entry in files)
+    """Whether something in a directory shows Hive 4 that it is there: a visible file, or a side file of Hive's."""
+    return any(is_visible_path(entry.path) or entry.path.endswith(_SIDE_FILES) for entry in files)
 
 
 def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem]:

@@ -21,7 +21,7 @@ from acidctl.compaction.merge.side import Side, all_live, reopen
 from acidctl.compaction.merge.written import join_segments
 from acidctl.compaction.tasks import BucketResult, BucketTask, ConcatTask, CountTask, JoinTask, Task
 from acidctl.orc.read.id_runs import RowIdRun
-from acidctl.rows.read.delete_set import Bools
+from acidctl.rows.read.delete_set import DELETE, Bools
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import load_deletes, visible_events
 from acidctl.storage import registry
@@ -78,22 +78,20 @@ def _compact(task: BucketTask) -> BucketResult:
         return kept if visible is None else visible & kept
 
     def keep_delete(source: EventFile, ids: Ids) -> Bools | None:
-        check.see(source, ids)
         kept = visible_events(ids, task.write_ids)
         idle = without_effect(source, ids, task.inserts)
         if idle is None:
             return kept
         return ~idle if kept is None else kept & ~idle
 
-    def keeps_inserts(_: EventFile, run: RowIdRun) -> bool:
+    def keeps_inserts(run: RowIdRun) -> bool:
         return all_live(run, task.write_ids, dead)
 
-    def keeps_deletes(source: EventFile, run: RowIdRun) -> bool:
-        check.see_run(source, run)
-        return run.current >= run.first[0] and task.write_ids.is_valid(run.current)
+    def keeps_deletes(run: RowIdRun) -> bool:
+        return run.operation == DELETE and run.current >= run.first[0] and task.write_ids.is_valid(run.current)
 
     insert_side = Side(fs, task, task.inserts, keep_insert, keeps_inserts)
-    delete_side = Side(fs, task, task.deletes, keep_delete, keeps_deletes)
+    delete_side = Side(fs, task, task.deletes, keep_delete, keeps_deletes, look=check.see)
     segment = written = None
     if task.segment is None:
         written = insert_side.write()

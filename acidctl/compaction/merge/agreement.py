@@ -122,23 +122,22 @@ class DeleteCheck:
     def __init__(self) -> None:
         self._last: dict[str, Key] = {}
 
-    def see(self, source: EventFile, ids: Ids) -> None:
+    def see(self, source: EventFile, ids: Ids | RowIdRun) -> None:
         """Look at the events of the next stripe of a file; files of rows are nothing to it.
 
         Raises:
             RefusedError: one is no delete (V12), is of another bucket than its file (V21), or comes after one with a
                 greater key (V26).
         """
-        if source.is_delete and len(ids.keys):
+        if not source.is_delete:
+            return
+        if isinstance(ids, RowIdRun):
+            is_apart = int(numbers(np.array([ids.first[1]]))[0]) != source.file.bucket
+            self._require(source, np.array([ids.operation]), is_apart=is_apart, ends=(ids.first, ids.last))
+        elif len(ids.keys):
             is_apart = is_among(ids.keys.bucket, frozenset((source.file.bucket,))) is not None
             ends = key_range(ids.keys, ascends=True) if is_sorted(ids.keys) else None
             self._require(source, ids.operation, is_apart=is_apart, ends=ends)
-
-    def see_run(self, source: EventFile, run: RowIdRun) -> None:
-        """The same for a stripe whose ids were not decoded, and which is sorted in itself."""
-        if source.is_delete:
-            is_apart = int(numbers(np.array([run.first.bucket]))[0]) != source.file.bucket
-            self._require(source, np.array([run.operation]), is_apart=is_apart, ends=(run.first, run.last))
 
     def _require(
         self, source: EventFile, operation: NDArray[Any], *, is_apart: bool, ends: tuple[Key, Key] | None
@@ -172,13 +171,12 @@ def refuse_changes(source: EventFile, ids: Ids, reader: Hive | None) -> None:
     """Refuse updates and deletes among the rows of a delta for whoever takes them for rows: every Hive since 3.
 
     Raises:
-        RefusedError: there is one, and the file is of ACID version 2, or Hive 2 is not known to read the table.
+        RefusedError: there is one, and Hive 2 is not known to read the table.
     """
-    version = source.tail.acid_version
-    if not source.may_hold_changes or (ids.operation == INSERT).all() or (reader is Hive.HIVE2 and version is None):
+    if reader is Hive.HIVE2 or not source.may_hold_changes or (ids.operation == INSERT).all():
         return
     error = _passed_over(source, "holds updates or deletes", "Hive 3 and 4 read all of them as rows (V12)")
-    if version is None and reader is None:
+    if source.tail.acid_version is None and reader is None:
         error.hint = _V1_HINT
     raise error
 

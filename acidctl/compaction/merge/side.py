@@ -49,15 +49,24 @@ class Side:
         task: BucketTask,
         inputs: Sequence[Input],
         keep: Callable[[EventFile, Ids], Bools | None],
-        keeps_run: Callable[[EventFile, RowIdRun], bool],
+        keeps_run: Callable[[RowIdRun], bool],
+        *,
+        look: Callable[[EventFile, Ids | RowIdRun], None] | None = None,
     ) -> None:
-        """`keep`: which events stay, None for all; `keeps_run`: whether surely all of these do."""
+        """Set up a side.
+
+        Args:
+            keep: which events stay, None for all; asked once more when their rows are read.
+            keeps_run: whether surely all of these stay.
+            look: called with every stripe of every file once, in order.
+        """
         self._fs = fs
         self._task = task
         self._sources = [(reopen(fs, item), item) for item in inputs]
         self._places = {item.path: place for place, item in enumerate(inputs)}
         self._keep = keep
         self._keeps_run = keeps_run
+        self._look = look
         self._target = arrow_type(task.row)
         self._proleptic = task.calendar == PROLEPTIC_GREGORIAN
         self._expected = RowProof()
@@ -125,6 +134,8 @@ class Side:
                     is_held = self._is_held(source, stripe)
                     ids, rows = self._both(events, stripe) if is_held else (events.ids(stripe), None)
                     self.rows_read += len(ids.current)
+                    if self._look:
+                        self._look(source, ids)
                     kept = self._kept(source, ids)
                     ids = ids.take(kept)
                     if not len(ids.current) or is_held:
@@ -170,8 +181,10 @@ class Side:
     def _clean(self, source: EventFile, stripe: int) -> Piece | None:
         """A stripe that can be copied, where its ids need not even be decoded to see that."""
         run = None if self._task.verify.compares_values else id_run(source.tail, stripe)
-        if run is None or not self._keeps_run(source, run):
+        if run is None or not self._keeps_run(run):
             return None
+        if self._look:
+            self._look(source, run)
         facts = KeyFacts.of_run(run)
         insert, update, delete = (run.count if kind == run.operation else 0 for kind in range(3))
         copy = replace(describe(source.tail, source.path, stripe, (insert, update, delete), facts), ids=run.encoded)

@@ -90,7 +90,7 @@ class _Shared(Side):
             return own if live is None else own & live
 
         inputs = [replace(task.inserts[place], stripes=span) for place, span in sorted(share.spans.items())]
-        super().__init__(fs, task, inputs, keep, lambda *_: False)
+        super().__init__(fs, task, inputs, keep, lambda _: False)
         self._share = share
         self._seen: list[Longs] = [np.empty(0, np.int64)]
         self._left_out: list[Longs] = [np.empty(0, np.int64)]
@@ -140,7 +140,7 @@ class _Sorted(Side):
         def keep(source: EventFile, ids: Ids) -> Bools | None:
             return live_rows(source, ids, task.write_ids, dead)
 
-        super().__init__(fs, task, task.inserts, keep, lambda *_: False)
+        super().__init__(fs, task, task.inserts, keep, lambda _: False)
         self._share = share
 
     def numbered(self) -> Iterator[pa.RecordBatch]:

@@ -12,17 +12,18 @@ from support.files.acid_files import Event, delete, insert, write_acid, write_pl
 from support.files.orc_bytes import retailed
 from support.tables import mark, read_rows, snapshot_of
 
-from acidctl.acid.bucket import encode
+from acidctl.acid.bucket import decode, encode
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.tasks import BucketTask
-from acidctl.errors import BadDataError
+from acidctl.errors import BadDataError, RefusedError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.reader import OrcFile
-from acidctl.rows.read import events, visibility
+from acidctl.rows.read import events
 from acidctl.rows.read.stripe_key_ranges import StripeRange
 
 BUCKETS, ROWS = 12, 6
+NEXT = "delta_0000003_0000003_0000"
 DELTA, DELETES = "delta_0000001_0000001_0000", "delete_delta_{0:07}_{0:07}_0000"
 
 
@@ -85,55 +86,50 @@ def test_a_file_is_opened_as_often_however_many_buckets_there_are(
     assert {name: count for name, count in opened.items() if "delete_delta" in name and count > 1} == {}
 
 
-def test_no_task_holds_keys_of_other_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One file holds deletes of all buckets; each task must read it."""
-    write_bucketed(tmp_path)
-    every = [delete(1, 4, 4, encode(number)) for number in range(BUCKETS)]
-    write_acid(tmp_path / DELETES.format(4) / "bucket_00000", *every)
-    held = []
-    usual = visibility.load_deletes
-
-    def counting(*args: object, **options: object) -> object:
-        found = usual(*args, **options)  # type: ignore[arg-type]
-        held.append(found.size)
-        return found
-
-    monkeypatch.setattr("acidctl.compaction.kernel.load_deletes", counting)
-    plan = plan_of(tmp_path)
-    assert {len(files) for files in kills_of(plan).values()} == {3}
-    assert run_compaction(tmp_path, CompactionKind.MAJOR) is not None
-    assert held == [3] * BUCKETS
-    assert [key[2] for key, _ in read_rows(tmp_path)] == [1, 3, 5] * BUCKETS
-
-
 def events_at_random(choice: random.Random) -> tuple[dict[str, list[Event]], dict[str, list[Event]]]:
-    """Rows and deletes by file: buckets of both codecs, of several statements, in files of whatever number."""
-    values = [encode(n, s, v) for n in range(5) for s, v in ((0, 0), (0, 1), (2, 1))]
+    """Rows and deletes by file: buckets of both codecs and of several statements; one time in four a file is another's.
+
+    Returns:
+        Rows and deletes by the number of their file.
+    """
     rows: dict[str, list[Event]] = {}
     deletes: dict[str, list[Event]] = {}
-    for value in values:
-        number = choice.choice([value & 0xFFF if value < 1 << 29 else value >> 16 & 0xFFF, choice.randrange(7)])
-        rows.setdefault(f"bucket_{number:05}", []).extend(insert(1, row, bucket=value) for row in range(8))
+    for number, statement, version in [(n, s, v) for n in range(5) for s, v in ((0, 0), (0, 1), (2, 1))]:
+        value = encode(number, statement, version)
+        own, other = f"bucket_{number:05}", f"bucket_{(number + 1) % 7:05}"
+        rows.setdefault(choice.choices((own, other), (9, 1))[0], []).extend(
+            insert(1, r, bucket=value) for r in range(8)
+        )
         for row in choice.sample(range(8), 3):
-            deletes.setdefault(f"bucket_{choice.randrange(7):05}", []).append(delete(1, row, 2, value))
+            deletes.setdefault(choice.choices((own, other), (40, 1))[0], []).append(delete(1, row, 2, value))
     return rows, deletes
 
 
+def is_elsewhere(name: str, event: Event) -> bool:
+    return name != f"bucket_{decode(event[2]).bucket:05}"
+
+
 @pytest.mark.parametrize("seed", range(16))
-def test_no_delete_is_lost_wherever_it_lies(tmp_path: Path, seed: int) -> None:
+def test_every_delete_is_applied_or_the_compaction_is_refused(tmp_path: Path, seed: int) -> None:
     choice = random.Random(seed)
     rows, deletes = events_at_random(choice)
-    for directory, files in ((DELTA, rows), (DELETES.format(2), deletes)):
+    for directory, files in ((DELTA, rows), (DELETES.format(2), deletes), (NEXT, {"bucket_00000": [insert(3, 0)]})):
         for name, found in files.items():
             written = write_acid(tmp_path / directory / name, *sorted(found, key=lambda one: one[1:4]))
             if choice.random() < 0.3:
                 without_statistics(written)
         mark(tmp_path / directory)
     dead = {one[1:4] for found in deletes.values() for one in found}
-    alive = sorted({one[1:4] for found in rows.values() for one in found} - dead)
+    alive = [*sorted({one[1:4] for found in rows.values() for one in found} - dead), insert(3, 0)[1:4]]
+    misplaced = any(is_elsewhere(name, one) for name, found in deletes.items() for one in found)
+    moved = any(is_elsewhere(name, one) and one[1:4] in dead for name, found in rows.items() for one in found)
     for kind in (CompactionKind.MINOR, CompactionKind.MAJOR):
-        run_compaction(tmp_path, kind)
-        assert [key for key, _ in read_rows(tmp_path)] == [(w, b, r) for w, b, r in alive]
+        if misplaced or (moved and kind is CompactionKind.MAJOR):
+            with pytest.raises(RefusedError, match="V21"):
+                run_compaction(tmp_path, kind)
+        else:
+            assert run_compaction(tmp_path, kind) is not None
+        assert [key for key, _ in read_rows(tmp_path)] == alive
 
 
 def test_originals_with_deletes_of_either_codec(tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ from pyarrow import orc as pyarrow_orc
 from support.files.acid_files import B0, write_acid
 from support.tables import pairs_of, snapshot_of
 
-from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction import kernel
+from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsafe
 from acidctl.compaction.publish import stage_directories
 from acidctl.compaction.run import Compacted, compact
@@ -43,7 +44,8 @@ def table(tmp_path: Path) -> Path:
 
 def plan_of(table: Path, kind: CompactionKind) -> CompactionPlan:
     snapshot = snapshot_of(table, ValidWriteIds().for_compactor())
-    return plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", table_type=TableType.FULL_ACID)
+    writing = Writing(reader=Hive.HIVE2)
+    return plan_compaction(snapshot, kind, f"_tmp_{uuid.uuid4()}", writing, table_type=TableType.FULL_ACID)
 
 
 def run(plan: CompactionPlan) -> Compacted:

@@ -12,7 +12,7 @@ from support.files.acid_files import B0, B1, insert, struct, write_acid, write_p
 from support.tables import ids_in, pairs_of, read_rows, snapshot_of
 
 from acidctl.acid.bucket import encode
-from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
@@ -190,7 +190,7 @@ def test_pitfall_15_an_update_of_acid_v1_wins(tmp_path: Path) -> None:
     assert pairs_of(table) == {(1, 0, 0): (1, 19), (1, 0, 2): (3, 3)}
     assert pairs_of(table, ValidWriteIds(2)) == {(1, 0, 0): (1, 17), (1, 0, 2): (3, 3)}
     assert pairs_of(table, ValidWriteIds(3, aborted=(3,))) == {(1, 0, 0): (1, 17), (1, 0, 2): (3, 3)}
-    outcome = run_compaction(table, CompactionKind.MAJOR)
+    outcome = run_compaction(table, CompactionKind.MAJOR, writing=Writing(reader=Hive.HIVE2))
     assert outcome
     assert ids_in(table / "base_0000003" / "bucket_00000") == [(1, 1, 0, 0, 3), (0, 1, 0, 2, 1)]
     assert pairs_of(table) == {(1, 0, 0): (1, 19), (1, 0, 2): (3, 3)}

@@ -26,8 +26,9 @@ from support.compacting import run_compaction
 from support.files.acid_files import B0, events_batch, inserts, struct, write_acid, write_plain
 from support.tables import json_rows, read_rows, snapshot_of
 
-from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import plan_compaction
 from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
@@ -38,6 +39,7 @@ INT, LONG, TEXT = OrcType("int"), OrcType("bigint"), OrcType("string")
 
 
 TEXTS = struct(a=INT, b=TEXT)
+FOR_HIVE_2 = Writing(reader=Hive.HIVE2)
 
 
 def rows(table: Path, write_ids: ValidWriteIds | None = None, txns: ValidTxns | None = None) -> list[dict[str, Any]]:
@@ -274,7 +276,7 @@ def test_delete_deltas_over_deltas_of_version_1(tmp_path: Path) -> None:
     assert values(tmp_path) == [0, 3, 21]
     assert values(tmp_path, ValidWriteIds(3, aborted=(3,))) == [0, 3, 11]
     assert values(tmp_path, ValidWriteIds(1)) == [0, 1, 2, 3]
-    assert run_compaction(tmp_path, CompactionKind.MAJOR)
+    assert run_compaction(tmp_path, CompactionKind.MAJOR, writing=FOR_HIVE_2)
     assert values(tmp_path) == [0, 3, 21]
 
 
@@ -512,10 +514,10 @@ def test_far_timestamps_meet_near_ones(tmp_path: Path) -> None:
         ((1, 0, 2), {"t": "1970-01-01 00:00:00.000000001", "l": ["1970-01-01 00:00:00.000000002"]}),
     ]
     assert read_rows(tmp_path) == wanted
-    assert run_compaction(tmp_path, CompactionKind.MINOR)
+    assert run_compaction(tmp_path, CompactionKind.MINOR, writing=FOR_HIVE_2)
     assert read_rows(tmp_path) == wanted
     write_acid(tmp_path / "delta_3_3" / "bucket_00000", (2, 1, 0, 2, 3, None), row=kind)
-    assert run_compaction(tmp_path, CompactionKind.MAJOR)
+    assert run_compaction(tmp_path, CompactionKind.MAJOR, writing=FOR_HIVE_2)
     assert read_rows(tmp_path) == wanted[:1]
 
 
