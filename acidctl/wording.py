@@ -716,7 +716,6 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.OTHER_FORMAT_BELOW: "{path}, which lies in it, is {what}",
     Code.OTHER_NAMES: "{path} is not where or what Hive puts there",
     Code.PART_OF_A_TABLE: "its name is that of a directory inside of a table",
-    Code.NOT_AS_SAID: "its files are those of a table that is {table_type}",
     Code.IN_METASTORE: "it is the {table_type} table {table} of the metastore",
     Code.SAID: "it is said to be {table_type}",
     Code.SIDE_FILE: "{by[0]} has {file}",

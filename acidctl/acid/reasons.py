@@ -112,7 +112,6 @@ class Code(StrEnum):
     OTHER_FORMAT_BELOW = "other-format-below"
     OTHER_NAMES = "other-names"
     PART_OF_A_TABLE = "part-of-a-table"
-    NOT_AS_SAID = "not-as-said"
     IN_METASTORE = "in-metastore"
     SAID = "said"
     SIDE_FILE = "side-file"

@@ -6,12 +6,12 @@ shows it by its files: their names and places, the small files beside them, and 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 from acidctl.acid.layout import DataFile, data_files_of, shows_full_acid, strange_paths, tables_below
-from acidctl.acid.listing import Entry, Listing, TableType
+from acidctl.acid.listing import Entry, TableType
 from acidctl.acid.names import (
     METADATA_ACID,
     NO_STATEMENT,
@@ -69,8 +69,6 @@ class Evidence:
 def not_known(shown: str, evidence: Evidence) -> RefusedError:
     """The error for a location that was named itself, or planned, and may not be changed."""
     hint = "if it is one, say so: `table_type='full-acid'` or `table_type='insert-only'`"
-    if evidence.reason.code is Code.NOT_AS_SAID:
-        hint = "leave `table_type` out, or move away what does not belong to the table"
     if evidence.reason.code in (Code.TABLES_BELOW, Code.OTHER_FORMAT_BELOW, Code.PART_OF_A_TABLE):
         hint = "give the table itself, or move away what does not belong to this folder"
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
@@ -117,9 +115,6 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
     if said is not None:
         if acid_directory(base_name(path)) and not any(map(acid_directory, children)):
             return _unknown(Code.PART_OF_A_TABLE)
-        shown = _type_shown(fs, path, look.listing, {b"PAR"})
-        if shown not in (None, said):
-            return _unknown(Code.NOT_AS_SAID, table_type=shown.value)
         return Evidence(True, reason(Code.SAID, table_type=said.value), said)
     if all(map(is_hidden, children)):
         return _unknown(Code.EMPTY)
@@ -144,26 +139,14 @@ def type_by_files(fs: FileSystem, path: str, look: Look) -> TableType | None:
     Only where files lie beside ACID directories, and names do not tell, is the beginning of a file read.
     """
     listing = look.listing
-    if not shows_full_acid(listing) and not any(map(_is_original, listing.entries)):
-        return None
-    return _type_shown(fs, path, listing)
-
-
-def _type_shown(
-    fs: FileSystem, path: str, listing: Listing, others: Container[bytes] | None = None
-) -> TableType | None:
-    """What names, or the first bytes of a few files, show.
-
-    Args:
-        others: how files begin that a full-ACID table cannot have; None for whatever is not ORC.
-    """
     if shows_full_acid(listing):
         return TableType.FULL_ACID
     directories = [directory for name in listing.by_child if (directory := acid_directory(name))]
+    if not directories or not any(map(_is_original, listing.entries)):
+        return None
     files = (file for file in _data_files(directories, listing.by_child) if file.size)
     formats = (_begins(fs, path, file) for file in islice(files, _LOOKED_INTO))
-    is_other = (begin in others if others else begin not in (b"", b"ORC") for begin in formats)
-    return TableType.INSERT_ONLY if any(is_other) else None
+    return TableType.INSERT_ONLY if any(begin not in (b"", b"ORC") for begin in formats) else None
 
 
 def _is_original(entry: Entry) -> bool:

@@ -266,11 +266,10 @@ class Found:
         if not self.hive or not self.hive.table_type:
             return evidence_of(self.fs, self.location.path, self.look, self.said)
         found = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)
-        if found.reason.code not in (Code.SAID, Code.NOT_AS_SAID):
+        if found.reason.code is not Code.SAID:
             return found
-        known = self.hive.table_type
-        why = reason(Code.IN_METASTORE, table_type=known.value, table=self.hive.full_name)
-        return replace(found, is_known=True, reason=why, table_type=known)
+        kind = self.hive.table_type.value
+        return replace(found, reason=reason(Code.IN_METASTORE, table_type=kind, table=self.hive.full_name))
 
     def afresh(self) -> Found:
         """The same location, to be listed when its snapshot is taken."""

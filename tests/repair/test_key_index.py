@@ -132,7 +132,7 @@ def test_what_cannot_be_repaired_says_so(tmp_path: Path) -> None:
     table = tmp_path / "t"
     broken = {KEY_INDEX: None}
     write_by_pyorc(table / DELTA, [insert(1, 0)], metadata=broken)
-    (table / DELTA / "bucket_00001").write_bytes(b"")
+    (table / DELTA / "bucket_00001").write_bytes(b"ORC")
     (table / DELTA / "bucket_00002").write_bytes(b"no ORC at all, but long enough to have a tail")
     write_by_pyorc(table / DELTA, [(0, 1, None, 0, 1, (1, "x"))], "bucket_00003", metadata={KEY_INDEX: None})
     stream = write_by_pyorc(table / "delta_0000002_0000009", [insert(2, 0)], metadata=broken)

@@ -386,7 +386,7 @@ def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
         raise BadDataError(
             f"Hive does not read {snapshot.display(file.path)} as ACID events",
             why,
-            "move it away, or to where it belongs",
+            "move it away, or to where it belongs; or the table is of the other type: see `table_type`",
         )
 
 
@@ -397,7 +397,7 @@ def _refuse_foreign(snapshot: Snapshot, files: Iterable[EventFile]) -> None:
             raise BadDataError(
                 f"{snapshot.display(file.file.path)} is not an ORC file",
                 f"it is {file.format}, and other files here make this a full-ACID table",
-                "the file does not belong here, or was overwritten: restore it",
+                "the file does not belong here, or was overwritten: restore it; or see `table_type`",
             )
 
 

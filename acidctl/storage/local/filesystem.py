@@ -23,6 +23,7 @@ from acidctl.storage.local.openat2 import held
 from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local.rename import is_there, rename_no_replace
 from acidctl.storage.local.tree import (
+    UNREADABLE_BYTES,
     list_children,
     list_children_beneath,
     list_everything,
@@ -89,7 +90,8 @@ class LocalFileSystem:
         with os_errors.mapped("look at", path):
             info = self._paths.stat(path)
         is_dir = stat.S_ISDIR(info.st_mode)
-        return Entry(base_name(path), info.st_size if stat.S_ISREG(info.st_mode) else 0, info.st_mtime, is_dir)
+        size = info.st_size if stat.S_ISREG(info.st_mode) else 0 if is_dir else UNREADABLE_BYTES
+        return Entry(base_name(path), size, info.st_mtime, is_dir)
 
     def exists(self, path: str) -> bool:
         with os_errors.mapped("look at", path):

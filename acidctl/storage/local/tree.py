@@ -22,6 +22,8 @@ _NESTED_LINKS = 1000
 _KIND_BITS = 0o170000
 _made = tuple.__new__
 _BROKEN_LINK = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+UNREADABLE_BYTES = 1
+"""The size of a pipe, a device or a link to nothing: a file of 0 bytes would be one without rows."""
 
 
 def list_children(directory: str) -> list[Entry]:
@@ -123,7 +125,7 @@ def _scan(directory: str, prefix: str) -> tuple[Sequence[Entry], list[tuple[Entr
                 info = item.stat()
             except OSError as error:
                 if is_link and error.errno in _BROKEN_LINK:
-                    entries.append(Entry(prefix + item.name, 0, _own_time(item), False))
+                    entries.append(Entry(prefix + item.name, UNREADABLE_BYTES, _own_time(item), False))
                 elif not isinstance(error, FileNotFoundError):
                     raise
                 continue
@@ -132,7 +134,7 @@ def _scan(directory: str, prefix: str) -> tuple[Sequence[Entry], list[tuple[Entr
                 entry = _made(Entry, (prefix + item.name, 0, info.st_mtime, True))
                 directories.append((entry, is_link))
             else:
-                size = info.st_size if kind == stat.S_IFREG else 0
+                size = info.st_size if kind == stat.S_IFREG else UNREADABLE_BYTES
                 entry = _made(Entry, (prefix + item.name, size, info.st_mtime, False))
             entries.append(entry)
     return entries, directories
@@ -240,5 +242,5 @@ def _beneath(paths: Beneath, directory: str, item: os.DirEntry[str], prefix: str
     except FileNotFoundError:
         return None
     is_dir = stat.S_ISDIR(info.st_mode)
-    size = info.st_size if stat.S_ISREG(info.st_mode) else 0
+    size = info.st_size if stat.S_ISREG(info.st_mode) else 0 if is_dir else UNREADABLE_BYTES
     return _made(Entry, (prefix + item.name, size, info.st_mtime, is_dir)), is_foreign

@@ -72,7 +72,7 @@ def test_a_damaged_file_says_what_is_lost_and_how_to_go_on(acidctl: Call, tmp_pa
     found = acidctl("cat", table)
     assert "rows 11 to 20 of its 30 are lost" in found.err
     assert "--skip-bad-files (on_loss in Python) reads the rest" in found.err
-    (table / "delta_0000001_0000001_0000" / "bucket_00000").write_bytes(b"")
+    (table / "delta_0000001_0000001_0000" / "bucket_00000").write_bytes(b"ORC")
     found = acidctl("cat", table)
     assert "nothing in it can be read" in found.err
     assert "--skip-bad-files" in found.err

@@ -144,7 +144,7 @@ def test_nothing_but_a_yes_is_one(terminal: Terminals, compacted: Path, typed: s
 @pytest.mark.parametrize(
     ("line", "option"),
     [
-        (CLEAN, "--yes"), (("purge",), "--yes"), (("compact", "--major", "--engine", "local"), "--assume-committed=1h"),
+        (CLEAN, "--yes"), (("purge",), "--yes"), (("compact", "--major", "--engine", "local"), "--assume-committed 1h"),
         (("nightly", "--assume-committed=0s", "--engine", "local", "--older-than", "1h"), "--yes"),
         (("repair", "version-file"), "--yes"),
     ],

@@ -35,8 +35,8 @@ def most_listings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     alive: list[weakref.ref[Listing]] = []
     usual = Listing.__init__
 
-    def counting(self: Listing, location: str, *args: object) -> None:
-        usual(self, location, *args)  # type: ignore[arg-type]
+    def counting(self: Listing, location: str, *args: object, **named: object) -> None:
+        usual(self, location, *args, **named)  # type: ignore[arg-type]
         if "/day=" in location:
             alive.append(weakref.ref(self))
             alive[:] = [one for one in alive if one() is not None]

@@ -39,7 +39,8 @@ def victim(tmp_path: Path) -> Path:
     """Somebody else's table, and a file with a secret."""
     victim = tmp_path / "victim"
     victim.mkdir()
-    write_delta(victim, 1, ids(4711))
+    for write_id in (1, 3):
+        write_delta(victim, write_id, ids(4710 + write_id))
     (victim / "base_0000007").mkdir()
     (victim / "base_0000007" / "secret").write_bytes(b"secret")
     victim.chmod(0o700)
@@ -230,7 +231,7 @@ def test_data_that_is_a_link(acidctl: Acidctl, table: Path, victim: Path, line: 
 
 def test_follow_links_is_typed(acidctl: Acidctl, table: Path, victim: Path) -> None:
     link = table / "delta_0000003_0000003_0000"
-    link.symlink_to(victim / "delta_0000001_0000001_0000")
+    link.symlink_to(victim / link.name)
     os.lchown(link, OTHER, OTHER)
     assert acidctl(*COMPACT, "--follow-links", table).status == 0
     assert list(table.glob("base_0000003"))

@@ -107,11 +107,13 @@ def test_partitions_of_a_table_have_their_own(tmp_path: Path, table: Path, loade
 
 def test_stores_have_their_own_at_the_same_path(loaded: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     sets = {name: SimpleNamespace(nbytes=8, name=name) for name in ("hdfs://a", "hdfs://b")}
-    monkeypatch.setattr(task_deletes, "load_deletes", lambda sources, _: sets[sources[0].fs.url])
+    monkeypatch.setattr(task_deletes, "load_deletes", lambda sources, _, **__: sets[sources[0].fs.url])
 
     def asked(url: str) -> Any:
         fs = SimpleNamespace(url=url, display=lambda path: url + path)
-        source: Any = SimpleNamespace(is_delete=True, path="/t/delete_delta_0000002_0000002/bucket_00000", fs=fs)
+        source: Any = SimpleNamespace(
+            is_delete=True, may_hold_moved=False, path="/t/delete_delta_0000002_0000002/bucket_00000", fs=fs
+        )
         snapshot: Any = SimpleNamespace(write_ids=None)
         return task_deletes.deletes_of("load", snapshot, [source])
 
@@ -124,7 +126,7 @@ def test_of_large_sets_the_last_alone_is_held(
     monkeypatch.setattr(task_deletes, "MOST_BYTES", 4 * 8 - 1)
     read = planned(table)
     assert read() == read() == ROWS - 4 * BUCKETS
-    assert [list(paths) for _, paths in task_deletes._held] == loaded[-1:]
+    assert [list(paths) for *_, paths in task_deletes._held] == loaded[-1:]
     assert len(loaded) >= 2 * BUCKETS - 1, "the other bucket's was given up"
     monkeypatch.setattr(task_deletes, "MOST_BYTES", 4 * 8)
     read()
