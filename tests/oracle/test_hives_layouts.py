@@ -36,7 +36,7 @@ def test_what_is_recorded_of_layouts_is_what_hive_reads(real_hive: HiveServer, t
     for i in fails:
         found |= dict(_read(real_hive, table, [i]))
     differing = {cases[i].name: (found[i], rows) for i, rows in wanted.items() if found[i] != rows}
-    assert differing == {}
+    assert not differing
 
 
 def _recorded(case: LayoutCase, hive: HiveServer) -> str:
