@@ -599,6 +599,8 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.WRITES_UNDECIDED: "not every write up to {ids[0]} is known to be committed or aborted",
     # layouts
     Code.DELETES_ARE_ROWS: "{by[0]} is a delete delta in an insert-only table: Hive reads its events as rows",
+    Code.PARTITION_BESIDE: "{path} lies beside other files: Hive reads all as one where a table has no partitions",
+    Code.UNPADDED_DELETES: "Hive 3 fails on {by[0]}, and Hive 4 applies none of its deletes: Hive calls it {name}",
     Code.REFUSED_NAME: "Hive fails on the name of {by[0]}, or reads it in its own way",
     Code.NOT_HIVES_NAME: "Hive gives no data file of {by[0]} the name of {path}",
     Code.TYPE_ASSUMED: "{path} is taken for a file of a full-ACID table; of an insert-only one Hive would not read it",
@@ -715,6 +717,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.NO_ACID_DIRECTORIES: "it has no base and no delta directory",
     Code.OTHER_FORMAT_BELOW: "{path}, which lies in it, is {what}",
     Code.OTHER_NAMES: "{path} is not where or what Hive puts there",
+    Code.INSIDE_A_TABLE: "the directory above it has ACID directories of its own",
     Code.PART_OF_A_TABLE: "its name is that of a directory inside of a table",
     Code.IN_METASTORE: "it is the {table_type} table {table} of the metastore",
     Code.SAID: "it is said to be {table_type}",

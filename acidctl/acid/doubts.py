@@ -219,6 +219,13 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
                 found.append(LayoutProblem("V7", next_one.name, (one.name,), overlap))
     if listing.table_type is TableType.INSERT_ONLY:
         return found + list(_of_insert_only(listing, state, current))
+    if current or state.originals:
+        beside = [reason(Code.PARTITION_BESIDE, path=name) for name in listing.partitions]
+        found += [LayoutProblem("V45", name, (), why) for name, why in zip(listing.partitions, beside, strict=True)]
+    for directory in current:
+        if directory.kind is Kind.DELETE_DELTA and directory.name != directory.canonical_name:
+            why = reason(Code.UNPADDED_DELETES, by=(directory.name,), name=directory.canonical_name)
+            found.append(LayoutProblem("V1", directory.name, (), why))
     for directory in current:
         found += _file_problems(directory, children.get(directory.name, []))
         found += _mixed(directory, children.get(directory.name, []))

@@ -46,15 +46,17 @@ class Listing:
         location: the path inside its file system, for messages only: no rule looks at it.
         entries: everything below it, sorted by path, hidden ones included.
         table_type: what its table is known to be; None where that is not known. It decides what Hive reads.
+        partitions: the ``k=v`` directories at its top that hold files; they count as locations of their own.
     """
 
     location: str
     entries: tuple[Entry, ...]
     table_type: TableType | None = None
+    partitions: tuple[str, ...] = ()
 
-    def __reduce__(self) -> tuple[type[Listing], tuple[str, tuple[Entry, ...], TableType | None]]:
+    def __reduce__(self) -> tuple[type[Listing], tuple[str, tuple[Entry, ...], TableType | None, tuple[str, ...]]]:
         """Nothing that was worked out goes along to another process."""
-        return Listing, (self.location, self.entries, self.table_type)
+        return Listing, (self.location, self.entries, self.table_type, self.partitions)
 
     @cached_property
     def by_child(self) -> Mapping[str, list[Entry]]:

@@ -112,6 +112,7 @@ class Code(StrEnum):
     OTHER_FORMAT_BELOW = "other-format-below"
     OTHER_NAMES = "other-names"
     PART_OF_A_TABLE = "part-of-a-table"
+    INSIDE_A_TABLE = "inside-a-table"
     IN_METASTORE = "in-metastore"
     SAID = "said"
     SIDE_FILE = "side-file"
@@ -150,6 +151,8 @@ class Code(StrEnum):
     # Layouts that Hive never writes (section 13.1).
     BESIDE_BUCKET_FILES = "beside-bucket-files"
     DELETES_ARE_ROWS = "deletes-are-rows"
+    PARTITION_BESIDE = "partition-beside"
+    UNPADDED_DELETES = "unpadded-deletes"
     NESTED_FILE = "nested-file"
     NOT_A_BUCKET_FILE = "not-a-bucket-file"
     NOT_HIVES_NAME = "not-hives-name"

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Listing, TableType
-from acidctl.acid.names import AcidDirectory, is_hidden, partition_name
+from acidctl.acid.names import AcidDirectory, acid_directory, is_hidden, partition_name
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import with_reasons
 from acidctl.acid.writeids import ValidWriteIds
@@ -263,6 +263,8 @@ class Found:
 
     def evidence(self) -> Evidence:
         """Whether it is known to be of a transactional table."""
+        if not self.hive and self._is_inside:
+            return Evidence(False, reason(Code.INSIDE_A_TABLE))
         if not self.hive or not self.hive.table_type:
             return evidence_of(self.fs, self.location.path, self.look, self.said)
         found = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)
@@ -270,6 +272,18 @@ class Found:
             return found
         kind = self.hive.table_type.value
         return replace(found, reason=reason(Code.IN_METASTORE, table_type=kind, table=self.hive.full_name))
+
+    @property
+    def _is_inside(self) -> bool:
+        """Whether a partition lies beside ACID directories: then its table may have no partitions."""
+        location = self.location
+        if not location.partition or location.is_inside or not self.is_given:
+            return location.is_inside
+        try:
+            above = self.fs.list_dir(parent_of(location.path))
+        except AcidctlError:  # nothing but the partition may be listed
+            return False
+        return any(acid_directory(entry.path) for entry in above.entries if entry.is_dir)
 
     def afresh(self) -> Found:
         """The same location, to be listed when its snapshot is taken."""

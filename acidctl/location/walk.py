@@ -40,7 +40,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Entry, Listing, with_entries
@@ -49,6 +49,7 @@ from acidctl.acid.names import (
     is_hidden,
     is_native_data_file,
     is_union_subdirectory,
+    is_visible_path,
     manifest_for,
     parse_directory,
     parse_partition,
@@ -80,11 +81,13 @@ class WalkedLocation:
         path: inside its file system.
         table: ``database.table`` below a ``database.db``, else the name of the table's directory.
         partition: keys and values from the outermost, unescaped; empty for an unpartitioned table.
+        is_inside: the directory that it was found in has ACID directories of its own.
     """
 
     path: str
     table: str
     partition: tuple[tuple[str, str], ...] = ()
+    is_inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,7 @@ class _Walk:
         self._waiting = [path]
         self._ahead: dict[str, Future[Listing]] = {}
         self._containers: set[str] = set()
+        self._tables: set[str] = set()
 
     def locations(self) -> Iterator[tuple[WalkedLocation, Listing]]:
         while self._waiting:
@@ -177,7 +181,7 @@ class _Walk:
             if listing is None or self._is_of_others(directory, listing):
                 continue
             children = _children(listing, _broken_links(self._fs, directory, listing))
-            location = location_at(directory, self._containers)
+            location = self._location_at(directory, children)
             below = children.partitions
             if not _is_location(self._fs, directory, location, children):
                 below = self._below_container(directory, location, children)
@@ -202,6 +206,12 @@ class _Walk:
             self._waiting += [
                 child for name in sorted(below, reverse=True) if not self._leads_back(child := join(directory, name))
             ]
+
+    def _location_at(self, directory: str, children: _Children) -> WalkedLocation:
+        location = location_at(directory, self._containers)
+        if children.acid and children.partitions:
+            self._tables.add(directory)
+        return replace(location, is_inside=True) if parent_of(directory) in self._tables else location
 
     def _below_container(self, directory: str, location: WalkedLocation, children: _Children) -> list[str]:
         """What is to be walked of a directory that is not a location; of the rest the caller is told."""
@@ -416,8 +426,14 @@ def without_partitions(listing: Listing) -> Listing:
     partitions = {entry.path for entry in listing.entries if entry.is_dir and _is_partition(entry)}
     if not partitions:
         return listing
-    kept = (entry for entry in listing.entries if entry.path.partition("/")[0] not in partitions)
-    return with_entries(listing, kept)
+    kept, filled = [], set()
+    for entry in listing.entries:
+        child = entry.path.partition("/")[0]
+        if child not in partitions:
+            kept.append(entry)
+        elif not entry.is_dir and is_visible_path(entry.path):
+            filled.add(child)
+    return replace(with_entries(listing, kept), partitions=tuple(sorted(filled)))
 
 
 def location_at(path: str, containers: Collection[str] = ()) -> WalkedLocation:

@@ -31,7 +31,7 @@ def write_deltas(table: Path, buckets: Sequence[int]) -> None:
             path = table / f"delta_{write_id}_{write_id}_0" / f"bucket_{bucket:05d}"
             write_acid(path, (0, write_id, B0 | bucket << 16, 0, write_id, (write_id, bucket)), row=AB)
     last = max(buckets) + 1
-    write_acid(table / f"delete_delta_{last}_{last}_0" / "bucket_00000", (2, 1, B0, 0, last, None))
+    write_acid(table / f"delete_delta_{last:07}_{last:07}_0000" / "bucket_00000", (2, 1, B0, 0, last, None))
 
 
 def planned(table: Path, kind: CompactionKind = CompactionKind.MAJOR, **writing: int) -> CompactionPlan:
@@ -93,7 +93,7 @@ def test_a_segment_is_no_smaller_than_the_deletes_that_it_reads(tmp_path: Path) 
     write_deltas(tmp_path, [12])
     numbers = sorted(random.Random(1).sample(range(10**12), 5000))
     rows = ((2, 1, B0, row, 99, None) for row in numbers)
-    write_acid(tmp_path / "delete_delta_99_99_0" / "bucket_00000", *rows, settings=WriterSettings("none"))
+    write_acid(tmp_path / "delete_delta_0000099_0000099_0000" / "bucket_00000", *rows, settings=WriterSettings("none"))
     assert cut_into(tmp_path, 1000) == [12]
 
 

@@ -48,7 +48,7 @@ def table(tmp_path: Path) -> Path:
     for write_id in (6, 7):
         write_stripes(table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id, 1500)
     dead = [(5, 7), (5, 8), (5, 3200), (7, 1400)]
-    write_acid(table / "delete_delta_8_8_0" / "bucket_00000", *((2, w, B0, i, 8, None) for w, i in dead))
+    write_acid(table / "delete_delta_0000008_0000008_0000" / "bucket_00000", *((2, w, B0, i, 8, None) for w, i in dead))
     write_acid(table / "delta_6_6_0" / "bucket_00001", (0, 6, B0 | 1 << 16, 0, 6, (1, 2)))
     return table
 

@@ -46,7 +46,7 @@ def test_link_among_partitions_is_v40(tmp_path: Path) -> None:
     healthy(tmp_path / "elsewhere")
     (table / "p=2").symlink_to(tmp_path / "elsewhere")
     reports = {Path(report.location).name: found(report) for report in check(table)}
-    assert reports == {"t": set(), "p=1": {"V40 warning"}, "p=2": {"V40 info"}}
+    assert reports == {"t": {"V45"}, "p=1": {"V40 warning"}, "p=2": {"V40 info"}}
 
 
 def test_data_between_levels_of_partitions_is_v40(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_data_between_levels_of_partitions_is_v40(tmp_path: Path) -> None:
         healthy(path)
     reports = {report.location.removeprefix(str(table)): report for report in check(table)}
     assert {where: found(report) for where, report in reports.items()} == {
-        "/d=1": set(), "/d=1/h=1": {"V40 warning"}, "/d=1/h=2": set(), "/d=2/h=1": set(),
+        "/d=1": {"V45"}, "/d=1/h=1": {"V40 warning"}, "/d=1/h=2": set(), "/d=2/h=1": set(),
     }  # fmt: skip
     assert "the directory of its partitions" in reports["/d=1/h=1"].findings[0].message
 

@@ -19,6 +19,10 @@ def odd_layout(snapshot: Snapshot) -> list[str]:
         effect = "it is read" if problem.path in read else "it is not read"
         if problem.reason.code is Code.DELETES_ARE_ROWS:
             effect = "acidctl reads them so, too"
+        elif problem.reason.code is Code.UNPADDED_DELETES:
+            effect = "acidctl applies them"
+        elif problem.reason.code is Code.PARTITION_BESIDE:
+            effect = "acidctl reads it as a partition"
         elif problem.rule == "V10":
             effect = f"{problem.others[0]} is read here"
         elif problem.others:

@@ -205,6 +205,8 @@ def _layout(look: ListingToCheck) -> Iterator[Finding]:
     for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
         if problem.rule == "V17":
             nested.setdefault("/".join(problem.path.split("/")[:2]), text_of(problem.reason))
+        elif problem.reason.code in (Code.PARTITION_BESIDE, Code.UNPADDED_DELETES):
+            yield (V45 if problem.rule == V45.id else V1).finding(problem.path, text_of(problem.reason))
         elif problem.rule in rules:  # the others say more below
             yield rules[problem.rule].finding(problem.path, text_of(problem.reason), {"others": list(problem.others)})
     current = {directory.name for directory in look.current}

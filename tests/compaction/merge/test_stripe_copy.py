@@ -72,7 +72,7 @@ def test_a_dirty_stripe_is_encoded_and_a_clean_one_copied(tmp_path: Path) -> Non
     table = tmp_path / "t"
     for write_id in (1, 2):
         write_with(WriterSettings(), table / f"delta_{write_id}_{write_id}_0" / "bucket_00000", write_id)
-    write_acid(table / "delete_delta_3_3_0" / "bucket_00000", (2, 1, B0, 7, 3, None))
+    write_acid(table / "delete_delta_0000003_0000003_0000" / "bucket_00000", (2, 1, B0, 7, 3, None))
     rows = pairs_of(table)
     outcome = run_compaction(table, MAJOR)
     assert outcome

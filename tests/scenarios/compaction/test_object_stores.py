@@ -240,7 +240,7 @@ def test_buckets_without_rows_do_not_count(one: str, tmp_path: Path) -> None:
 def test_table_without_rows_becomes_an_empty_base(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_acid(table / "delta_1_1_0" / "bucket_00000", (0, 1, B0, 0, 1, (0, 0)))
-    write_acid(table / "delete_delta_2_2_0" / "bucket_00000", (2, 1, B0, 0, 2, None))
+    write_acid(table / "delete_delta_0000002_0000002_0000" / "bucket_00000", (2, 1, B0, 0, 2, None))
     url = upload(table)
     for at, copy in deaths(lambda copy: compact_once(copy, MAJOR), url):
         assert read_rows(copy) == [], at

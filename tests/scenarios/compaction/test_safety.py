@@ -36,9 +36,9 @@ def table(tmp_path: Path) -> Path:
     """Three rows, one of them updated, that one deleted."""
     table = tmp_path / "t"
     write_acid(table / "delta_1_1_0" / "bucket_00000", *((0, 1, B0, i, 1, (i, i)) for i in range(3)))
-    write_acid(table / "delete_delta_2_2_0" / "bucket_00000", (2, 1, B0, 2, 2, None))
+    write_acid(table / "delete_delta_0000002_0000002_0000" / "bucket_00000", (2, 1, B0, 2, 2, None))
     write_acid(table / "delta_2_2_0" / "bucket_00000", (0, 2, B0, 0, 2, (9, 9)))
-    write_acid(table / "delete_delta_3_3_0" / "bucket_00000", (2, 2, B0, 0, 3, None))
+    write_acid(table / "delete_delta_0000003_0000003_0000" / "bucket_00000", (2, 2, B0, 0, 3, None))
     return table
 
 
@@ -253,7 +253,7 @@ def test_a_result_that_nobody_would_read(tmp_path: Path, txn: int) -> None:
 def test_another_compaction_that_is_not_committed_yet(table: Path, other: str) -> None:
     """Its directory is there, but not read; once it is, its rows would come beside those of the new delta."""
     write_acid(table / other / "bucket_00000", (0, 1, B0, 0, 1, (0, 0)))
-    for name in ("delta_1_1_0", "delete_delta_2_2_0") if "1_0000002" in other else ():
+    for name in ("delta_1_1_0", "delete_delta_0000002_0000002_0000") if "1_0000002" in other else ():
         (table / name / "bucket_00000").unlink()
         (table / name).rmdir()
     snapshot = snapshot_of(table, ValidWriteIds().for_compactor(), ValidTxns.parse("9:7:7:"))

@@ -67,7 +67,9 @@ def local(tmp_path: Path) -> Path:
         for bucket in (0, 1):
             path = table / f"delta_{write_id}_{write_id}_0" / f"bucket_{bucket:05d}"
             write_acid(path, *((0, write_id, B0 | bucket << 16, i, write_id, (i, i)) for i in range(3)))
-    write_acid(table / "delete_delta_3_3_0" / "bucket_00000", (2, 1, B0, 2, 3, None), (2, 2, B0, 1, 3, None))
+    write_acid(
+        table / "delete_delta_0000003_0000003_0000" / "bucket_00000", (2, 1, B0, 2, 3, None), (2, 2, B0, 1, 3, None)
+    )
     return table
 
 

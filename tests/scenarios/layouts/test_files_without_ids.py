@@ -49,11 +49,11 @@ def test_originals_are_numbered_by_path(converted: Path) -> None:
 
 def test_originals_with_update_delete_and_major(converted: Path) -> None:
     first, second = 10000001, 10000002
-    write_acid(converted / f"delete_delta_{first}_{first}_0000" / "bucket_00001_0", (2, 0, B1, 0, first, None))
+    write_acid(converted / f"delete_delta_{first:07}_{first:07}_0000" / "bucket_00001_0", (2, 0, B1, 0, first, None))
     write_acid(
         converted / f"delta_{first}_{first}_0001" / "bucket_00000_0", (0, first, encode(0, 1), 0, first, (60, 88))
     )
-    write_acid(converted / f"delete_delta_{second}_{second}_0000" / "bucket_00001_0", (2, 0, B1, 1, second, None))
+    write_acid(converted / f"delete_delta_{second:07}_{second:07}_0000" / "bucket_00001_0", (2, 0, B1, 1, second, None))
     wanted = {key: row for key, row in CONVERTED.items() if key[1] == B0} | {(first, encode(0, 1), 0): (60, 88)}
     assert pairs_of(converted) == wanted
     outcome = run_compaction(converted, CompactionKind.MAJOR)
@@ -131,9 +131,9 @@ def test_minor_collapses_only_within_one_write_id(tmp_path: Path) -> None:
         (0, 1, B0, 1, 1, (2, 2)),
         (0, 1, B0, 2, 1, (3, 3)),
     )
-    write_acid(table / "delete_delta_1_1_0001" / "bucket_00000", (2, 1, B0, 0, 1, None))
-    write_acid(table / "delete_delta_2_2_0000" / "bucket_00000", (2, 1, B0, 1, 2, None))
-    write_acid(table / "delete_delta_3_3_0000" / "bucket_00000", (2, 1, B0, 2, 3, None))
+    write_acid(table / "delete_delta_0000001_0000001_0001" / "bucket_00000", (2, 1, B0, 0, 1, None))
+    write_acid(table / "delete_delta_0000002_0000002_0000" / "bucket_00000", (2, 1, B0, 1, 2, None))
+    write_acid(table / "delete_delta_0000003_0000003_0000" / "bucket_00000", (2, 1, B0, 2, 3, None))
     aborted = ValidWriteIds(3, aborted=(3,))
     outcome = run_compaction(table, CompactionKind.MINOR, aborted)
     assert outcome
@@ -148,8 +148,8 @@ def test_an_emptied_table_gets_a_base_of_one_file_without_rows(tmp_path: Path, v
     table = tmp_path / "t"
     write_acid(table / "delta_1_1_0000" / "bucket_00000", (0, 1, B0, 0, 1, (1, 1)))
     write_acid(table / "delta_1_1_0000" / "bucket_00001", (0, 1, B1, 0, 1, (1, 1)))
-    write_acid(table / "delete_delta_2_2_0000" / "bucket_00000", (2, 1, B0, 0, 2, None))
-    write_acid(table / "delete_delta_2_2_0000" / "bucket_00001", (2, 1, B1, 0, 2, None))
+    write_acid(table / "delete_delta_0000002_0000002_0000" / "bucket_00000", (2, 1, B0, 0, 2, None))
+    write_acid(table / "delete_delta_0000002_0000002_0000" / "bucket_00001", (2, 1, B1, 0, 2, None))
     outcome = run_compaction(table, CompactionKind.MAJOR, writing=Writing(verify=verify))
     assert outcome
     base = table / "base_0000002"
@@ -159,7 +159,7 @@ def test_an_emptied_table_gets_a_base_of_one_file_without_rows(tmp_path: Path, v
     assert pairs_of(table) == {}
     assert run_compaction(table, CompactionKind.MAJOR) is None
     assert {verdict.name for verdict in snapshot_of(table).state.verdicts if verdict.state.value == "obsolete"} == {
-        "delta_1_1_0000", "delete_delta_2_2_0000",
+        "delta_1_1_0000", "delete_delta_0000002_0000002_0000",
     }  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def test_pitfall_9_the_schema_tells_not_the_key_index(tmp_path: Path) -> None:
     bare.parent.mkdir()
     orc.write_table(orc.read_table(table / "delta_1_1_0000" / "bucket_00000"), bare)
     assert not orc.ORCFile(bare).metadata
-    write_acid(table / "delete_delta_3_3_0000" / "bucket_00000", (2, 1, B0, 0, 3, None))
+    write_acid(table / "delete_delta_0000003_0000003_0000" / "bucket_00000", (2, 1, B0, 0, 3, None))
     assert pairs_of(table) == {(1, B0, 1): (2, 2)}
     outcome = run_compaction(table, CompactionKind.MAJOR)
     assert outcome

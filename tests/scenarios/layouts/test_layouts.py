@@ -271,7 +271,7 @@ def test_delete_deltas_over_deltas_of_version_1(tmp_path: Path) -> None:
         row=TEXTS,
     )
     write_acid(tmp_path / "delta_2_2" / "bucket_00000", (1, 1, 0, 1, 2, some(11)[0]), (2, 1, 0, 2, 2, None), row=TEXTS)
-    write_acid(tmp_path / "delete_delta_3_3_0" / "bucket_00000", (2, 1, 0, 1, 3, None), row=TEXTS)
+    write_acid(tmp_path / "delete_delta_0000003_0000003_0000" / "bucket_00000", (2, 1, 0, 1, 3, None), row=TEXTS)
     write_acid(tmp_path / "delta_3_3_0" / "bucket_00000", (0, 3, 0, 0, 3, some(21)[0]), row=TEXTS)
     assert values(tmp_path) == [0, 3, 21]
     assert values(tmp_path, ValidWriteIds(3, aborted=(3,))) == [0, 3, 11]
@@ -284,7 +284,9 @@ def test_open_aborted_and_committed_in_one_delta(tmp_path: Path) -> None:
     events = [event for i in range(1, 6) for event in inserts(i, *some(10 * i, 10 * i + 1))]
     write_acid(tmp_path / "delta_1_5" / "bucket_00000", *events, row=TEXTS)
     write_acid(
-        tmp_path / "delete_delta_6_8" / "bucket_00000", *[(2, i, B0, 0, 5 + i, None) for i in (1, 2, 3)], row=TEXTS
+        tmp_path / "delete_delta_0000006_0000008" / "bucket_00000",
+        *[(2, i, B0, 0, 5 + i, None) for i in (1, 2, 3)],
+        row=TEXTS,
     )
     assert values(tmp_path, ValidWriteIds(8, open=(2, 7), aborted=(4, 6))) == [10, 11, 31, 50, 51]
     assert values(tmp_path, ValidWriteIds(3)) == [10, 11, 20, 21, 30, 31]
@@ -294,7 +296,9 @@ def test_open_aborted_and_committed_in_one_delta(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("insert", "delete"), [("_0", ""), ("_0", "_3"), ("", "_0")])
 def test_deletes_meet_inserts_whatever_the_attempt_ids_of_files(tmp_path: Path, insert: str, delete: str) -> None:
     write_acid(tmp_path / "delta_1_1_0" / f"bucket_00000{insert}", *inserts(1, *some(1, 2)), row=TEXTS)
-    write_acid(tmp_path / "delete_delta_2_2_0" / f"bucket_00000{delete}", (2, 1, B0, 0, 2, None), row=TEXTS)
+    write_acid(
+        tmp_path / "delete_delta_0000002_0000002_0000" / f"bucket_00000{delete}", (2, 1, B0, 0, 2, None), row=TEXTS
+    )
     assert values(tmp_path) == [2]
     assert run_compaction(tmp_path, CompactionKind.MAJOR)
     assert [path.name for path in (tmp_path / "base_0000002").glob("bucket*")] == ["bucket_00000"]
@@ -310,7 +314,10 @@ def renamed(path: Path, names: Sequence[str]) -> None:
 def test_lower_case_columns_without_user_metadata(tmp_path: Path) -> None:
     lower = [name.lower() for name in ACID_COLUMNS]
     renamed(write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, *some(1, 2)), row=TEXTS), lower)
-    renamed(write_acid(tmp_path / "delete_delta_2_2_0" / "bucket_00000", (2, 1, B0, 0, 2, None), row=TEXTS), lower)
+    renamed(
+        write_acid(tmp_path / "delete_delta_0000002_0000002_0000" / "bucket_00000", (2, 1, B0, 0, 2, None), row=TEXTS),
+        lower,
+    )
     assert read_rows(tmp_path) == [((1, B0, 1), {"a": 2, "b": "s2"})]
     assert run("dump", "--columns", "rowId,currentTransaction", tmp_path / "delta_1_1_0").count("\n") == 2
     write_acid(tmp_path / "delta_3_3_0" / "bucket_00000", *inserts(3, *some(3)), row=TEXTS)
@@ -321,7 +328,7 @@ def test_lower_case_columns_without_user_metadata(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delete_row", [struct(), struct(x=struct(y=TEXT)), struct(a=TEXT, b=INT, c=INT)])
 def test_delete_deltas_declare_what_they_like(tmp_path: Path, delete_row: OrcType) -> None:
     write_acid(tmp_path / "delta_1_1_0" / "bucket_00000", *inserts(1, *some(1, 2)), row=TEXTS)
-    write_acid(tmp_path / "delete_delta_2_2_0" / "bucket_00000", (2, 1, B0, 0, 2, None), row=delete_row)
+    write_acid(tmp_path / "delete_delta_0000002_0000002_0000" / "bucket_00000", (2, 1, B0, 0, 2, None), row=delete_row)
     write_acid(tmp_path / "delta_3_3_0" / "bucket_00000", *inserts(3, *some(3)), row=TEXTS)
     for kind in (None, CompactionKind.MINOR, CompactionKind.MAJOR):
         assert kind is None or run_compaction(tmp_path, kind)

@@ -66,7 +66,7 @@ def place(bucket: str, s3_options: dict[str, str]) -> Place:
 def inserts_only(table: Path) -> Path:
     """A table whose minor compaction makes one file."""
     table_of_buckets(table, 1)
-    shutil.rmtree(table / "delete_delta_3_3_0")
+    shutil.rmtree(table / "delete_delta_0000003_0000003_0000")
     return table
 
 
