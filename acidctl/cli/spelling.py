@@ -10,12 +10,14 @@ OPTIONS = frozenset(
         "follow_links", "force",
         "jobs",
         "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
-        "order_by", "queue", "read_lock", "storage_option", "table", "table_type", "take_over", "task_bytes", "trash",
+        "order_by", "queue", "read_lock", "reader", "storage_option", "table", "table_type", "take_over", "task_bytes", "trash",
         "unsafe_retention", "valid_txns", "verify", "visibility_txn", "wait", "write_ids", "write_ids_form",
         "write_ids_from",
     )
 )  # fmt: skip
 """Settings that hints name, of whatever command."""
+
+_RENAMED = {"reader": "for"}  # a word that Python keeps for itself
 
 COMMANDS = {
     "clean()": "clean",
@@ -58,4 +60,4 @@ def shell_spelling(quoted: str) -> str | None:
     if setting is None or setting[1] not in OPTIONS:
         return None
     value = "" if setting[2] is None else " " + setting[2].strip("'")
-    return "--" + setting[1].replace("_", "-") + value
+    return "--" + _RENAMED.get(setting[1], setting[1]).replace("_", "-") + value

@@ -421,7 +421,7 @@ def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) ->
 V12 = Rule(
     "V12", ERROR, DEEP, "An event's operation does not belong in such a directory, or a delete event has a row.",
     "Hive 3 and newer ignore the operation: updates and deletes are read as rows.",
-    "Compact an ACID v1 table with a major compaction before Hive 3 reads it.", "4.2",
+    "Before Hive 3 reads an ACID v1 table: a major compaction with `reader='hive2'`. Nothing else compacts it.", "4.2",
 )  # fmt: skip
 
 

@@ -115,7 +115,7 @@ def check_listing(look: ListingToCheck) -> Iterator[Finding]:
 
 V1 = Rule(
     "V1", ERROR, LISTING, "A directory has the prefix of an ACID directory, but the rest is not a name of Hive's.",
-    "Hive fails on the whole location with a NumberFormatException.",
+    "Hive fails on the whole location; of a delete delta whose numbers are not padded, Hive 4 applies no delete.",
     "Rename or remove it; nothing that Hive wrote is called so.", "1.1",
 )  # fmt: skip
 V2 = Rule(
