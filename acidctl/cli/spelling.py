@@ -10,7 +10,8 @@ OPTIONS = frozenset(
         "follow_links", "force",
         "jobs",
         "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
-        "order_by", "queue", "read_lock", "reader", "storage_option", "table", "table_type", "take_over", "task_bytes", "trash",
+        "order_by", "queue", "read_lock",
+        "reader", "storage_option", "table", "table_type", "take_over", "task_bytes", "trash",
         "unsafe_retention", "valid_txns", "verify", "visibility_txn", "wait", "write_ids", "write_ids_form",
         "write_ids_from",
     )
