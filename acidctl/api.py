@@ -27,6 +27,7 @@ from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.cleaning.undo import bring_back, delete, newest
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, Refused, plan_location
 from acidctl.compaction.run import Compacted, Engine
+from acidctl.deadline import Duration, as_seconds
 from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.hive.compacting import compact_locations
@@ -75,8 +76,8 @@ class Location:
             (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none. Every verb asks anew.
         write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables.
         valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
-        assume_committed: without lists, all that was last written so many seconds ago counts as committed. Verbs that
-            look count everything where neither is given; those that change refuse.
+        assume_committed: without lists, all that was last written so long ago counts as committed: seconds, ``"1h"`` or
+            a timedelta. Verbs that look count everything where neither is given; those that change refuse.
 
     Raises:
         NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
@@ -91,7 +92,7 @@ class Location:
         metastore: str | Mapping[str, str] | None = None,
         write_ids: str | ValidWriteIds | None = None,
         valid_txns: str | ValidTxns | None = None,
-        assume_committed: float | None = None,
+        assume_committed: Duration | None = None,
     ) -> None:
         self._storage = dict(storage_options or {})
         self._lists = _lists(write_ids, valid_txns, assume_committed, open_warehouse(metastore))
@@ -304,22 +305,24 @@ class Location:
 
     # -- cleaning ----------------------------------------------------------------------------------------------
 
-    def plan_clean(self, older_than: float = DAY, *, leftovers: bool = False) -> PlannedCleaning | RefusedCleaning:
+    def plan_clean(self, older_than: Duration = DAY, *, leftovers: bool = False) -> PlannedCleaning | RefusedCleaning:
         """What a cleaning would remove, keep back and leave for later; nothing is changed.
 
         Args:
-            older_than: seconds; what was superseded, or written, less long ago stays.
+            older_than: seconds, ``"24h"`` or a timedelta; what was superseded, or written, less long ago stays.
             leftovers: abandoned staging as well.
 
         Raises:
             RefusedError: it is not known to be transactional.
         """
         lists = self._now()
-        return cleaning.plan_location(self._changeable(None, lists), lists, Policy(older_than, leftovers))
+        return cleaning.plan_location(
+            self._changeable(None, lists), lists, Policy(as_seconds(older_than, "older_than"), leftovers)
+        )
 
     def clean(
         self,
-        older_than: float = DAY,
+        older_than: Duration = DAY,
         *,
         leftovers: bool = False,
         trash: str = "trash",
@@ -336,7 +339,7 @@ class Location:
         Raises:
             AcidctlError: it was refused or failed; the hint says what was removed before.
         """
-        policy = Policy(older_than, leftovers)
+        policy = Policy(as_seconds(older_than, "older_than"), leftovers)
         if not unsafe_retention:
             policy.require_safe()
         how = member(How, trash, "place for what is removed")
@@ -344,7 +347,7 @@ class Location:
         answer = cleaning.plan_location(self._changeable(None, lists), lists, policy)
         if isinstance(answer, RefusedCleaning):
             raise answer.error
-        return cleaning.carry_out(answer.plan, how, replace(locking or Locking(), age=older_than))
+        return cleaning.carry_out(answer.plan, how, replace(locking or Locking(), age=policy.older_than))
 
     def trash(self) -> list[TrashRun]:
         """What cleanings moved to the trash of the location, oldest first."""
@@ -447,7 +450,7 @@ def find_locations(
     exclude: Sequence[str] = (),
     write_ids: str | ValidWriteIds | None = None,
     valid_txns: str | ValidTxns | None = None,
-    assume_committed: float | None = None,
+    assume_committed: Duration | None = None,
 ) -> Iterator[Location]:
     """Every location at or below a path, or of the tables that ``hive:db.*`` names.
 
@@ -469,10 +472,10 @@ def _request(request: CompactionRequest | str) -> CompactionRequest:
 def _lists(
     write_ids: str | ValidWriteIds | None,
     valid_txns: str | ValidTxns | None,
-    assume_committed: float | None,
+    assume_committed: Duration | None,
     warehouse: Warehouse | None,
 ) -> SnapshotLists:
     txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
     lists = lists_of(write_ids) if isinstance(write_ids, ValidWriteIds) else read_lists(write_ids)
-    assumption = None if assume_committed is None else Assumption(assume_committed)
+    assumption = None if assume_committed is None else Assumption(as_seconds(assume_committed, "assume_committed"))
     return replace(lists, txns=txns, assumption=assumption, warehouse=warehouse)

@@ -6,6 +6,12 @@ import math
 import re
 import time
 from dataclasses import dataclass
+from datetime import timedelta
+
+from acidctl.errors import UsageProblem
+
+Duration = float | str | timedelta
+"""How callers in Python give a duration: seconds, ``"24h"`` or a timedelta."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -16,6 +22,31 @@ def duration_seconds(text: str) -> float | None:
     if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+|0", known):
         return None
     return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", known))
+
+
+def as_seconds(value: Duration, name: str) -> float:
+    """Seconds of a duration that a caller gives: a number of them, ``"24h"`` as on the command line, a timedelta.
+
+    Args:
+        name: of the parameter, for messages.
+
+    Raises:
+        UsageProblem: it is none of these, or is negative.
+    """
+    seconds: float | None = None
+    if isinstance(value, timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, str):
+        seconds = duration_seconds(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value)
+    if seconds is None or not seconds >= 0:
+        raise UsageProblem(
+            f"{name} is not a duration: {value!r}",
+            "",
+            "give seconds, a text such as '90s', '24h' or '7d', or a timedelta",
+        )
+    return seconds
 
 
 @dataclass(slots=True)

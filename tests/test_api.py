@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 import pytest
+from support.files.acid_files import ids, write_delta
 from support.tables import age, json_rows, snapshot_of, without_log
 from support.trouble.locks import locked
 
@@ -363,3 +365,27 @@ def test_a_repair_is_planned_done_and_undone(shell: Shell, crud: Path) -> None:
         one.undo_repair()
     with pytest.raises(UsageProblem, match="no repair 'key-indx'"):
         one.repair("key-indx")
+
+
+@pytest.mark.parametrize("day", [86400, 86400.0, "24h", "1d", timedelta(days=1)])
+def test_a_duration_is_given_as_one_likes(tmp_path: Path, day: Any) -> None:
+    table = acidctl.Location(write_delta(tmp_path / "t", 1, ids(1)).parents[1], assume_committed=day)
+    plan = table.plan_clean(day)
+    assert isinstance(plan, PlannedCleaning)
+    assert plan.plan.policy.older_than == 86400
+
+
+@pytest.mark.parametrize("wrong", [-1, "a day", "24", None, True, float("nan"), [1]])
+def test_what_is_no_duration_is_refused(tmp_path: Path, wrong: Any) -> None:
+    table = acidctl.Location(write_delta(tmp_path / "t", 1, ids(1)).parents[1], assume_committed=0)
+    with pytest.raises(UsageProblem, match="older_than"):
+        table.plan_clean(wrong)
+
+
+def test_plans_are_one_line_however_large(tmp_path: Path) -> None:
+    for write_id in range(1, 71):
+        write_delta(tmp_path / "t", write_id, ids(write_id))
+    table = acidctl.Location(tmp_path / "t", assume_committed=0)
+    for plan in (table.plan_compaction("major"), table.plan_clean(0)):
+        assert len(repr(plan)) < 1000
+        assert "\n" not in repr(plan)

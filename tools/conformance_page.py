@@ -73,13 +73,13 @@ def _ours(result: Result, shown: _Rows) -> str:
     said = f"as Hive {same[0]}" if same and isinstance(rows, list) else shown.one(rows)
     if "cat" in result["differs"]:
         said = f"**{said}**: {_plain(result['reason'])}"
-    return f"{said} ({', '.join(finds)})" if finds else said
+    return f"{said} ({', '.join(finds)})" if finds else str(said)
 
 
 def _after(result: Result, mode: str, shown: _Rows) -> str:
     outcome = result[mode]["outcome"]
     if outcome != "compacted":
-        return {"nothing": "nothing to do"}.get(outcome, outcome)
+        return "nothing to do" if outcome == "nothing" else str(outcome)
     changes = [f"{name}: {shown.one(rows)}" for name, rows in result[mode]["readers"].items()]
     if any(one.startswith(mode) for one in result["differs"]):
         return f"**{'<br>'.join(changes)}**: {_plain(result['reason'])}"

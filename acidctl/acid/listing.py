@@ -54,6 +54,9 @@ class Listing:
     table_type: TableType | None = None
     partitions: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<listing of {self.location}: {len(self.entries):,} entries>"
+
     def __reduce__(self) -> tuple[type[Listing], tuple[str, tuple[Entry, ...], TableType | None, tuple[str, ...]]]:
         """Nothing that was worked out goes along to another process."""
         return Listing, (self.location, self.entries, self.table_type, self.partitions)

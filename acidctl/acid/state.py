@@ -86,6 +86,10 @@ class AcidState:
     history_problem: Reason | None = None
     notes: tuple[Reason, ...] = ()
 
+    def __repr__(self) -> str:
+        base = self.base.name if self.base else "no base"
+        return f"<state of {self.location}: {base}, {len(self.deltas):,} deltas, {len(self.verdicts):,} entries>"
+
     def in_state(self, state: State) -> tuple[Verdict, ...]:
         """The verdicts of one state, in display order."""
         return tuple(verdict for verdict in self.verdicts if verdict.state is state)

@@ -89,6 +89,11 @@ class CleaningPlan:
     waiting: tuple[LaterEntry, ...] = ()
     postponed: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return (
+            f"<cleaning of {self.shown}: {len(self.removals):,} of {self.bytes:,} bytes, {len(self.kept_back):,} kept>"
+        )
+
     @property
     def shown(self) -> str:
         """The location, as a user would type it."""

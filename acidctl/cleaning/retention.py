@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acidctl.acid.listing import CLOCKS_SECONDS, LAST_SECONDS
-from acidctl.errors import RefusedError, UsageProblem
+from acidctl.deadline import as_seconds
+from acidctl.errors import RefusedError
 
 DEFAULT_SECONDS = 86400.0
 FLOOR_SECONDS = 3600.0
@@ -31,8 +32,7 @@ class Policy:
     leftovers: bool = False
 
     def __post_init__(self) -> None:
-        if not self.older_than >= 0:  # nor anything that is not a number
-            raise UsageProblem(f"not a retention: {self.older_than} seconds", "", "give 0 or more")
+        object.__setattr__(self, "older_than", as_seconds(self.older_than, "older_than"))
 
     def require_safe(self) -> None:
         """Raises RefusedError for a retention below the floor."""

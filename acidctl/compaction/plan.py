@@ -64,6 +64,12 @@ class CompactionPlan:
     input_bytes: int = 0
     spread: Spread | None = None
 
+    def __repr__(self) -> str:
+        outputs = " and ".join(self.output_names)
+        return (
+            f"<{self.asked} compaction of {self.shown}: {len(self.inputs):,} inputs, {self.rows:,} rows -> {outputs}>"
+        )
+
     @property
     def asked(self) -> str:
         """What users call it: its type, or ``rebalance``."""

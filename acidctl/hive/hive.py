@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
+from acidctl.deadline import Duration, as_seconds
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import Blocker, find_blockers
 from acidctl.hive.waiting import OnError, Waiting, find_waiting, ready_entries
@@ -173,11 +174,11 @@ class Hive:
         """Take entries that wait for a worker out of the queue (Hive 4); whether that was done, and its words."""
         return dict(abort_compactions(self.metastore, ids))
 
-    def find_dead(self, older_than: float | None = None) -> Dead:
+    def find_dead(self, older_than: Duration | None = None) -> Dead:
         """Transactions and locks whose clients gave no sign of life for so many seconds, or for its time-out."""
-        return find_dead(self.metastore, silent_for(older_than, find_switches(self.metastore)))
+        return find_dead(self.metastore, silent_for(_seconds(older_than), find_switches(self.metastore)))
 
-    def end_dead(self, dead: Dead, older_than: float | None = None, *, force: bool = False) -> Dead:
+    def end_dead(self, dead: Dead, older_than: Duration | None = None, *, force: bool = False) -> Dead:
         """End them: those of them that are still dead.
 
         Args:
@@ -188,7 +189,7 @@ class Hive:
         """
         if not force:
             refuse_where_it_is_done(self.metastore)
-        return end_dead(self.metastore, dead, silent_for(older_than, find_switches(self.metastore)))
+        return end_dead(self.metastore, dead, silent_for(_seconds(older_than), find_switches(self.metastore)))
 
     def initiate(
         self,
@@ -255,7 +256,7 @@ class Hive:
         self,
         *tables: str,
         exclude: Sequence[str] = (),
-        older_than: float = FLOOR_SECONDS,
+        older_than: Duration = FLOOR_SECONDS,
         unsafe_retention: bool = False,
         dry_run: bool = False,
     ) -> list[CleanedEntry]:
@@ -273,7 +274,7 @@ class Hive:
         """
         from acidctl.hive.cleaner import Cleaner, CleanerWork  # noqa: PLC0415 - with cleanings
 
-        policy = Policy(older_than)
+        policy = Policy(as_seconds(older_than, "older_than"))
         if not (dry_run or unsafe_retention):
             policy.require_safe()
         found: list[CleanedEntry] = []
@@ -367,3 +368,7 @@ def wishes_for(
                 if wish.name not in seen:
                     seen.add(wish.name)
                     yield wish
+
+
+def _seconds(older_than: Duration | None) -> float | None:
+    return None if older_than is None else as_seconds(older_than, "older_than")

@@ -105,6 +105,9 @@ class Snapshot:
     no_cleanup: str = ""
     ahead: tuple[Reason, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<snapshot of {self.fs.display(self.path)}: {len(self.state.verdicts):,} entries>"
+
     @property
     def table_type(self) -> TableType | None:
         """What the table is known to be; None where that is not known."""

@@ -109,6 +109,10 @@ class RepairPlan:
     fixes: tuple[Fix, ...]
     refused: tuple[CannotRepair, ...]
 
+    def __repr__(self) -> str:
+        where = self.snapshot.fs.display(self.snapshot.path)
+        return f"<repair {self.kind} of {where}: {len(self.fixes):,} fixes, {len(self.refused):,} refused>"
+
     @property
     def bytes(self) -> int:
         """Of what is written or moved."""
