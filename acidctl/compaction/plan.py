@@ -15,6 +15,7 @@ from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import State
 from acidctl.compaction.concat.insert_only import concat_tasks
+from acidctl.compaction.merge.differing import refuse_differing
 from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
@@ -371,6 +372,7 @@ def _tasks(
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
     types = [source.row_type for source in by_age or deletes]
     row = output_row_type(snapshot, types) if types else OrcType("struct")
+    refuse_differing(snapshot, inserts, row, writing.reader)
     settings = writing.settings_for(by_age[-1] if by_age else None, kind)
     bloom_ids(settings.bloom_columns, row)
     kills = [source for source in sources if source.is_delete or source.may_hold_changes]

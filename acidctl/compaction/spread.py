@@ -16,6 +16,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, Kind, is_visible_path, parse_file
 from acidctl.acid.state import State, Verdict
+from acidctl.compaction.merge.differing import refuse_differing
 from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
@@ -107,6 +108,7 @@ def planned_spread(
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
     row = output_row_type(snapshot, [source.row_type for source in by_age]) if by_age else OrcType("struct")
+    refuse_differing(snapshot, inserts, row, writing.reader)
     settings = writing.settings_for(by_age[-1] if by_age else None, CompactionKind.MAJOR)
     bloom_ids(settings.bloom_columns, row)
     size, rows = sum(source.file.size for source in inserts), sum(source.rows for source in inserts)

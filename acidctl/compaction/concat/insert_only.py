@@ -15,6 +15,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.concat.orc import write_orc
 from acidctl.compaction.concat.parquet import write_parquet
 from acidctl.compaction.concat.text import require_plain_lines, write_text
+from acidctl.compaction.merge.differing import refuse_differing
 from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.tasks import BucketResult, ConcatTask, Input
@@ -58,6 +59,7 @@ def concat_tasks(
     # Hive writes empty files without columns, too.
     types = [source.row_type for source in by_age if source.rows] or [by_age[-1].row_type]
     row = output_row_type(snapshot, types)
+    refuse_differing(snapshot, sources, row, writing.reader)
     if writing.overrides and format_ is not Format.ORC:
         raise RefusedError(
             f"cannot compact {snapshot.fs.display(snapshot.path)} with these settings",

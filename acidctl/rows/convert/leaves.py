@@ -107,6 +107,8 @@ def require_both(column: pa.Array, own: OrcType, target: OrcType) -> None:
     if own.kind == "float":
         near = column.cast(pa.string()).cast(pa.float64())  # as Hive 3 has it
         differs = pc.and_(pc.not_equal(near, column.cast(pa.float64())), pc.invert(pc.is_nan(near)))
+    elif own.kind == "date" and target.kind in TIMESTAMP_KINDS:  # Hive 3 goes by the time zone of its process
+        differs = pc.is_valid(column)
     elif own.kind == "date":
         differs = pc.less(column.cast(pa.int32()), _GREGORIAN_DAY)
     elif own.kind == "timestamp" and pa.types.is_timestamp(column.type):  # Hive 3 writes whole seconds with .0

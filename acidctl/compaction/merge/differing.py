@@ -1,0 +1,88 @@
+"""Files that Hive 3 and Hive 4 read differently: a compaction would decide for one of them, and for good."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from acidctl.acid.compaction_kind import Hive
+from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, Kind
+from acidctl.acid.sidefiles import parse_flush_length
+from acidctl.errors import RefusedError
+from acidctl.location.snapshot import Snapshot
+from acidctl.orc.read.calendars import SWITCH
+from acidctl.orc.types import OrcType
+from acidctl.rows.foreign.format import Format
+from acidctl.rows.read.events import EventFile
+from acidctl.storage.small_files import MOST_LENGTHS, read_small
+
+_POSITIONAL = re.compile(r"_col[0-9]+")
+_DAY = 86_400_000
+
+
+def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcType, reader: Hive | None) -> None:
+    """Refuse files that the Hive that reads the table, or either of both where it is not known, reads differently.
+
+    Args:
+        sources: the files of the rows.
+        row: the columns of the result.
+        reader: the Hive that reads the table; acidctl reads as Hive 4 does, but for old dates.
+
+    Raises:
+        RefusedError: the columns of a file have other names than those of the result, which Hive 3 goes by; or a flush
+            length beside a delta of one write id hides rows from Hive 3; or Hive 4 moves old dates of a C++ writer.
+    """
+    for source in sources:
+        if source.format is not Format.ORC:
+            continue
+        if reader is not Hive.HIVE4:
+            if renamed := next(_renamed(source.row_type, row), None):
+                raise _differing(source, f"calls a column {renamed[0]} that the result calls {renamed[1]}",
+                                 "Hive 3 goes by names, and Hive 4 by places")  # fmt: skip
+            if _is_shortened(snapshot, source):
+                raise _differing(source, "has a flush length that is not its size",
+                                 "it is of one write id, where Hive 3 heeds that, and Hive 4 does not")  # fmt: skip
+        if reader is not Hive.HIVE3 and _has_old_dates(source):
+            raise _differing(source, "has dates before 15 October 1582, and names no calendar",
+                             "Hive 4 takes them for dates of the Julian calendar, and Hive 3 does not")  # fmt: skip
+
+
+def _differing(source: EventFile, what: str, why: str) -> RefusedError:
+    hint = "say which Hive reads the table, `reader='hive3'` or `reader='hive4'`; or let Hive compact it"
+    return RefusedError(f"{source.fs.display(source.path)} {what}", why, hint)
+
+
+def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:
+    """Columns with other names; those that Hive numbered (``_col0``) have none."""
+    if all(map(_POSITIONAL.fullmatch, own.names)):
+        return
+    yield from ((one, other) for one, other in zip(own.names, target.names, strict=False) if one != other)
+
+
+def _is_shortened(snapshot: Snapshot, source: EventFile) -> bool:
+    directory = source.file.directory
+    if directory is None or directory.kind is not Kind.DELTA or directory.min_write_id != directory.max_write_id:
+        return False
+    side = source.file.path + FLUSH_LENGTH_SUFFIX
+    files = snapshot.listing.files_by_child.get(directory.name, ())
+    if all(entry.path != side for entry in files):
+        return False
+    path = snapshot.absolute(side)
+    return parse_flush_length(read_small(snapshot.fs, path, MOST_LENGTHS), path) != source.file.size
+
+
+def _has_old_dates(source: EventFile) -> bool:
+    """Whether a date or timestamp of a file that names no calendar, and is not Java's, is older than its change."""
+    tail = source.tail
+    if tail.calendar is not None or source.is_hybrid:
+        return False
+    for column in tail.footer.statistics:
+        if column.HasField("dateStatistics") and column.dateStatistics.HasField("minimum"):
+            if column.dateStatistics.minimum < SWITCH:
+                return True
+        elif column.HasField("timestampStatistics"):
+            times = column.timestampStatistics
+            least = min((getattr(times, name) for name in ("minimum", "minimumUtc") if times.HasField(name)), default=0)
+            if least < SWITCH * _DAY:
+                return True
+    return False

@@ -1,0 +1,75 @@
+"""Files that Hive 3 and Hive 4 read differently are compacted for the one that is named, and for no other."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.compacting import run_compaction
+from support.files.acid_files import IDS, insert, write_by_pyorc
+from support.tables import read_rows
+
+from acidctl.acid.compaction_kind import CompactionKind, Hive
+from acidctl.compaction.output_settings import Writing
+from acidctl.errors import RefusedError
+
+FIRST, SECOND = "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"
+
+
+def write(table: Path, row: str, values: Any, *, newest: str = "a:int,b:int") -> None:
+    write_by_pyorc(table / FIRST, [insert(1, 0, values)], schema=f"struct<{IDS},row:struct<{row}>>")
+    write_by_pyorc(table / SECOND, [insert(2, 0, (3, 4))], schema=f"struct<{IDS},row:struct<{newest}>>")
+
+
+def flush_length(table: Path) -> None:
+    write(table, "a:int,b:int", (1, 2))
+    (table / FIRST / "bucket_00000_flush_length").write_bytes(bytes(8))
+
+
+CASES: dict[str, tuple[Any, set[Hive | None]]] = {
+    "the same": (lambda t: write(t, "a:int,b:int", (1, 2)), {None, Hive.HIVE3, Hive.HIVE4}),
+    "numbered": (lambda t: write(t, "_col0:int,_col1:int", (1, 2)), {None, Hive.HIVE3, Hive.HIVE4}),
+    "the newest numbered": (
+        lambda t: write(t, "a:int,b:int", (1, 2), newest="_col0:int,_col1:int"), {None, Hive.HIVE3, Hive.HIVE4}
+    ),
+    "a column less": (lambda t: write(t, "a:int", (1,)), {None, Hive.HIVE3, Hive.HIVE4}),
+    "renamed": (lambda t: write(t, "a:int,c:int", (1, 2)), {Hive.HIVE4}),
+    "swapped": (lambda t: write(t, "b:int,a:int", (1, 2)), {Hive.HIVE4}),
+    "in capitals": (lambda t: write(t, "A:int,B:int", (1, 2)), {Hive.HIVE4}),
+    "a flush length": (flush_length, {Hive.HIVE4}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CompactionKind)
+@pytest.mark.parametrize("reader", [None, Hive.HIVE3, Hive.HIVE4])
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_compacted_for_whom_it_changes_nothing(
+    tmp_path: Path, name: str, reader: Hive | None, kind: CompactionKind
+) -> None:
+    made, readers = CASES[name]
+    made(tmp_path)
+    before = read_rows(tmp_path)
+    if reader in readers:
+        assert run_compaction(tmp_path, kind, writing=Writing(reader=reader)) is not None
+    else:
+        with pytest.raises(RefusedError) as refused:
+            run_compaction(tmp_path, kind, writing=Writing(reader=reader))
+        assert "reader='hive" in refused.value.hint
+    assert read_rows(tmp_path) == before
+
+
+@pytest.mark.parametrize(("day", "readers"), [(-141_427, {None, *Hive}), (-141_428, {Hive.HIVE3})])
+@pytest.mark.parametrize("reader", [None, Hive.HIVE3, Hive.HIVE4])
+def test_old_dates_of_a_file_without_a_calendar(
+    tmp_path: Path, reader: Hive | None, day: int, readers: set[Hive | None]
+) -> None:
+    values = (date(1970, 1, 1) + timedelta(days=day), 1)
+    for write_id, name in ((1, FIRST), (2, SECOND)):
+        write_by_pyorc(tmp_path / name, [insert(write_id, 0, values)], schema=f"struct<{IDS},row:struct<a:date,b:int>>")
+    if reader in readers:
+        assert run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader)) is not None
+    else:
+        with pytest.raises(RefusedError):
+            run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader))
