@@ -6,7 +6,8 @@ import re
 
 OPTIONS = frozenset(
     (
-        "accept_fewer", "assume_committed", "break_lock", "buckets", "debug", "engine", "exit_code", "fail_on",
+        "accept_fewer", "apply_all_deletes",
+        "assume_committed", "break_lock", "buckets", "debug", "engine", "exit_code", "fail_on",
         "follow_links", "force",
         "jobs",
         "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",

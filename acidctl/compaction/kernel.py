@@ -7,12 +7,10 @@ from dataclasses import replace
 from functools import partial
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.layout import Role
 from acidctl.compaction.merge.agreement import (
     DeleteCheck,
-    live_in_hive,
+    LiveRows,
     refuse_changes,
-    refuse_elsewhere,
     refuse_moved,
     require_agreement,
     without_effect,
@@ -54,16 +52,16 @@ def _compact(task: BucketTask) -> BucketResult:
     fs = registry.open_file_system(task.storage)
     major = task.kind is CompactionKind.MAJOR
     rows = [reopen(fs, item) for item in task.inserts]
+    kills = [reopen(fs, item) for item in task.kills]
+    live = LiveRows(task, rows, kills) if major else None
     load = partial(load_deletes, write_ids=task.write_ids, rows=rows, buckets=task.kills_of)
-    check = DeleteCheck()
-    dead = load((reopen(fs, item) for item in task.kills), same_write_id=not major, see=check.see if major else None)
+    dead = live.dead if live else load(kills, same_write_id=True)
     has_moved = not major and task.acid_version and any(source.may_hold_moved for source in rows)
-    deletes = (item for item in task.kills if item.file.role is Role.DELETE)
-    named = load(reopen(fs, item) for item in deletes) if has_moved else None
+    named = load(source for source in kills if source.is_delete) if has_moved else None
 
     def keep_insert(source: EventFile, ids: Ids) -> Bools | None:
-        if major:
-            return live_in_hive(source, ids, task, task.write_ids, dead)
+        if live:
+            return live.of(source, ids)
         require_agreement(source, ids, task.write_ids, dead)
         refuse_changes(source, ids, task.reader)
         if named:
@@ -73,7 +71,6 @@ def _compact(task: BucketTask) -> BucketResult:
         if killed is None:
             return visible
         # The delete event is of the write id that inserted the row: only an event of that one collapses into it.
-        refuse_elsewhere(source, ids, killed)
         kept: Bools = ~killed | (ids.current != ids.keys.original)
         return kept if visible is None else visible & kept
 
@@ -91,7 +88,7 @@ def _compact(task: BucketTask) -> BucketResult:
         return run.operation == DELETE and run.current >= run.first[0] and task.write_ids.is_valid(run.current)
 
     insert_side = Side(fs, task, task.inserts, keep_insert, keeps_inserts)
-    delete_side = Side(fs, task, task.deletes, keep_delete, keeps_deletes, look=check.see)
+    delete_side = Side(fs, task, task.deletes, keep_delete, keeps_deletes, look=DeleteCheck().see)
     segment = written = None
     if task.segment is None:
         written = insert_side.write()

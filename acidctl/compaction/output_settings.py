@@ -28,12 +28,15 @@ class Writing:
         verify: how results are proven.
         reader: the Hive that reads the tables; without it what Hives read differently is refused. Where a metastore is
             asked, that is its own.
+        apply_all_deletes: a major compaction applies deletes that Hive overlooks, too: in files of other buckets, or
+            not sorted. Without it such are refused.
     """
 
     overrides: Mapping[str, Any] = field(default_factory=dict)
     task_bytes: int | None = None
     verify: Verify = Verify.BYTES
     reader: Hive | None = None
+    apply_all_deletes: bool = False
 
     def __post_init__(self) -> None:
         """Take the name of a Hive for it: ``Writing(reader="hive4")``."""

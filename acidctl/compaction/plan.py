@@ -399,6 +399,7 @@ def _tasks(
             may_copy=not writing.overrides,
             verify=writing.verify,
             reader=writing.reader,
+            applies_all=writing.apply_all_deletes,
             kind=kind,
             inserts=inputs_of(rows),
             deletes=inputs_of(events),

@@ -128,6 +128,7 @@ def planned_spread(
         may_copy=False,
         verify=writing.verify,
         reader=writing.reader,
+        applies_all=writing.apply_all_deletes,
         kind=CompactionKind.MAJOR,
         inserts=inputs_of(inserts),
         deletes=(),

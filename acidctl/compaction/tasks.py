@@ -71,6 +71,7 @@ class FileTask:
         may_copy: False when every stripe is to be encoded again.
         verify: how the result is proven.
         reader: the Hive that reads the table; None where that is not known.
+        applies_all: deletes that Hive overlooks are applied, too.
     """
 
     storage: FileSystemSpec
@@ -84,6 +85,7 @@ class FileTask:
     may_copy: bool
     verify: Verify
     reader: Hive | None = None
+    applies_all: bool = False
 
     @property
     def conversion(self) -> How:

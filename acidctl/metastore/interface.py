@@ -89,7 +89,6 @@ class CompactionType(IntEnum):
     REBALANCE = 3
     ABORT_TXN_CLEANUP = 4
     SMART_OPTIMIZE = 5
-    DEFERRED_CLEANUP = 6
 
 
 INSERT_ONLY_TABLES = 2

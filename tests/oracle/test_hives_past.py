@@ -128,7 +128,7 @@ def test_hive_3_cannot_read_what_its_minor_compaction_made_of_a_table_without_bu
 ) -> None:
     """It writes each delete event into every file, so that two of its readers meet the same one.
 
-    Its own compactions then fail; one by acidctl mends it. Hive 4 writes each event once.
+    Its own compactions then fail; a major one by acidctl mends it. Hive 4 writes each event once.
     """
     real_hive.set("hive.compactor.crud.query.based", "false")
     name = f"copied_{kind.value}"
@@ -161,6 +161,8 @@ def test_hive_3_cannot_read_what_its_minor_compaction_made_of_a_table_without_bu
     assert compact_by_hive(real_hive, name, "major") == "failed"
     real_hive.reset()
     told.compact(kind)
+    if kind is CompactionKind.MINOR:  # which leaves every event in its file
+        told.compact(CompactionKind.MAJOR)
     told.table.judge()
     told.run(f"update {name} set name = 'v' where id < 9")
     told.compact_by_hive("major")

@@ -47,7 +47,7 @@ _when_options = shared.together(
 
 
 writing_options = shared.together(
-    shared.typed_option(
+    click.option(
         "--for",
         "reader",
         type=click.Choice(["hive2", "hive3", "hive4"]),
@@ -149,6 +149,11 @@ _hive_options = shared.together(
 )
 @shared.table_type_option
 @shared.typed_option("--force", is_flag=True, help="Go on although a writer seems to be at work.")
+@shared.typed_option(
+    "--apply-all-deletes",
+    is_flag=True,
+    help="A major compaction applies deletes that Hive overlooks, too: in files of other buckets, or not sorted.",
+)
 @_when_options
 @compaction_engine_options
 @writing_options

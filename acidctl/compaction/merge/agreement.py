@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.names import Kind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.proof.keys import Key, is_sorted, key_range
-from acidctl.compaction.tasks import FileTask, Input
+from acidctl.compaction.tasks import BucketTask, CountTask, Input
 from acidctl.errors import RefusedError
 from acidctl.orc.read.id_runs import RowIdRun
 from acidctl.rows.read.bucket_numbers import is_among, numbers
 from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, Ids
-from acidctl.rows.read.visibility import live_rows, visible_events
+from acidctl.rows.read.visibility import dead_rows, live_rows, load_deletes, visible_events
 
 _TWINS_HINT = (
     "move away the file that is too many, if one is; or run `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, "
     "vectorized, which gives every row a ROW__ID of its own"
 )
 _OVERWRITE_HINT = "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive writes what Hive sees"
+_ALL = f"{_OVERWRITE_HINT}; a major compaction with `apply_all_deletes` applies every delete"
 _V1_HINT = "if Hive 2 reads the table, say so: `reader='hive2'`"
 _DELETES_HINT = (
     "find out whether the rows are to be there: `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive settles it, as the "
@@ -117,54 +117,90 @@ def without_effect(source: EventFile, ids: Ids, inserts: Sequence[Input]) -> Boo
 
 
 class DeleteCheck:
-    """Refuses delete events that Hive passes over: a compaction would apply them for good."""
+    """Looks at delete files stripe by stripe for what Hive passes over: a compaction would apply it for good.
 
-    def __init__(self) -> None:
+    Attributes:
+        is_misplaced: an event of another bucket than that of its file was met, where Hive 4 does not look for it.
+    """
+
+    def __init__(self, *, applies_all: bool = False) -> None:
+        """`applies_all`: the user wants all deletes applied, whatever Hive overlooks."""
+        self.is_misplaced = False
+        self._applies_all = applies_all
         self._last: dict[str, Key] = {}
 
     def see(self, source: EventFile, ids: Ids | RowIdRun) -> None:
         """Look at the events of the next stripe of a file; files of rows are nothing to it.
 
         Raises:
-            RefusedError: one is no delete (V12), is of another bucket than its file (V21), or comes after one with a
-                greater key (V26).
+            RefusedError: one is no delete (V12), or comes after one with a greater key (V26).
         """
         if not source.is_delete:
             return
         if isinstance(ids, RowIdRun):
-            is_apart = int(numbers(np.array([ids.first[1]]))[0]) != source.file.bucket
-            self._require(source, np.array([ids.operation]), is_apart=is_apart, ends=(ids.first, ids.last))
+            self.is_misplaced |= int(numbers(np.array([ids.first[1]]))[0]) != source.file.bucket
+            self._require(source, is_delete=ids.operation == DELETE, ends=(ids.first, ids.last))
         elif len(ids.keys):
-            is_apart = is_among(ids.keys.bucket, frozenset((source.file.bucket,))) is not None
+            self.is_misplaced |= is_among(ids.keys.bucket, frozenset((source.file.bucket,))) is not None
             ends = key_range(ids.keys, ascends=True) if is_sorted(ids.keys) else None
-            self._require(source, ids.operation, is_apart=is_apart, ends=ends)
+            self._require(source, is_delete=bool((ids.operation == DELETE).all()), ends=ends)
 
-    def _require(
-        self, source: EventFile, operation: NDArray[Any], *, is_apart: bool, ends: tuple[Key, Key] | None
-    ) -> None:
-        if not (operation == DELETE).all():
+    def _require(self, source: EventFile, *, is_delete: bool, ends: tuple[Key, Key] | None) -> None:
+        if not is_delete:
             raise _passed_over(source, "holds events that are no deletes", "Hive's readers disagree on them (V12)")
-        if is_apart:
-            raise _passed_over(source, "holds deletes of another bucket", "Hive 4 does not apply them (V21)")
+        if self._applies_all:
+            return
         if ends is None or ends[0] < self._last.get(source.path, ends[0]):
-            raise _passed_over(source, "holds deletes that are not sorted", "Hive overlooks some of them (V26)")
+            raise _passed_over(source, "holds deletes that are not sorted", "Hive overlooks some of them (V26)", _ALL)
         self._last[source.path] = ends[1]
 
 
-def live_in_hive(
-    source: EventFile, ids: Ids, task: FileTask, write_ids: ValidWriteIds, dead: DeleteSet
-) -> Bools | None:
-    """Which events of a stripe are rows that every reader of the table returns; None when all are.
+class LiveRows:
+    """Which events of the files of a major compaction's task are rows that its readers return.
 
-    Raises:
-        RefusedError: as for :func:`require_agreement`, :func:`refuse_changes` and :func:`refuse_elsewhere`.
+    Attributes:
+        dead: all that the delete events kill.
     """
-    require_agreement(source, ids, write_ids, dead)
-    refuse_changes(source, ids, task.reader)
-    live = live_rows(source, ids, write_ids, dead)
-    if live is not None:
-        refuse_elsewhere(source, ids, ~live)
-    return live
+
+    def __init__(self, task: BucketTask | CountTask, rows: Sequence[EventFile], kills: Sequence[EventFile]) -> None:
+        """Load the deletes; errors as for :func:`load_deletes` and :class:`DeleteCheck`.
+
+        Args:
+            rows: the files of the task's rows.
+            kills: the files whose events kill rows of it.
+        """
+        self._task, self._kills = task, kills
+        self._check = DeleteCheck(applies_all=task.applies_all)
+        self._load = partial(load_deletes, write_ids=task.write_ids, rows=rows, buckets=task.kills_of)
+        self.dead = self._load(kills, see=self._check.see)
+        self._of_file: dict[int, DeleteSet] = {}
+
+    def of(self, source: EventFile, ids: Ids) -> Bools | None:
+        """Which events of a stripe are live rows; None when all are.
+
+        Raises:
+            RefusedError: Hive's readers do not agree on them: see :func:`require_agreement`, :func:`refuse_changes`;
+                or an event that deletes one lies where Hive 4 does not look for it (V21).
+        """
+        require_agreement(source, ids, self._task.write_ids, self.dead)
+        refuse_changes(source, ids, self._task.reader)
+        live = live_rows(source, ids, self._task.write_ids, self.dead)
+        if live is not None and not self._task.applies_all:
+            self._refuse_misplaced(source, ids)
+        return live
+
+    def _refuse_misplaced(self, source: EventFile, ids: Ids) -> None:
+        """Hive 4 looks for the deletes of a file's rows in the delete files of its number."""
+        number = source.file.bucket
+        if not self._check.is_misplaced and is_among(ids.keys.bucket, frozenset((number,))) is None:
+            return
+        if number not in self._of_file:
+            self._of_file[number] = self._load([one for one in self._kills if one.file.bucket == number])
+        found = [dead_rows(source, ids, self._task.write_ids, one) for one in (self.dead, self._of_file[number])]
+        if (found[0] & ~found[1]).any():
+            raise _passed_over(
+                source, "holds rows whose deletes lie in files of other buckets", "Hive 4 shows them (V21)", _ALL
+            )
 
 
 def refuse_changes(source: EventFile, ids: Ids, reader: Hive | None) -> None:
@@ -175,28 +211,13 @@ def refuse_changes(source: EventFile, ids: Ids, reader: Hive | None) -> None:
     """
     if reader is Hive.HIVE2 or not source.may_hold_changes or (ids.operation == INSERT).all():
         return
-    error = _passed_over(source, "holds updates or deletes", "Hive 3 and 4 read all of them as rows (V12)")
-    if source.tail.acid_version is None and reader is None:
-        error.hint = _V1_HINT
-    raise error
+    is_hint = source.tail.acid_version is None and reader is None
+    why = "Hive 3 and 4 read all of them as rows (V12)"
+    raise _passed_over(source, "holds updates or deletes", why, _V1_HINT if is_hint else _OVERWRITE_HINT)
 
 
-def refuse_elsewhere(source: EventFile, ids: Ids, dead: Bools) -> None:
-    """Refuse to drop rows in the file of another bucket than their own: Hive 4 finds no deletes for them.
-
-    Args:
-        dead: which of the rows are deleted.
-
-    Raises:
-        RefusedError: such a row is deleted.
-    """
-    own = is_among(ids.keys.bucket, frozenset((source.file.bucket,)))
-    if own is not None and bool((dead & ~own).any()):
-        raise _passed_over(source, "holds deleted rows of another bucket", "Hive 4 shows them (V21)")
-
-
-def _passed_over(source: EventFile, what: str, why: str) -> RefusedError:
-    return RefusedError(f"{source.fs.display(source.path)} {what}", why, _OVERWRITE_HINT)
+def _passed_over(source: EventFile, what: str, why: str, hint: str = _OVERWRITE_HINT) -> RefusedError:
+    return RefusedError(f"{source.fs.display(source.path)} {what}", why, hint)
 
 
 def _shown(keys: Keys, place: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from acidctl.compaction.merge.agreement import DeleteCheck, live_in_hive
+from acidctl.compaction.merge.agreement import LiveRows
 from acidctl.compaction.merge.merge import Chunk, Piece, merge, sorted_events
 from acidctl.compaction.merge.side import HELD_ROWS, Side, all_live, reopen, stripe_done
 from acidctl.compaction.merge.written import write_output
@@ -24,14 +24,14 @@ from acidctl.orc.read.id_runs import id_run
 from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys, Longs
 from acidctl.rows.read.events import EventFile, Ids, with_ids
 from acidctl.rows.read.selection import kept_rows
-from acidctl.rows.read.visibility import live_rows, load_deletes
+from acidctl.rows.read.visibility import live_rows
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
 
 
 def run_count(task: CountTask) -> BucketResult:
     fs = registry.open_file_system(task.storage)
-    dead = _deletes(fs, task)
+    live = _live(fs, task)
     found: list[Runs] = []
     read = 0
     for place, item in enumerate(task.inserts, task.first):
@@ -39,14 +39,13 @@ def run_count(task: CountTask) -> BucketResult:
         with source.open() as events:
             for stripe in range(events.stripes):
                 run = id_run(source.tail, stripe) if source.synthetic is None else None
-                if run and all_live(run, task.write_ids, dead):
+                if run and all_live(run, task.write_ids, live.dead):
                     read += run.count
                     found.append(Runs.counting(place, stripe, run.first, run.count))
                 else:
                     ids = events.ids(stripe)
                     read += len(ids.current)
-                    live = live_in_hive(source, ids, task, task.write_ids, dead)
-                    found.append(Runs.of(place, stripe, ids.take(live).keys))
+                    found.append(Runs.of(place, stripe, ids.take(live.of(source, ids)).keys))
                 stripe_done(source, stripe)
     runs = Runs.concat(found)
     return BucketResult(task.bucket, rows_read=read, rows_dropped=read - int(runs.count.sum()), runs=runs)
@@ -55,7 +54,7 @@ def run_count(task: CountTask) -> BucketResult:
 def run_spread(task: BucketTask) -> BucketResult:
     """Write rows with new ids; what was read and dropped, those that counted them have told."""
     fs = registry.open_file_system(task.storage)
-    dead = _deletes(fs, task)
+    dead = _live(fs, task).dead
     expected = RowProof()
 
     def events() -> Iterator[pa.RecordBatch]:
@@ -72,10 +71,9 @@ def run_spread(task: BucketTask) -> BucketResult:
     return BucketResult(task.bucket, write_output(fs, task, 0, events(), lambda: expected))
 
 
-def _deletes(fs: FileSystem, task: CountTask | BucketTask) -> DeleteSet:
-    rows = [reopen(fs, item) for item in task.inserts]
-    kills = (reopen(fs, item) for item in task.kills)
-    return load_deletes(kills, task.write_ids, rows=rows, buckets=task.kills_of, see=DeleteCheck().see)
+def _live(fs: FileSystem, task: CountTask | BucketTask) -> LiveRows:
+    rows, kills = ([reopen(fs, item) for item in items] for items in (task.inserts, task.kills))
+    return LiveRows(task, rows, kills)
 
 
 class _Shared(Side):

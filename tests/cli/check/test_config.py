@@ -225,7 +225,7 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
 ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
-    "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
+    "apply-all-deletes", "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
     "tables", "take-over", "hdfs-trash", "save", "compare", "watch",
 }  # fmt: skip
 MAY_BE_SET = {

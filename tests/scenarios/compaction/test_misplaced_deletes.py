@@ -10,7 +10,7 @@ import pytest
 from support.compacting import run_compaction
 from support.files.acid_files import UPDATE, Event, delete, insert, write_acid, write_by_pyorc
 from support.repairing import tail_of, tree
-from support.tables import read_rows
+from support.tables import ids_in, read_rows
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind, Hive
@@ -20,43 +20,87 @@ from acidctl.errors import RefusedError
 DELTA, DELETES = "delta_0000001_0000001_0000", "delete_delta_0000002_0000002_0000"
 NEXT = "delta_0000003_0000003_0000"
 ROWS, OTHER = [insert(1, row) for row in range(4)], encode(1)
-CASES: dict[str, tuple[str, dict[str, Sequence[Event]]]] = {
-    "of another bucket": ("V21", {f"{DELETES}/bucket_00001": [delete(1, 0, 2)]}),
-    "of two buckets": ("V21", {f"{DELETES}/bucket_00000": [delete(1, 0, 2), delete(1, 0, 2, OTHER)]}),
-    "of a bucket without rows": ("V21", {f"{DELETES}/bucket_00005": [delete(1, 0, 2, OTHER)]}),
+REFUSED: dict[str, tuple[str, dict[str, Sequence[Event]]]] = {
     "not sorted": ("V26", {f"{DELETES}/bucket_00000": [delete(1, 2, 2), delete(1, 1, 2)]}),
-    "not sorted, without rows": ("V26", {f"{DELETES}/bucket_00001": [delete(1, 2, 2, OTHER), delete(1, 1, 2, OTHER)]}),
     "an insert among them": ("V12", {f"{DELETES}/bucket_00000": [insert(1, 0), delete(1, 1, 2)]}),
     "a delete among the rows": ("V12", {"delta_0000002_0000002_0000/bucket_00000": [delete(1, 0, 2)]}),
-    "a row in the file of another bucket": (
-        "V21",
-        {
-            f"{DELTA}/bucket_00001": [insert(1, 0, bucket=encode(2)), insert(1, 1, bucket=encode(2))],
-            f"{DELTA}/bucket_00002": [insert(1, 7, bucket=encode(2))],
-            f"{DELETES}/bucket_00002": [delete(1, 1, 2, encode(2))],
-        },
-    ),
 }
+"""By both kinds of compaction; of deletes without rows by a minor one, which writes them."""
+MISPLACED: dict[str, dict[str, Sequence[Event]]] = {
+    "a delete in the file of another bucket": {f"{DELETES}/bucket_00001": [delete(1, 0, 2)]},
+    "a row in the file of another bucket": {
+        f"{DELTA}/bucket_00001": [insert(1, 0, bucket=encode(2)), insert(1, 1, bucket=encode(2))],
+        f"{DELTA}/bucket_00002": [insert(1, 7, bucket=encode(2))],
+        f"{DELETES}/bucket_00002": [delete(1, 1, 2, encode(2))],
+    },
+}
+"""Hive 4 does not apply these, and does not after a minor compaction either."""
+HARMLESS: dict[str, dict[str, Sequence[Event]]] = {
+    "in both files": {
+        f"{DELETES}/bucket_00000": [delete(1, 0, 2), delete(1, 0, 2, OTHER)],
+        f"{DELETES}/bucket_00001": [delete(1, 0, 2), delete(1, 0, 2, OTHER)],
+        f"{DELTA}/bucket_00001": [insert(1, 0, bucket=OTHER), insert(1, 1, bucket=OTHER)],
+    },
+    "of a row that is not there": {f"{DELETES}/bucket_00005": [delete(1, 0, 2, OTHER)]},
+    "beside a row in its file": {
+        f"{DELTA}/bucket_00001": [insert(1, 0, bucket=encode(2)), insert(1, 1, bucket=encode(2))],
+        f"{DELETES}/bucket_00001": [delete(1, 1, 2, encode(2))],
+    },
+}
+"""Every reader applies these, or none."""
+
+
+def write(table: Path, files: dict[str, Sequence[Event]]) -> None:
+    write_by_pyorc(table / DELTA, ROWS)
+    write_by_pyorc(table / NEXT, [insert(3, 0)])
+    for path, events in files.items():
+        directory, _, file = path.partition("/")
+        write_by_pyorc(table / directory, events, file)
 
 
 @pytest.mark.parametrize("kind", CompactionKind)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", REFUSED)
 def test_what_hive_does_not_apply_is_not_applied_for_good(tmp_path: Path, kind: CompactionKind, name: str) -> None:
-    rule, files = CASES[name]
-    write_by_pyorc(tmp_path / DELTA, ROWS)
-    write_by_pyorc(tmp_path / NEXT, [insert(3, 0)])
-    for path, events in files.items():
-        directory, _, file = path.partition("/")
-        write_by_pyorc(tmp_path / directory, events, file)
-    if kind is CompactionKind.MINOR and name.startswith("a row"):
-        rows = read_rows(tmp_path)  # the row and the delete stay where they are
-        assert run_compaction(tmp_path, kind) is not None
-        assert read_rows(tmp_path) == rows
-        return
+    rule, files = REFUSED[name]
+    write(tmp_path, files)
     before = tree(tmp_path)
     with pytest.raises(RefusedError, match=rule):
         run_compaction(tmp_path, kind)
     assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", CompactionKind)
+@pytest.mark.parametrize("name", MISPLACED)
+def test_what_lies_apart_stays_apart(tmp_path: Path, kind: CompactionKind, name: str) -> None:
+    write(tmp_path, MISPLACED[name])
+    rows = read_rows(tmp_path)
+    if kind is CompactionKind.MAJOR:
+        with pytest.raises(RefusedError, match="V21"):
+            run_compaction(tmp_path, kind)
+    else:
+        events = {path.partition("/")[2]: ids_in(tmp_path / path) for path in MISPLACED[name] if "delete" in path}
+        assert run_compaction(tmp_path, kind) is not None
+        merged = tmp_path / "delete_delta_0000001_0000003"
+        assert {path.name: ids_in(path) for path in merged.glob("bucket_*")} == events
+    assert read_rows(tmp_path) == rows
+
+
+@pytest.mark.parametrize("files", [*MISPLACED.values(), REFUSED["not sorted"][1]], ids=[*MISPLACED, "not sorted"])
+def test_all_deletes_are_applied_where_that_is_asked_for(tmp_path: Path, files: dict[str, Sequence[Event]]) -> None:
+    write(tmp_path, files)
+    rows = read_rows(tmp_path)
+    assert run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(apply_all_deletes=True)) is not None
+    assert read_rows(tmp_path) == rows
+    assert len(rows) < sum(len(ids_in(path)) for path in tmp_path.glob("delta_*/bucket_*"))
+
+
+@pytest.mark.parametrize("kind", CompactionKind)
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_all_readers_see_alike_is_compacted(tmp_path: Path, kind: CompactionKind, name: str) -> None:
+    write(tmp_path, HARMLESS[name])
+    rows = read_rows(tmp_path)
+    assert run_compaction(tmp_path, kind) is not None
+    assert read_rows(tmp_path) == rows
 
 
 @pytest.mark.parametrize("kind", CompactionKind)
