@@ -108,8 +108,8 @@ def _opened_file(
 V21 = Rule(
     "V21", ERROR, DEEP, "The bucket in an event is not the bucket of its file's name.",
     "Hive looks for deletes of bucket N in files of bucket N only: it ignores this one, or refuses to read the table.",
-    "To apply such deletes: `compact('major')` with `apply_all_deletes`. To keep what Hive shows: `INSERT OVERWRITE TABLE "
-    "t SELECT * FROM t` in Hive.", "2",
+    "To apply such deletes: `compact('major')` with `apply_all_deletes`. To keep what Hive shows: `INSERT OVERWRITE "
+    "TABLE t SELECT * FROM t` in Hive.", "2",
 )  # fmt: skip
 V23 = Rule(
     "V23", ERROR, DEEP, "A value of the bucket column has an unknown codec, or reserved bits set.",
