@@ -76,8 +76,8 @@ class Location:
             (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none. Every verb asks anew.
         write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables.
         valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
-        assume_committed: without lists, all that was last written so long ago counts as committed: seconds, ``"1h"`` or
-            a timedelta. Verbs that look count everything where neither is given; those that change refuse.
+        assume_committed: without lists, whatever was last written longer ago than this counts as committed: seconds,
+            ``"1h"`` or a timedelta. If neither is given, methods that only read count everything, and others refuse.
 
     Raises:
         NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
@@ -309,7 +309,7 @@ class Location:
         """What a cleaning would remove, keep back and leave for later; nothing is changed.
 
         Args:
-            older_than: seconds, ``"24h"`` or a timedelta; what was superseded, or written, less long ago stays.
+            older_than: seconds, ``"24h"`` or a timedelta; anything superseded or written more recently stays.
             leftovers: abandoned staging as well.
 
         Raises:
@@ -369,10 +369,10 @@ class Location:
         return bring_back(self._found.fs, run, locking or Locking())
 
     def purge(self, run_id: str = "", *, locking: Locking | None = None) -> list[InTrash]:
-        """Delete what is in the trash for good; runs that cannot be used stay.
+        """Delete the contents of the trash for good; runs that cannot be used stay.
 
         Args:
-            run_id: of the only run that goes, in full; without it all go.
+            run_id: the full id of the only run to delete; empty for all runs.
 
         Raises:
             NotFoundError: the trash holds no such run.

@@ -49,7 +49,7 @@ class ExitStatus(IntEnum):
     )
     UNCHECKED = 15, "nothing wrong was found, but not everything could be checked"
     MEMORY = 16, "there is not enough memory for what was asked for"
-    NOT_LOOKED_AT = 17, "nothing was looked at in a place that was named, or fewer locations than the time before"
+    NOT_LOOKED_AT = 17, "a named place holds no location, or fewer were found than in the run before"
     INTERRUPTED = 130, "interrupted by a signal"
     # What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does.
     BROKEN_PIPE = 141, "the program that read the output has ended, as head does"
@@ -105,7 +105,7 @@ class GoneError(NotFoundError):
 
 
 class NotLookedAtError(AcidctlError):
-    """A place that was named led to no table, or to fewer locations than the last run on record found there."""
+    """A named place holds no table, or fewer locations than the last recorded run found there."""
 
     exit_status = ExitStatus.NOT_LOOKED_AT
     code = "not-looked-at"
@@ -193,7 +193,7 @@ def no_time_zones(doing: str, detail: str = "") -> EnvironmentProblem:
 
     Args:
         doing: what cannot be done, as a sentence.
-        detail: the words of whoever looked for it.
+        detail: the message of the original error.
     """
     why = "this machine has no time zone database" + (f" ({detail})" if detail else "")
     return EnvironmentProblem(

@@ -281,7 +281,7 @@ def _written(reason: Reason) -> str:
 
 
 _PREDICATES: Mapping[Code, Callable[[Reason], str]] = {
-    Code.EMPTY_BASE: lambda _: "is empty: for Hive 3 the table is empty, and Hive 4 passes over it",
+    Code.EMPTY_BASE: lambda _: "is empty: Hive 3 shows an empty table, and Hive 4 ignores the directory",
     Code.EMPTY_DIRECTORY: lambda _: "is empty: a writer may just have begun it",
     Code.MANIFEST: lambda _: "is a writer's manifest",
     Code.NO_TIME: lambda _: "has no time in its store",
@@ -504,7 +504,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.ABOVE_GIVEN: lambda reason: _above_given(reason, "write id"),
     Code.ABOVE_HIGH_WATERMARK: "write id {ids[0]} is above the high watermark {high_watermark}",
     Code.ADDS_NOTHING: "of its write ids none above {above} is committed",
-    Code.BESIDE_DIRECTORIES: "Hive reads nothing of an insert-only table that lies outside its bases and deltas",
+    Code.BESIDE_DIRECTORIES: "in an insert-only table Hive reads only what is in bases and deltas",
     Code.CHOSEN_BASE: _chosen,
     Code.COMMITTED: "committed",
     Code.HIDDEN: lambda reason: _OWN.get(reason.value("name"), "hidden names are not data"),
@@ -512,7 +512,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.NOT_ENOUGH_HISTORY: _history,
     Code.OPEN_BELOW_BASE: _open_below,
     Code.ORIGINAL: "written before the table was ACID, and no base holds its rows yet",
-    Code.ORIGINAL_WITHOUT_BUCKET: "Hive takes it for rows, and fails on a name that has no bucket number",
+    Code.ORIGINAL_WITHOUT_BUCKET: "Hive reads it as data, and fails because its name has no bucket number",
     Code.PARTITION: "a partition is a location of its own",
     Code.PARTLY_COMMITTED: _partly,
     Code.PAST_NOT_PROVEN: _past,
@@ -535,13 +535,13 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     ),
     Code.EMPTY_FILES: _empty_files,
     Code.PAST_MAY_LACK: (
-        "no directory is left of write ids 1 to {ids[0]}: rows that TRUNCATE or DROP PARTITION of Hive 3 removed since "
-        "are missing here"
+        "no directory is left of write ids 1 to {ids[0]}: rows that Hive 3 has removed by TRUNCATE or DROP "
+        "PARTITION since then are missing here"
     ),
     Code.OBSOLETE_IS_READ: (
         "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
     ),
-    Code.GIVEN_UNKNOWN: "it was not checked whether the metastore is older than the files: {why}",
+    Code.GIVEN_UNKNOWN: "could not check whether the metastore is older than the files: {why}",
     Code.FROM_METASTORE: "what is committed is as the metastore {server} had it at {at}",
     Code.FROM_METASTORE_AGAIN: (
         "what is committed is as the metastore {server} had it at {at}, asked again: a compaction or a cleaning "
@@ -599,11 +599,11 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.WRITES_UNDECIDED: "not every write up to {ids[0]} is known to be committed or aborted",
     # layouts
     Code.DELETES_ARE_ROWS: "{by[0]} is a delete delta in an insert-only table: Hive reads its events as rows",
-    Code.PARTITION_BESIDE: "{path} lies beside other files: Hive reads all as one where a table has no partitions",
-    Code.UNPADDED_DELETES: "Hive 3 fails on {by[0]}, and Hive 4 applies none of its deletes: Hive calls it {name}",
-    Code.REFUSED_NAME: "Hive fails on the name of {by[0]}, or reads it in its own way",
-    Code.NOT_HIVES_NAME: "Hive gives no data file of {by[0]} the name of {path}",
-    Code.TYPE_ASSUMED: "{path} is taken for a file of a full-ACID table; of an insert-only one Hive would not read it",
+    Code.PARTITION_BESIDE: "{path} lies beside other files: if the table has no partitions, Hive reads it, too",
+    Code.UNPADDED_DELETES: "Hive 3 fails on {by[0]}, and Hive 4 applies none of its deletes: Hive looks for {name}",
+    Code.REFUSED_NAME: "Hive fails on the name {by[0]}, or reads it differently",
+    Code.NOT_HIVES_NAME: "{path} does not have a name that Hive gives to data files in {by[0]}",
+    Code.TYPE_ASSUMED: "{path} is read as a file of a full-ACID table; in an insert-only table Hive would not read it",
     Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} stands beside bucket files, and has another name",
     Code.NESTED_FILE: "{path} is nested in {by[0]}",
     Code.NOT_A_BUCKET_FILE: "{path} is not a bucket file, though its name begins like one",
@@ -611,8 +611,8 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.SECOND_ATTEMPT: "{path} and {other} are attempts at the same bucket",
     Code.SPELLED_TWICE: "{by[0]} and {by[1]} are the same directory spelled twice",
     Code.TWINS: (
-        "{by[0]} and {by[1]} hold the same write ids: Hive before 4.2 reads both, so that its rows come twice, and "
-        "Hive 4.2 the second one"
+        "{by[0]} and {by[1]} hold the same write ids: Hive before 4.2 reads both and returns each row twice, and "
+        "Hive 4.2 reads only the second"
     ),
     Code.STRADDLES_BASE: "{by[0]} begins below the end of {by[1]}, and ends above it: rows may be in both",
     # whether a cleaning takes it

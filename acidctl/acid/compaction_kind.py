@@ -1,4 +1,4 @@
-"""What kinds of compaction there are, and for whom they are done."""
+"""The kinds of compaction, and the versions of Hive that read their results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class CompactionKind(StrEnum):
 
 
 class Hive(StrEnum):
-    """A Hive that reads a table: what it shows before a compaction, it shows after it."""
+    """The version of Hive that reads a table: a compaction must not change what it shows."""
 
     HIVE2 = "hive2"
     HIVE3 = "hive3"

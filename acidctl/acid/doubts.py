@@ -200,7 +200,7 @@ class LayoutProblem:
 
 
 def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
-    """What Hive never writes among what it reads: rules V1, V5, V7, V9, V10, V17, V18, V22, V25, V45."""
+    """Layouts that Hive reads but never writes: rules V1, V5, V7, V9, V10, V17, V18, V22, V25, V45."""
     children = listing.files_by_child
     current = [verdict.directory for verdict in (state.base, *state.deltas) if verdict and verdict.directory]
     found = []
@@ -246,12 +246,12 @@ def _of_insert_only(listing: Listing, state: AcidState, current: Iterable[AcidDi
 
 
 def _holds_anything(files: Iterable[Entry]) -> bool:
-    """Whether something in a directory shows Hive 4 that it is there: a visible file, or a side file of Hive's."""
+    """Whether Hive 4 sees the directory: it needs a visible file, or one of Hive's side files, in it."""
     return any(is_visible_path(entry.path) or entry.path.endswith(_SIDE_FILES) for entry in files)
 
 
 def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem]:
-    """Names on which Hive fails, or that not every Hive reads as acidctl does (V1, V2, V15, V18, V22)."""
+    """Names on which Hive fails, or that some version of Hive reads differently (V1, V2, V15, V18, V22)."""
     if state.base and not _holds_anything(listing.files_by_child.get(state.base.name, ())):
         yield LayoutProblem("V15", state.base.name, (), reason(Code.EMPTY_BASE, by=(state.base.name,)))
     if state.base and is_full_acid(listing):
@@ -265,12 +265,12 @@ def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem
             yield LayoutProblem("V1", verdict.name, (), reason(Code.REFUSED_NAME, by=(verdict.name,)))
     odd = {verdict.name for verdict in state.verdicts if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET}
     for entry in listing.entries if odd and is_full_acid(listing) else ():
-        if entry.path in odd and entry.size:  # of empty files Hive reads nothing, nor their names
+        if entry.path in odd and entry.size:  # Hive skips empty files, whatever their names
             yield LayoutProblem("V18", entry.path, (), reason(Code.REFUSED_NAME, by=(entry.path,)))
 
 
 def _twins(state: AcidState) -> Iterator[LayoutProblem]:
-    """Rule V10: committed deltas of one kind and range, of which only the latest is read here."""
+    """Rule V10: committed deltas of the same kind and range; acidctl reads only the latest."""
     deltas = {verdict.name: verdict.directory for verdict in state.deltas if verdict.directory}
     for verdict in state.in_state(State.OBSOLETE):
         one = verdict.directory

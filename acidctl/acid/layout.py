@@ -176,7 +176,7 @@ def data_files_of(
 
 
 def data_bytes_of(files: Iterable[Entry], table_type: TableType | None = None) -> int:
-    """Bytes of the :func:`data_files_of` one ACID directory, which need not be made for that."""
+    """The total size of the :func:`data_files_of` one ACID directory, without building them."""
     return sum(entry.size for entry, _, _ in _data_entries(files, table_type)[0])
 
 
@@ -215,8 +215,9 @@ def _data_entries(files: Iterable[Entry], table_type: TableType | None) -> tuple
 
 
 def _is_read(entry: Entry, parsed: BucketFile | OriginalFile | None, *, is_full: bool) -> bool:
-    """Whether Hive reads a visible file by its name: in a base whatever it is called, in a delta by Hive's names only,
-    and of a delete delta nothing but the files of buckets that lie right in it.
+    """Whether Hive reads a visible file, judged by its name and place.
+
+    In a base it reads any name, in a delta only Hive's own names, in a delete delta only bucket files at its top.
     """
     if entry.path.startswith("delete_delta_"):
         return isinstance(parsed, BucketFile) and entry.path.count("/") == 1
@@ -224,7 +225,7 @@ def _is_read(entry: Entry, parsed: BucketFile | OriginalFile | None, *, is_full:
 
 
 def is_full_acid(listing: Listing) -> bool:
-    """Whether a table is known to be full ACID, or where its type is not known, names alone show it."""
+    """Whether a table is known to be full ACID; if its type is unknown, whether names alone show it."""
     return shows_full_acid(listing) if listing.table_type is None else listing.table_type is TableType.FULL_ACID
 
 

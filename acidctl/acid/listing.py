@@ -58,7 +58,7 @@ class Listing:
         return f"<listing of {self.location}: {len(self.entries):,} entries>"
 
     def __reduce__(self) -> tuple[type[Listing], tuple[str, tuple[Entry, ...], TableType | None, tuple[str, ...]]]:
-        """Nothing that was worked out goes along to another process."""
+        """Cached properties are not sent to other processes."""
         return Listing, (self.location, self.entries, self.table_type, self.partitions)
 
     @cached_property
@@ -94,7 +94,7 @@ def without(listing: Listing, names: AbstractSet[str]) -> Listing:
 
 
 def with_entries(listing: Listing, entries: Iterable[Entry]) -> Listing:
-    """Other entries, sorted by path already, in the same location."""
+    """The same listing with other entries, which must be sorted by path."""
     return replace(listing, entries=tuple(entries))
 
 

@@ -4,9 +4,9 @@ Lists are taken first, a location is listed later. Did a compaction end in betwe
 replaced, while the lists, which are older, do not see its result: what is left looks like all there is. Newer lists,
 taken after the listing, tell: as long as a result counts for nobody, nothing that it replaces is removed.
 
-And whether a metastore may be older than a listing: who writes has his write id before his directory, and a compactor
-his transaction before it is in a name. What was listed first, and is above all that was ever given when that is asked
-afterwards, is of another life of the metastore.
+This module also detects a metastore that is older than the files. A writer gets its write id before it makes a
+directory, and a compactor its transaction before it puts the id into a name. So if a listing holds an id above every id
+that the metastore, asked later, has ever given, the metastore was restored or replaced since.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def is_overtaken(unseen: Iterable[AcidDirectory], write_ids: ValidWriteIds, txns
 
 
 def named_above(listing: Listing, write_id: int, txn: int) -> tuple[AcidDirectory, ...]:
-    """The directories that are named after a write id, or a transaction, above these."""
+    """The directories whose names hold a write id, or a transaction id, above these."""
     names = (entry.path for entry in listing.entries if entry.is_dir and "/" not in entry.path)
     found = (acid_directory(name) for name in names)
     return tuple(one for one in found if one and (one.max_write_id > write_id or one.visibility_txn > txn))

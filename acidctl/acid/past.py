@@ -230,9 +230,9 @@ def _gap(
 
 
 def _with_doubt(state: AcidState, write_id: int, known: ValidWriteIds) -> AcidState:
-    """The state, with a note where nothing is left of the first write ids.
+    """The state, with a note if no directory is left of the first write ids.
 
-    TRUNCATE and DROP PARTITION of Hive 3 remove directories and leave no base that would tell.
+    Hive 3's TRUNCATE and DROP PARTITION remove directories and leave no base as a trace.
     """
     ranges = [one.directory.range for one in state.verdicts if one.directory and one.reason.code not in _INVISIBLE]
     first = min((low for low, _ in ranges), default=write_id + 1)

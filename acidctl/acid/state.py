@@ -172,7 +172,7 @@ def select(
     best, problem = _choose_base(bases, selection)
     deltas = _choose_deltas([d for d in directories if d.kind is not Kind.BASE], best, selection)
     reads_originals = listing.table_type is not TableType.INSERT_ONLY
-    # A file without a bucket in its name fails Hive's readers of ACID tables, and of no others.
+    # Hive fails on a file without a bucket number in its name, but only in ACID tables.
     odd = {name for name in originals if directories and not children[name] and parse_file(name) is None}
     _judge_originals(originals, best, selection, odd, reads_originals=reads_originals)
 
@@ -282,7 +282,7 @@ def _history_problem(usable: list[AcidDirectory], selection: _Selection) -> Reas
 
 
 def with_reasons(state: AcidState, reasons: Iterable[Reason]) -> AcidState:
-    """The same; directories that do not count and are named by one of the reasons do not count for that reason."""
+    """The same state, in which each ignored directory has the reason that names it, if there is one."""
     by_name = {name: why for why in reasons for name in why.by}
     verdicts = (
         replace(verdict, reason=by_name[verdict.name])

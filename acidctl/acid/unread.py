@@ -1,6 +1,6 @@
-"""Files and directories that look like data of a location and that Hive passes over (format sections 1.4, 5 and 11).
+"""Files and directories that look like data of a location, but that Hive ignores (format sections 1.4, 5 and 11).
 
-Nobody reads them, so no compaction takes them in; whoever put them there believes otherwise, so they are named.
+No compaction includes them, as nobody reads them. They are reported, because whoever put them there expects otherwise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PassedOver:
 
     Attributes:
         path: relative to the location.
-        is_certain: the type of the table is known, so that there is no doubt.
+        is_certain: whether the type of the table is known, so that Hive surely ignores it.
     """
 
     path: str
@@ -36,10 +36,10 @@ class PassedOver:
 
 
 def passed_over(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
-    """What Hive does not read although it is visible and stands where data may stand, sorted by place.
+    """Visible paths in places for data that Hive does not read, sorted by place.
 
-    Where the type of the table is not known, files beside its ACID directories are taken for those of a full-ACID
-    table, unless no file shows that it is one: then that is named, too, as not certain.
+    If the type of the table is unknown, files beside its ACID directories count as files of a full-ACID table. If no
+    file shows that it is one, this assumption is reported, too, as uncertain.
     """
     yield from _beside_directories(listing, state)
     if listing.table_type is TableType.INSERT_ONLY:

@@ -26,8 +26,8 @@ class Writing:
         task_bytes: buckets with more input bytes are cut into segments of about this size; without it, where cores
             would stand idle.
         verify: how results are proven.
-        reader: the Hive that reads the tables; without it what Hives read differently is refused. Where a metastore is
-            asked, that is its own.
+        reader: the version of Hive that reads the tables; by default whatever versions read differently is refused. If
+            a metastore is used, its version counts.
         apply_all_deletes: a major compaction applies deletes that Hive overlooks, too: in files of other buckets, or
             not sorted. Without it such are refused.
     """
@@ -39,7 +39,7 @@ class Writing:
     apply_all_deletes: bool = False
 
     def __post_init__(self) -> None:
-        """Take the name of a Hive for it: ``Writing(reader="hive4")``."""
+        """Accept `reader` as text: ``Writing(reader="hive4")``."""
         if self.reader is not None:
             object.__setattr__(self, "reader", member(Hive, self.reader, "Hive"))
 

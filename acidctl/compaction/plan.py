@@ -319,7 +319,7 @@ def _refuse_lost_rows(snapshot: Snapshot) -> None:
 def _refuse_of_insert_only(snapshot: Snapshot, kind: CompactionKind, *, is_rebalance: bool) -> None:
     """Raises RefusedError for a rebalance, and for a first base that would hide files beside the deltas.
 
-    Hive reads such files where ``hive.mm.allow.originals`` is set, which it is not by default.
+    Hive reads such files only if ``hive.mm.allow.originals`` is set; it is off by default.
     """
     if is_rebalance:
         raise RefusedError(
@@ -331,7 +331,7 @@ def _refuse_of_insert_only(snapshot: Snapshot, kind: CompactionKind, *, is_rebal
     if beside and snapshot.state.base is None and kind is CompactionKind.MAJOR:
         raise RefusedError(
             f"cannot compact {snapshot.fs.display(snapshot.path)}",
-            f"{some_of(beside)} would be hidden by the first base, and is no part of it: Hive reads it only where"
+            f"the first base would hide {some_of(beside)} without including it: Hive reads it only if"
             " hive.mm.allow.originals is set",
             "load it with LOAD DATA, or move it away; or use `minor`, which hides nothing",
         )

@@ -64,10 +64,10 @@ def require_place(plan: CompactionPlan) -> None:
 
 
 def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
-    """Remove what compactions left that were killed, and that are not half-way published.
+    """Remove the staging of killed compactions, unless it is half published.
 
-    Those of this machine go where their process has ended; those that were killed before they could leave a note of
-    whose they are, and so hold no data, go when nothing was written to them for a day.
+    Staging of this machine goes if its process has ended. Staging without a note of its owner, whose compaction was
+    killed before it wrote any data, goes if nothing was written to it for a day.
 
     Returns:
         Names of the staging directories that went. Those of other machines, and whatever cannot be removed, stay
@@ -91,7 +91,7 @@ def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
 
 _NAMELESS = re.compile(r"_tmp_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DEAD_SECONDS = 86400.0
-"""Between the making of a staging directory and the note of its owner lies a moment; Hive's may wait for MapReduce."""
+"""The owner's note follows a moment after a staging directory is made; Hive's directory may wait for MapReduce."""
 
 
 def _parts(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
@@ -99,7 +99,7 @@ def _parts(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_nameless(snapshot: Snapshot, name: str, now: float) -> bool:
-    """Whether it is of a compaction that was killed before it could say whose it is: there is no data in it yet."""
+    """Whether its compaction was killed before it noted its owner: then there is no data in it yet."""
     files = snapshot.listing.files_by_child.get(name, ())
     is_empty = all(entry.path == f"{name}/{OWNER}" or not entry.size for entry in files)
     is_old = Ages.of(snapshot.listing).is_old(name, now - _DEAD_SECONDS)

@@ -262,11 +262,11 @@ def plan_location(
 
 
 def _for_its_hive(request: CompactionRequest, lists: SnapshotLists) -> CompactionRequest:
-    """The request with the Hive of the metastore that knows the table: what that can do tells which it is."""
+    """The request with the Hive version of the table's metastore, judged by the methods that it offers."""
     assert lists.warehouse  # which knows the table
     known, said = lists.warehouse.metastore.features.hive, request.writing.reader
     if said not in (None, known):
-        raise RefusedError(f"{said} does not read the table", f"the metastore is that of {known}", "leave `reader` out")
+        raise RefusedError(f"{said} does not read the table", f"its metastore belongs to {known}", "leave `reader` out")
     return replace(request, writing=replace(request.writing, reader=known))
 
 
@@ -425,15 +425,15 @@ def _waits(snapshot: Snapshot) -> bool:
 
 
 PORTION = 200
-"""Plans that are in memory at once, with their listings; of more locations they are made again in their turn."""
+"""The most plans in memory at once, with their listings; further plans are made again in their turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What is kept of a location with work to do until its turn comes.
+    """A location with work to do, until its turn comes.
 
     Attributes:
-        found: the location; who lists it again does so by :meth:`Found.afresh`, or the listing would be kept here.
+        found: the location; list it again through :meth:`Found.afresh`, or its listing would be kept here.
         input_bytes: of all files that are read.
         directories: how many are read.
         tasks, weight: how many tasks there are, and how many bytes they read.
@@ -463,7 +463,7 @@ class Waiting:
 
 
 def within_budget(waiting: Iterable[Waiting], budget: int) -> tuple[list[Waiting], list[Waiting]]:
-    """As many as a budget of input bytes allows, those that come first first; and those that are left."""
+    """Split locations into those that fit a budget of input bytes, taken in order, and the rest."""
     chosen: list[Waiting] = []
     left: list[Waiting] = []
     for one in waiting:

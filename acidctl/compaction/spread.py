@@ -64,7 +64,7 @@ class Spread:
     Attributes:
         buckets: that are asked for.
         like: a task that has all inputs, and no share.
-        kills: for each of its inputs, what may kill rows of it.
+        kills: for each of its inputs, the files whose events may delete its rows.
         most: rows that a task has read at once.
         order: what all rows are sorted by.
     """
@@ -167,7 +167,7 @@ def planned_spread(
 
 
 def _killing(kills: Iterable[Kills]) -> dict[str, Any]:
-    """What a task is told of the deletes that may hit its files, each of which needs one of these parts of them."""
+    """The arguments of a task for the deletes that may hit its files; `kills` has one part for each file."""
     listed = list(kills)
     files = {source.path: source for one in listed for source in one.files}
     return {

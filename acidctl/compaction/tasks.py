@@ -70,7 +70,7 @@ class FileTask:
         rows: of all that it writes or drops, by the tails of its inputs.
         may_copy: False when every stripe is to be encoded again.
         verify: how the result is proven.
-        reader: the Hive that reads the table; None where that is not known.
+        reader: the version of Hive that reads the table; None if it is unknown.
         applies_all: deletes that Hive overlooks are applied, too.
     """
 
@@ -105,7 +105,7 @@ class BucketTask(FileTask):
         inserts: base, original and insert delta files of this bucket.
         deletes: the delete delta files of which this bucket writes events (minor).
         kills: files whose events kill or replace rows of this bucket.
-        kills_of: numbers of the buckets that its rows are of, whatever its files are called; None for any.
+        kills_of: the bucket numbers of its rows, whatever its files are called; None for any.
         acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
             of each event and show deleted rows (rule V12).
         segment: its place among the bucket's segments; None when it is the whole bucket.

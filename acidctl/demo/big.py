@@ -149,9 +149,9 @@ def _decimals(cents: NDArray[np.int64]) -> pa.Array:
 
 
 def _chosen(options: BigOptions, random: np.random.Generator) -> NDArray[np.int64]:
-    """The places of the rows that are deleted, among all in the order of their write ids and buckets, ascending.
+    """The positions of the deleted rows, ascending, counting all rows by write id and bucket.
 
-    Each part of the table loses its share, so that never all rows are looked at together: 8 bytes for each delete.
+    They are chosen part by part, so memory is 8 bytes for each delete, however many rows there are.
     """
     rows, deletes = options.rows, options.deletes
     parts = []

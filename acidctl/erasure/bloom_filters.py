@@ -68,7 +68,7 @@ def with_bloom_filters(
     Args:
         known: without the filters.
         columns: of the condition, by their paths.
-        row_type: that they are places in.
+        row_type: the row type to which their places refer.
     """
 
     def bounds(path: Path) -> ColumnBounds | None:
@@ -82,7 +82,7 @@ def with_bloom_filters(
 
 
 def _can_hash(tail: Tail, own: OrcType, target: OrcType) -> bool:
-    """Whether the values that are searched were hashed as they are read."""
+    """Whether the filter hashed the values in the form in which they are searched."""
     kinds = own.kind, target.kind
     return tail.footer.writer in _WRITERS and (
         kinds == ("string", "string") or all(kind in _INTEGERS for kind in kinds)

@@ -87,7 +87,7 @@ class ErasureReport:
         live: how many such rows readers see; None where that is not known.
         files: all that were read, or were to be.
         steps: what makes the rows go, in order.
-        hive_name: the name that a metastore has for the location; empty where none knows it, and beside locations.
+        hive_name: the name of the location in a metastore; empty if none knows it, and for files outside locations.
     """
 
     path: str

@@ -92,7 +92,7 @@ def free(metastore: Metastore, one: Compaction, why: str, *, again: bool = True,
 
     Args:
         again: ask for it once more; else it has failed.
-        initiator: as of :class:`Wish`, for who asks again.
+        initiator: see :class:`Wish`; it names who asks again.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
@@ -127,7 +127,7 @@ def free_dead(metastore: Metastore) -> list[int]:
 
 
 def _free_of_dead(metastore: Metastore, one: Compaction) -> bool:
-    """Ask for an entry once more whose worker died; it has failed if that was asked before: two have died of it."""
+    """Ask again for an entry whose worker died; mark it as failed if that happened before: two have died of it."""
     again = not one.initiator.endswith(f"-{AFTER_DEATH}") or number_of(one.kind) not in COMPACTED
     why = f"its worker {one.worker} died" + ("" if again else ", as the one before it")
     return free(metastore, one, why, again=again, initiator=AFTER_DEATH)

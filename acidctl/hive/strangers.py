@@ -1,5 +1,6 @@
-"""Entries of Hive's queue that are somebody else's: of Iceberg's and other handlers' tables, and of types that acidctl
-does not carry out. They are left alone, or put back whole: one that a worker marks as failed counts against its table.
+"""Entries of Hive's queue for other workers: of Iceberg tables, of other storage handlers, and of unknown types.
+
+They are left alone, or put back unchanged: an entry that a worker marks as failed counts against its table.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PATIENCE = 60.0
 """Seconds that a stranger's entry is left to its own worker while others wait behind it."""
 
 _FRESH = 2.0
-"""Seconds for which a list of what waits is used: entries come at its end, and the queue may be long."""
+"""Seconds for which a listing of the queue is used: it may be long, and new entries come at its end."""
 
 _MOST_KNOWN = 10_000
 
@@ -33,10 +34,10 @@ _WHY = "acidctl does not compact this: asked for again"
 
 @dataclass(slots=True)
 class Strangers:
-    """What a worker's slots know of others' entries; they claim one after another.
+    """What the slots of a worker know about entries for other workers; slots claim one after another.
 
     Attributes:
-        pool: whose entries the worker takes.
+        pool: the pool that the worker takes entries from.
         patience: seconds that an entry at the head of the queue is left where it is.
     """
 
@@ -54,7 +55,7 @@ class Strangers:
         """Take the next entry, see :func:`acidctl.metastore.queue.queue_work.claim`.
 
         Returns:
-            None where nothing waits, or a stranger's entry is next that has not been in the way of ours for long.
+            None if nothing waits, or if the next entry is a stranger's that has not held ours up for long.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
@@ -68,9 +69,9 @@ class Strangers:
             return entry
 
     def put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> str:
-        """Put an entry back that was taken and is a stranger's; why it is one, empty where it is ours.
+        """Put a claimed entry back if it is a stranger's; return why it is one, empty if it is ours.
 
-        It goes to the end of the queue, under another id, with all that it was asked for with.
+        It goes to the end of the queue under another id, otherwise unchanged.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
@@ -86,7 +87,7 @@ class Strangers:
         return why
 
     def _may_claim(self, metastore: Metastore) -> bool:
-        """Where nothing waits, too: the server hands out what nobody of its own pool has taken for half a day."""
+        """Whether to claim; yes if nothing waits: the server hands out entries left in other pools for half a day."""
         if not self._waiting or time.monotonic() - self._listed > _FRESH or self._whose(metastore, self._waiting[0]):
             found = find_compactions(metastore, state=INITIATED)
             self._waiting = deque(one for one in found if one.named_pool == self.pool)
@@ -110,14 +111,14 @@ class Strangers:
 
 
 def stranger(metastore: Metastore, kind: int, database: str, table: str) -> str:
-    """Why an entry is not acidctl's, as a sentence; empty where it is, or its table is not there any more.
+    """Why an entry is not for acidctl, as a sentence; empty if it is, or if its table is gone.
 
     Raises:
         Unreachable: the metastore cannot be asked.
     """
     name = name_of(database, table, "")
     if kind not in COMPACTED:
-        return f"acidctl does no compaction of type {kind_of(kind)}, which {name} waits for"
+        return f"acidctl does not run compactions of type {kind_of(kind)}, as requested for {name}"
     try:
         found = get_table(metastore, database, table)
     except NotFoundError:

@@ -49,7 +49,7 @@ _MODES = {
     CompactionType.MINOR: Mode.MINOR,
     CompactionType.REBALANCE: Mode.REBALANCE,
 }
-_POOL_HINT = "give ACID databases a pool of their own, hive.compactor.worker.pool, and name it to this worker"
+_POOL_HINT = "give ACID databases a pool of their own (hive.compactor.worker.pool), and run this worker in that pool"
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -298,7 +298,7 @@ class Worker:
                 look_again(lambda: self._free_unsure(metastore))
 
     def _is_put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> bool:
-        """Whether an entry was a stranger's: somebody was faster than the claim, or ours wait behind it."""
+        """Put an entry back if it is a stranger's: ours was claimed by somebody faster, or waits behind."""
         name = name_of(entry.database, entry.table, entry.partition or "")
         try:
             why = self._strangers.put_back(metastore, entry)

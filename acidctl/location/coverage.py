@@ -1,8 +1,8 @@
-"""What a command over many locations was to look at, and how much of that it saw.
+"""How much a command over many locations looked at, compared with what it should look at.
 
-A walk tells of every directory that it leaves out, with the reason; each place that a user named is counted by the
-locations that were found there.  One rule says what is too little: a named place that led to nothing, or fewer
-locations than the last run on record found at the same places.
+A walk reports every directory that it skips, with the reason, and counts the locations found at each named place.  It
+saw too little if a named place holds no location, or if there are fewer than the last run on record found at the same
+places.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from acidctl.wording import human_count, some_of
 
 _FEW = 3
 _LONGEST = 200
-_FEWER_BY_NAMES = "if they were dropped on purpose, nothing is to be done: from now on this number is on record"
+_FEWER_BY_NAMES = "if they were dropped on purpose, there is nothing to do: the new number is on record now"
 _FEWER_BY_PATHS = "find those that are missing; if they were dropped on purpose, run it once with `accept_fewer`"
 _NOTHING_HINT = "see whether it is mounted, and whether it is the right place; `state()` shows what is there"
 
@@ -28,8 +28,8 @@ class Looked:
 
     Attributes:
         where: a name for the places, as of :func:`places_key`.
-        by_names: all places are names of a metastore's tables: what is missing was dropped there, so fewer are told
-            once. Of paths nobody knows: it is told until they are back, or somebody accepts it.
+        by_names: all places are names of a metastore's tables: what is missing was dropped there, so it is reported
+            once. For paths that is unknown: it is reported until they are back, or somebody accepts it.
     """
 
     where: str
@@ -37,12 +37,12 @@ class Looked:
     by_names: bool = False
 
     def on_record(self, before: int | None, status: int, *, is_accepted: bool) -> int:
-        """How many later runs are to find there.
+        """The number of locations that later runs should find there.
 
         Args:
-            before: how many this one was to find; None where none were on record.
-            status: the exit status of the run, or what it is so far.
-            is_accepted: fewer are right.
+            before: the number that this run should find; None if none is on record.
+            status: the exit status of the run so far.
+            is_accepted: whether the user accepts fewer.
         """
         only_fewer = status == ExitStatus.NOT_LOOKED_AT and self.by_names and self.locations > 0
         if is_accepted or only_fewer or status in (0, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED):
@@ -56,7 +56,7 @@ class Coverage:
 
     Attributes:
         named: how many locations were found at each place that was named.
-        failed: named places that could not be walked, of which the reason was told.
+        failed: named places that could not be walked; the reason was reported.
         passed: each directory that was not looked into, and why, as a sentence: ``/w/_t is hidden``.
     """
 
@@ -66,7 +66,7 @@ class Coverage:
 
     @property
     def locations(self) -> int:
-        """All that were found and hold something, or that a metastore knows."""
+        """The number of locations that hold something or that a metastore knows."""
         return sum(self.named.values())
 
     @property
@@ -107,7 +107,7 @@ class Coverage:
             )
         if before is not None and self.locations < before:
             return NotLookedAtError(
-                f"{human_count(self.locations, 'location was', 'locations were')} looked at, and {before:,} the time "
+                f"{human_count(self.locations, 'location was', 'locations were')} looked at, but {before:,} in the run "
                 "before",
                 "some were dropped, or cannot be seen: a disk that is not mounted, a directory that was moved",
                 _FEWER_BY_NAMES if self.looked.by_names else _FEWER_BY_PATHS,

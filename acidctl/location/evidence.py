@@ -134,9 +134,9 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
 
 
 def type_by_files(fs: FileSystem, path: str, look: Look) -> TableType | None:
-    """What the files show that a table is; None where they do not, or where it does not matter for what Hive reads.
+    """The table type that the files show; None if they show none, or if it makes no difference to what Hive reads.
 
-    Only where files lie beside ACID directories, and names do not tell, is the beginning of a file read.
+    The beginning of a file is read only if files lie beside ACID directories and the names show no type.
     """
     listing = look.listing
     if shows_full_acid(listing):

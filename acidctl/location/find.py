@@ -53,7 +53,7 @@ class Found:
         hive: its table, as the metastore has it; None without a metastore, or where that does not know it.
         declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
         partition: its partition, where the metastore was asked for it a moment ago.
-        said: what the user says that the table is; the metastore knows better.
+        said: the table type that the user gave; the metastore's type takes precedence.
         may_go: it is one of many, and where it was dropped meanwhile the others are none the worse.
         root: of the tree in which it was found; empty where a metastore named it.
     """
@@ -89,7 +89,7 @@ class Found:
 
     @cached_property
     def look(self) -> Look:
-        """What it holds, listed once, and what its table is known to be.
+        """Its contents, listed once, with the type of its table, if that is known.
 
         Raises:
             NotFoundError, AccessError, StorageError: it cannot be listed.
@@ -212,25 +212,25 @@ class Found:
             may_clean: by these lists it may be decided what is removed.
 
         Raises:
-            RefusedError: the lists are not for its table, or something is assumed of a location that a metastore knows.
+            RefusedError: the lists are not for its table, or `assume_committed` is given although a metastore knows it.
         """
         self.refuse_assuming(lists)
         return lists.of(self.look, self.location.table, time.time(), self.hive, may_clean=may_clean)
 
     def refuse_assuming(self, lists: SnapshotLists) -> None:
-        """What is committed is not assumed where a metastore can be asked: aborted rows would come back.
+        """Refuse to assume what is committed if a metastore knows it: aborted rows would come back.
 
         Raises:
-            RefusedError: it is assumed, and a metastore knows the location.
+            RefusedError: `assume_committed` is given, and a metastore knows the location.
         """
         if not (lists.assumption and lists.warehouse):
             return
         name = self.hive_name or lists.warehouse.partition_elsewhere(self.fs, self.location.path)
         if name:
             raise RefusedError(
-                f"what is committed in {self.shown} is not assumed",
+                f"cannot assume what is committed in {self.shown}",
                 f"the metastore {lists.warehouse.metastore.shown} has it as {name}, and knows what is committed there",
-                f"name {name}, without `assume_committed`; with `metastore='none'` beside that no metastore is asked",
+                f"give {name} without `assume_committed`; or add `metastore='none'`, so that no metastore is asked",
             )
 
     def unseen(self, lists: SnapshotLists) -> tuple[AcidDirectory, ...]:
@@ -240,14 +240,14 @@ class Found:
         return lists.unseen(self.look.listing, self.lists(lists, may_clean=False))
 
     def ahead_of(self, lists: SnapshotLists) -> tuple[Reason, ...]:
-        """Why what is listed is newer than the metastore, which is asked now if a name gives cause; empty as a rule."""
+        """Why the files are newer than the metastore, which is asked now if a name suggests it; usually empty."""
         if self.hive is None or lists.warehouse is None:
             return ()
         top = partial(self.fs.list_dir, self.location.path)
         return lists.warehouse.ahead_of(self.hive, self.look.listing, top, by_own_list=lists.asks_metastore)
 
     def said_to_be(self, said: TableType | None) -> Found:
-        """The same location, of whose table a user says what it is; None says nothing.
+        """The same location, with the table type that a user gave; None gives none.
 
         Raises:
             RefusedError: the metastore says otherwise.
@@ -352,13 +352,13 @@ def refuse_unusable(
     *,
     by_evidence: bool = True,
 ) -> None:
-    """Refuse to change any of several places that were named where one of them cannot be used: it may be a slip.
+    """Refuse to change any of several named places if one of them cannot be used: it may be a typing error.
 
-    What lies below a place, or behind a pattern of names, was not named: that fails by itself.
+    Locations below a place, or matched by a pattern, were not named themselves: each of them fails by itself.
 
     Args:
-        said: what the user says that the tables are.
-        by_evidence: what is not known to be transactional cannot be used, either.
+        said: the table type that the user gave.
+        by_evidence: whether to refuse places that are not known to be transactional, too.
 
     Raises:
         NotFoundError, AccessError, StorageError, UsageProblem, RefusedError: of the first; it names the others.
@@ -378,7 +378,7 @@ def refuse_unusable(
     if errors:
         first, *more = errors
         first.why += f"; {some_of([one.what for one in more])}" if more else ""
-        first.hint += f"{'; ' if first.hint else ''}nothing was changed anywhere: name what can be used alone"
+        first.hint += f"{'; ' if first.hint else ''}nothing was changed: leave out what cannot be used"
         raise first
 
 

@@ -78,7 +78,7 @@ class SnapshotLists:
         return self
 
     def end_by(self, until: Deadline) -> None:
-        """Have every call of the metastore end with the run that asks."""
+        """Let no call to the metastore last beyond the deadline of the run."""
         if self.warehouse:
             self.warehouse.metastore.until = until
 

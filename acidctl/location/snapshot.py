@@ -86,8 +86,7 @@ class Snapshot:
         readers: who holds locks there, where a metastore was asked for them.
         declared: what a metastore says of the files; None where none does.
         source: who says what counts.
-        ahead: why the files are newer than the metastore, whose ids they have not got; empty where they are not, or no
-            metastore was asked.
+        ahead: why the files are newer than the metastore; empty if they are not, or if no metastore was asked.
         no_cleanup: who says in a metastore that nothing is cleaned there, where it was asked; empty for nobody.
     """
 
@@ -144,7 +143,7 @@ class Snapshot:
             )
 
     def require_agreement(self) -> None:
-        """Refuse to change what a metastore does not know.
+        """Refuse to change files that are newer than their metastore.
 
         Raises:
             RefusedError: the files are newer than the metastore.

@@ -18,8 +18,8 @@ and in detail:
 * A location may have ``k=v`` directories as well: both are reported, the location first.  Its other directories hold
   original files (section 6.1) and are not entered.
 * Inside a partition, and where Hive's ``HIVE_UNION_SUBDIR_N`` stand, "only other directories" is a location too.
-* Beside ``k=v`` directories, other directories are not part of a table, as for Hive: where ACID directories stand below
-  one of them, all are walked; else they are left out, and the caller is told.
+* Like Hive, a walk does not take other directories beside ``k=v`` directories for part of a table. If ACID directories
+  stand below one of them, all are walked; otherwise they are skipped, and the caller is told.
 * Where ACID directories stand below the other children only, or below both in ``name.db``, the ``k=v`` directories are
   not partitions: one stray directory makes no database a partitioned table.
 * Directories that are left out are told to the caller: hidden ones of a container, links that lead back, links to
@@ -188,7 +188,7 @@ class _Walk:
             elif parent_of(directory) in self._containers and not (listing.entries or location.partition):
                 if parse_partition(base_name(directory)):
                     self._observer.coverage.skip(
-                        self._fs.display(directory), "is empty, and beside tables no partition"
+                        self._fs.display(directory), "is empty, and not a partition beside tables"
                     )
                 else:
                     yield location, listing
@@ -214,7 +214,7 @@ class _Walk:
         return replace(location, is_inside=True) if parent_of(directory) in self._tables else location
 
     def _below_container(self, directory: str, location: WalkedLocation, children: _Children) -> list[str]:
-        """What is to be walked of a directory that is not a location; of the rest the caller is told."""
+        """The children to walk of a directory that is not a location; the others are reported to the caller."""
         for name in children.broken:
             self._failed(
                 NotFoundError(f"{self._shown(directory, name)} is a link to nothing", "", "see what it was for")
@@ -231,7 +231,7 @@ class _Walk:
         return children.partitions + others + self._hidden(directory, children)
 
     def _hidden(self, directory: str, children: _Children) -> list[str]:
-        """The hidden directories that are to be walked; else the caller is told of all but staging and trashes."""
+        """The hidden directories to walk; skipped ones are reported to the caller, except staging and trash."""
         if self._observer.hidden:
             return children.hidden
         for name in children.hidden:
@@ -251,7 +251,7 @@ class _Walk:
         return directory.endswith(_DATABASE) and self._has_acid(directory, children.others + children.acid)
 
     def _has_acid(self, directory: str, names: list[str]) -> bool:
-        """Whether ACID directories stand below one of them, or nobody can tell: then the walk says why."""
+        """Whether ACID directories stand below one of them, or one cannot be listed: then the walk says why."""
         paths = [join(directory, name) for name in names]
         return any(_acid_below(self._fs, path) for path in paths) or any(map(self._is_closed, paths))
 

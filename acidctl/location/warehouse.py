@@ -66,7 +66,7 @@ _REPLICA = "repl.last.id"
 """In the parameters of a table that replication writes."""
 
 _WAIT, _MOST_WAITS = 1.0, 5
-"""Seconds before what looks like a metastore of another life is asked again; and for so many locations of a run."""
+"""Seconds to wait before a metastore that seems older than the files is asked again; and the most waits in a run."""
 
 OnError = Callable[[AcidctlError], None]
 _Key = tuple[str, str, str]
@@ -263,16 +263,16 @@ class Warehouse:
     def ahead_of(
         self, table: HiveTable, listing: Listing, again: Callable[[], Listing], *, by_own_list: bool
     ) -> tuple[Reason, ...]:
-        """Why a location that was listed before holds ids that were never given; empty where it holds none.
+        """Why a location, listed before this call, holds ids that were never given; empty if it holds none.
 
-        Its names are compared with the high watermarks of the own lists first, which cannot be above what was given.
-        Only for what is above them is asked what was given by now, and a second time after a short wait.
+        Its names are first compared with the high watermarks of our own lists, which cannot exceed what was given.
+        For ids above them the metastore is asked what it has given by now, and again after a short wait.
 
         Args:
             table: of the location, whose ids are numbered by table.
             listing: of the location.
             again: lists its children once more.
-            by_own_list: these lists were asked for the location; else others were given, which bound nothing.
+            by_own_list: whether our own lists are used; lists that a user gave set no lower bound.
         """
         floor = _Given()
         if by_own_list:
@@ -294,7 +294,7 @@ class Warehouse:
     def _above_given(
         self, table: HiveTable, named: Sequence[AcidDirectory], floor: _Given
     ) -> tuple[AcidDirectory, ...]:
-        """Those that are above what was given by now; what was given a moment ago is asked again for what is above."""
+        """The directories above what was given so far; the metastore is asked only about ids above its last answer."""
         known = self._given.get(table.full_name, floor)
         if above := _named_above(named, known):
             write_id, txn = known
@@ -603,7 +603,7 @@ class Warehouse:
         return self._partitions[table.full_name].get(_values(location.partition))
 
     def partition_elsewhere(self, fs: FileSystem, path: str) -> str:
-        """The name of the partition that lies in a directory outside of its table's; empty where none does.
+        """The name of the partition that lies in this directory, outside of its table's; empty if there is none.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.

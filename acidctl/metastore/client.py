@@ -27,7 +27,7 @@ _PAUSE = 1.0
 """Seconds between two rounds over all servers."""
 
 _CLOSING = 10.0
-"""Seconds that a call may take although the run's time is up: transactions and locks must still be given back."""
+"""Seconds that a call may take after the run's deadline: transactions and locks must still be released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Features:
 
     @property
     def hive(self) -> Hive:
-        """Which Hive it is of, by what it can do, whatever it says of its version."""
+        """The version of Hive, judged by the methods it offers, not by the version it reports."""
         return Hive.HIVE4 if self.txn_types else Hive.HIVE3 if self.write_ids else Hive.HIVE2
 
 
@@ -59,7 +59,7 @@ class Metastore:
         rounds: so often every server is tried.
 
     Attributes:
-        until: when the run ends that asks; no call takes longer, but for a few seconds for what must be given back.
+        until: the deadline of the run; no call lasts longer, except for a few seconds to release locks.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Metastore:
         return other
 
     def each_server(self) -> Iterator[Metastore]:
-        """A client for every server of the settings by itself: they may not know the same.
+        """A client for each single server of the settings: their answers may differ.
 
         Raises:
             Unreachable, MetastoreError: ZooKeeper does not say which there are.
@@ -151,7 +151,7 @@ class Metastore:
             self._connection = None
 
     def _most(self, seconds: float) -> float:
-        """So many seconds, or what the run has left for a call."""
+        """This many seconds, or fewer if the run has less time left."""
         return min(seconds, max(self.until.at - time.monotonic(), _CLOSING))
 
     def _open(self) -> Connection:

@@ -392,7 +392,7 @@ class ValidWriteIdsRequest(Struct):
 
 @struct
 class MaxAllocatedRequest(Struct):
-    """The highest write id of which table is asked for."""
+    """Asks for the highest write id of a table."""
 
     database: str = field(1, STRING, "")
     table: str = field(2, STRING, "")

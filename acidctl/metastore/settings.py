@@ -93,7 +93,7 @@ class MetastoreSettings:
         framed, compact: as the server is configured.
         headers: of every HTTP request.
         connect_timeout: seconds for connecting and logging in.
-        timeout: seconds from the beginning of a call after which it has failed, however the answer comes.
+        timeout: seconds from the beginning of a call until it fails, even if parts of the answer keep arriving.
         capabilities, processor: what Hive 4's translation layer is told; empty for tables as they are.
     """
 

@@ -84,8 +84,8 @@ class Transactions:
 def given_write_id(metastore: Metastore, database: str, table: str) -> int:
     """The highest write id that was ever given for a table, whatever became of it; 0 without any.
 
-    The high watermark of a list is lower where ids are on record that came with replication, or were given since the
-    list's transactions were asked for.
+    The high watermark of a list may be lower: some ids came with replication, or were given after the transactions
+    of the list were read.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
@@ -128,10 +128,10 @@ def _valid_txns(metastore: Metastore) -> ValidTxns:
 
 
 def _ask(metastore: Metastore, method: Method, *arguments: Any) -> Any:
-    """Call what gives the open transactions; it fails where Hive's ACID is switched off (HIVE-29520).
+    """Call a method that lists open transactions; it fails if Hive's ACID is switched off (HIVE-29520).
 
     Raises:
-        MetastoreError: it does, in one line; or the server cannot be reached.
+        MetastoreError: the call fails, with a reason of one line; or the server cannot be reached.
     """
     try:
         return metastore.call(method, *arguments)

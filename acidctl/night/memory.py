@@ -77,12 +77,12 @@ class Memory:
         return {location: gain for location, (gain, _) in self._waiting.items()}
 
     def looked(self, where: str) -> int | None:
-        """How many locations a night found at certain places; None where none is on record. Nothing is locked."""
+        """How many locations the last run on record found at these places; None without one. It takes no lock."""
         self._looked = self._looked or self._read_looked()
         return self._looked.get(where)
 
     def keep_looked(self, looked: Looked) -> None:
-        """Put on record what later nights are to find at the same places, too."""
+        """Record what later runs should find at the same places."""
         self._looked[looked.where] = looked.locations
         self.keep({})
 

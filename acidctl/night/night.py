@@ -69,7 +69,7 @@ class Night:
         storage: options of stores.
         memory: what the night before left; None where nothing is kept.
         each: how locations are cleaned and purged; without it one after the other.
-        check: gives those of some plans whose inputs are sound; the others are told by it, and left alone.
+        check: returns the plans whose inputs are sound; it reports the others, which are left alone.
 
     Attributes:
         id: the cleaning runs in all trashes have it, so that one restore undoes all of them; logs have it, too.
@@ -103,7 +103,7 @@ class Night:
 
     @property
     def due(self) -> Sequence[Due]:
-        """What will be compacted, what comes first first."""
+        """The locations that will be compacted, in order."""
         return self._due
 
     @property
@@ -193,10 +193,10 @@ class Night:
     def _ready(
         self, some: Sequence[Due], *, changes_nothing: bool
     ) -> tuple[list[tuple[Due, Planned]], list[NightStep]]:
-        """The plans of some of what is due, made again where they were not kept; and what is not due any more."""
+        """Plans of some due locations, made again if they were not kept; and steps for those no longer due."""
         ready, others = [], []
         for one in some:
-            again = one.place.found.afresh()  # which keeps what it is listed for, and the place does not
+            again = one.place.found.afresh()  # a copy keeps the listing, so that the place does not
             answer = one.waiting.planned or self._answer(again, one.place, changes_nothing=changes_nothing)
             if isinstance(answer, Planned):
                 ready.append((one, answer))
@@ -263,7 +263,7 @@ class Night:
     def _to_clean(
         self, place: NightPlace, lists: SnapshotLists, *, is_table: bool
     ) -> ToClean | PlannedCleaning | RefusedCleaning:
-        """What is to be removed from a place; its plan, or a refusal, where nothing is."""
+        """What to remove from a place; its plan, or a refusal, if there is nothing to remove."""
         older_than = DEFAULT_SECONDS if place.policy.older_than is None else place.policy.older_than
         policy = Policy(older_than, self._request.leftovers)
         again = place.found.afresh()
@@ -273,7 +273,7 @@ class Night:
         return ToClean(place, is_table, answer, answer.plan.bytes, older_than)
 
     def _cleaned(self, some: Sequence[ToClean], lists: SnapshotLists, *, changes_nothing: bool) -> Iterator[NightStep]:
-        """Clean some places, whose plans are made again where they were not kept."""
+        """Clean some places; plans that were not kept are made again."""
         planned: list[tuple[ToClean, PlannedCleaning]] = []
         for one in some:
             is_late = self._is_over() and not changes_nothing
@@ -400,7 +400,7 @@ class Night:
 
 
 def portions(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """The items, so many at a time."""
+    """The items in portions of `size`."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
 

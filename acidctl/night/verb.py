@@ -47,12 +47,12 @@ def nightly(
         state: a folder that one night at a time works with, and that knows what was left for later; None for none.
         engine: where compactions run; without one in this process. It should end by
             :meth:`acidctl.night.order.NightRequest.until_cleaning`.
-        accept_fewer: fewer locations than `state` has on record are right, and are the new record.
+        accept_fewer: accept fewer locations than `state` has on record, and record the new number.
         storage_options, metastore, exclude, assume_committed: as :func:`acidctl.find_locations` takes them.
 
     Yields:
-        What became of each part in each location; one that failed has its `error`, and stops none of the others. Where
-        a path leads to no table, or all of them lead to fewer locations than the last time, one of them says so.
+        The outcome of each part in each location; one that failed has its `error`, and does not stop the others. If a
+        path leads to no table, or all paths lead to fewer locations than the last time, one outcome says so.
 
     Raises:
         RefusedError: nobody said which write ids are committed, or a path itself is not known to be transactional.

@@ -92,7 +92,7 @@ def damaged(path: str, why: str) -> BadDataError:
 
 @contextmanager
 def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
-    """Arrow's errors in acidctl's words, naming the file and the stripe; errors of acidctl's own pass.
+    """Translate Arrow's errors into acidctl's, with the file and the stripe; acidctl's own errors pass through.
 
     Raises:
         BadDataError: the file is damaged.

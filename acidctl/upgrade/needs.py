@@ -32,7 +32,7 @@ _AT_ONCE = 256
 
 
 class Need(StrEnum):
-    """What was found; :data:`BLOCKING` says which are in the way of the upgrade."""
+    """A kind of finding; those in :data:`BLOCKING` must be settled before the upgrade."""
 
     COMPACT = "compact"
     """Updates or deletes of ACID v1 stand among the inserts, and Hive 3 reads them as rows."""
@@ -188,7 +188,7 @@ def _changes_read(snapshot: Snapshot, file: DataFile, tail: Tail) -> int:
 def _early_deletes(snapshot: Snapshot, files: Sequence[DataFile]) -> Iterator[UpgradeFinding]:
     """Delete deltas with events that are older than the rows they name (format section 4.2).
 
-    Only the ids of stripes are read whose statistics leave it open.
+    The ids of a stripe are read only if its statistics do not settle it.
     """
     found, unread = list[str](), list[tuple[str, str]]()
     for file in files:

@@ -366,7 +366,7 @@ class LocationCheck:
 
 
 def _of_the_file(error: AcidctlError) -> AcidctlError:
-    """The error of a task; one of this machine ends the run, as it would be said of every file."""
+    """The error of a task; a problem of this machine ends the run, because every file would have it."""
     if isinstance(error, EnvironmentProblem):
         raise error
     return error

@@ -49,9 +49,9 @@ def command(**asked: Any) -> int:
     Each entry is taken as Hive's workers take it, compacted under a transaction and a shared lock, and visible in SHOW
     COMPACTIONS all the while. Its result appears with the commit; Hive's cleaner removes what it replaced.
 
-    Entries that dead workers of this machine have left are given back to the queue at the start, each of them once.
-    Entries of Iceberg's tables, and of types that acidctl does not know, are left to others. Columns' statistics are
-    not refreshed, as Hive's own worker does it: run ANALYZE TABLE if queries depend on them.
+    At the start, entries left by dead workers of this machine go back to the queue, each of them once. Entries of
+    Iceberg tables, and of types that acidctl does not know, are left to other workers. Unlike Hive's own worker, it
+    does not refresh column statistics: run ANALYZE TABLE if your queries depend on them.
 
     It needs Hive 4. On Hive 3.1, or without a service: acidctl compact --auto 'hive:*.*'.
     """

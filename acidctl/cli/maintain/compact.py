@@ -51,8 +51,8 @@ writing_options = shared.together(
         "--for",
         "reader",
         type=click.Choice(["hive2", "hive3", "hive4"]),
-        help="The Hive that reads the tables, where no metastore says it; without it what Hive 3 and 4 read "
-        "differently is refused, and so are updates of ACID version 1, which only Hive 2 reads.",
+        help="The version of Hive that reads the tables, if no metastore is used. By default whatever Hive 3 and 4 "
+        "read differently is refused, and so are updates of ACID version 1, which only Hive 2 reads.",
     ),
     click.option(
         "--verify",

@@ -24,7 +24,7 @@ from acidctl.cli.options.param_types import DURATION
     "run_id",
     metavar="ID",
     shell_complete=complete_trash_runs,
-    help="Only this run, as `acidctl restore --list` and `acidctl log` show its id; or how its id alone begins.",
+    help="Delete only this run: its id, or a unique beginning of it; see `acidctl restore --list` or `acidctl log`.",
 )
 @click.option("--older-than", type=DURATION, help="Only runs that began at least this long ago: 7d. Default: all.")
 @shared.lock_options

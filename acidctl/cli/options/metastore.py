@@ -89,17 +89,17 @@ def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | N
 
 
 def refuse_untyped_none(metastore: str | None, pairs: tuple[str, ...]) -> None:
-    """Where a file or a variable turns the metastore off for every line, that waives nothing on this one.
+    """Refuse an assumption if a file or a variable, and not this command line, turns the metastore off.
 
     Raises:
-        RefusedError: a setting does.
+        RefusedError: a file or a variable turns it off.
     """
     value, origin = settings_with_origins(metastore, pairs).get("uris", ("", ""))
     if value == NONE and origin != "--metastore":
         raise RefusedError(
-            "what is committed is not assumed beside a metastore that is turned off elsewhere",
-            f"{origin} says that none is asked: by a slip, this might be a table that one knows",
-            "type `metastore='none'` beside `assume_committed`",
+            "cannot assume what is committed while only a setting turns the metastore off",
+            f"{origin} turns it off, but a metastore may know this table",
+            "give `metastore='none'` together with `assume_committed`",
         )
 
 

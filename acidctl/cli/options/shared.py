@@ -272,7 +272,7 @@ snapshot_options = passed_as(
         type=DURATION,
         metavar="AGE",
         help="Treat all that was last written more than AGE ago (1h) as committed, up to the first younger directory. "
-        "Refused where a metastore knows the table, unless --metastore none is typed beside it.",
+        "Refused if a metastore knows the table, unless --metastore none is typed as well.",
     ),
     *metastore_options,
     exclude_option,
@@ -288,11 +288,11 @@ _OF_METASTORE = ("metastore", "metastore_option")
 def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = False) -> str:
     """The line of another command on one location, with what this one was told of settings and of the store.
 
-    Nothing is assumed in it that the user did not type: whoever runs it unread may have forgotten an open transaction.
+    It assumes nothing that the user did not type: whoever runs it unread may have forgotten an open transaction.
 
     Args:
         words: the command and its options.
-        hive_name: the name that a metastore has for the location; empty where none knows it.
+        hive_name: the name of the location in a metastore; empty if none knows it.
         of_snapshot: with what this one was told of the snapshot, too: the other one must be told.
     """
     told = _snapshot_words(_OF_LISTS if of_snapshot else _OF_METASTORE if hive_name else ())
@@ -541,7 +541,7 @@ def report_options(function: F) -> F:
     @typed_option(
         "--accept-fewer",
         is_flag=True,
-        help="Accept that there are fewer locations than at the last run on record, and record this number.",
+        help="Accept fewer locations than the last recorded run found, and record the new number.",
     )
     @functools.wraps(function)
     def wrapper(*args: Any, report: str | None, metrics_file: str | None, accept_fewer: bool, **kwargs: Any) -> Any:

@@ -60,7 +60,7 @@ class TableTotal:
 
 
 class Totals:
-    """Many locations, added up by table: nothing is kept of each of them."""
+    """Totals of many locations by table; the locations themselves are not kept."""
 
     def __init__(self, told: Iterable[Told] = ()) -> None:
         self.tables: dict[str, TableTotal] = {}

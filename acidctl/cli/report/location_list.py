@@ -1,4 +1,4 @@
-"""Locations of a tree, one line each; of a table with many partitions a line stands for some hundreds of them."""
+"""Locations of a tree, one line each; in a table with many partitions a line covers up to 500 of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FREE = "freeable"
 _FIRST_PAGE, _PAGE = 25, 1000
 """Lines of a large tree are printed by so many: the first soon, and never all of them in memory."""
 _TOGETHER = 500
-"""Partitions of one table that a line stands for at most, so that a large one shows lines while it is listed."""
+"""The most partitions that one line covers, so that a large table shows lines while it is listed."""
 
 
 def line_of(report: Mapping[str, Any], free: Freeable) -> Record:
@@ -97,7 +97,7 @@ class LocationList:
         self._fold(is_large=False)
 
     def _fold(self, *, is_large: bool) -> None:
-        """Make lines of the partitions that are gathered; `is_large`: more of their table may come."""
+        """Turn the gathered partitions into lines; `is_large` means that more of their table may follow."""
         if not self._partitions:
             return
         if self._is_large or len(self._partitions) > HANDFUL:

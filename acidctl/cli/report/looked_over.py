@@ -31,7 +31,7 @@ def everything(lists: SnapshotLists) -> tuple[str, ...]:
 
 
 def not_looked_at(coverage: Coverage) -> dict[str, Any]:
-    """What was named and not looked at, as JSON has it."""
+    """The JSON record of named places and directories that were not looked at."""
     return {"nothingAt": coverage.nothing_at, "count": len(coverage.passed), "first": coverage.passed[:NAMED]}
 
 

@@ -29,7 +29,7 @@ _HELP = {
     "acidctl_exit_status": "Exit status of the last run.",
     "acidctl_failures": "Locations that failed in the last run; 1 when the run failed as a whole.",
     "acidctl_locations": "Locations of the last run, by what became of them.",
-    _LOOKED: "Locations that the command found at these places, and that later runs are to find, too.",
+    _LOOKED: "Locations that the command found at these places; later runs expect as many.",
     "acidctl_bytes": "Bytes of the last run, by what was done with them.",
     "acidctl_findings": "Findings of the last validation, by severity.",
     "acidctl_directories": "Directories of a location after the last run; small ones are deltas among the current.",
@@ -63,7 +63,7 @@ def write_metrics(run: RunReport, path: Path) -> None:
 
 
 def looked_in(path: Path, command: str) -> dict[str, int]:
-    """How many locations a command found before, by places; nothing where the file tells nothing."""
+    """How many locations a command found before, by places; empty if the file has no such figures."""
     found: dict[str, int] = {}
     with suppress(OSError, ValueError, KeyError, IndexError):  # whoever writes it says what is wrong with it
         for family in text_string_to_metric_families(path.read_text("utf-8", "replace") if path.is_file() else ""):

@@ -53,7 +53,7 @@ class Visits:
 
     @property
     def observer(self) -> Observer:
-        """For the walk: what cannot be listed, and what is counted and left out."""
+        """Receives from the walk what cannot be listed, what is counted and what is skipped."""
         return Observer(lambda error: self.failed("", error), self.coverage)
 
     def failed(self, location: str, error: AcidctlError) -> None:
@@ -67,7 +67,7 @@ class Visits:
             self.run.failed(location, error)
 
     def _raise_status(self, error: AcidctlError) -> None:
-        """The worst counts; that too little was looked at is told by its own status where nothing else failed."""
+        """Keep the worst status; NOT_LOOKED_AT counts only if nothing else failed."""
         if isinstance(error, NotLookedAtError):
             self.status = self.status or error.exit_status
         elif self.status == ExitStatus.NOT_LOOKED_AT:
@@ -76,20 +76,20 @@ class Visits:
             self.status = max(self.status, error.exit_status)
 
     def looked_through(self, on_record: Callable[[str], int | None] = lambda _: None) -> Looked:
-        """All that was named was walked: too little is a failure.
+        """End the walk of all named places, and report a failure if too little was found.
 
         Args:
-            on_record: how many locations the last run found at the same places, by a file that `run` does not know.
+            on_record: gives how many locations the last run found at the same places, from a file unknown to `run`.
 
         Returns:
-            What later runs are to find there.
+            The number that later runs should find there.
         """
         looked = self.coverage.looked
         before = on_record(looked.where)
         in_files = self.run.looked_before(looked.where) if self.run else None
         known = [count for count in (before, in_files) if count is not None]
         is_accepted = bool(self.run and self.run.accepts_fewer)
-        # Where something failed, that was told, and may be just what is missing.
+        # A failure was reported already, and may be the very thing that is missing.
         problem = self.coverage.problem(None if is_accepted or self.status else max(known, default=None))
         if self.run:
             self.run.looked = looked
@@ -208,7 +208,7 @@ class Visits:
 
 @dataclass(slots=True)
 class _Gathered:
-    """Outcomes that are told together: a handful with their lines; of more the totals."""
+    """Outcomes that are printed together: a handful line by line, more of them as totals."""
 
     first: list[tuple[Outcome, str]] = field(default_factory=list)
     totals: Totals | None = None

@@ -36,7 +36,7 @@ def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = F
     The block sets `exit_status` of what it is given.
 
     Args:
-        accepts_fewer: fewer locations than those files have on record are right.
+        accepts_fewer: accept fewer locations than these files have on record.
 
     Raises:
         AcidctlError: a file cannot be written; before the block where that can be seen.  After a block that failed,
@@ -69,8 +69,8 @@ def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = F
 
 
 def _looked_in(report: Path) -> dict[str, int]:
-    """How many locations the run of an earlier report was to find, by places."""
-    with suppress(OSError, ValueError, KeyError, TypeError):  # there is none, or it is none of a command that walks
+    """The number of locations that an earlier report has on record, by places."""
+    with suppress(OSError, ValueError, KeyError, TypeError):  # there is no report, or its command walks nothing
         said = json.loads(report.read_bytes())["lookedAt"]
         return {str(said["where"]): int(said["onRecord"])}
     return {}

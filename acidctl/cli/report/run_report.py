@@ -118,9 +118,9 @@ class RunReport:
         errors: of no location.
         failures: locations that failed, and what could not be listed.
         facts: what else there is to say of the run, by name.
-        looked: how many locations were found where the user said; None for a run that walks nothing.
-        earlier: the same on record, by places.
-        accepts_fewer: fewer than on record are right, and are the new record.
+        looked: how many locations were found in the named places; None for a run that walks nothing.
+        earlier: the numbers on record, by places.
+        accepts_fewer: accept fewer locations than on record, and record the new number.
     """
 
     command: str
@@ -215,7 +215,7 @@ class RunReport:
 
     @property
     def record(self) -> Looked | None:
-        """What later runs are to find at the same places: what this one found, or more, if it found too little."""
+        """What later runs should find at the same places: what this run found, or the old number if more."""
         if self.looked is None:
             return None
         before = self.looked_before(self.looked.where)
@@ -282,7 +282,7 @@ class RunReport:
 
 
 def _label(where: str) -> str:
-    """Names of places, without secrets, and with nothing that acts on a terminal."""
+    """Names of places, without secrets or terminal control characters."""
     return printable(hidden(where))
 
 

@@ -1,4 +1,4 @@
-"""Rows about which Hive's own readers do not agree: a compaction would decide for one of them, and for good."""
+"""Refusals of rows on which Hive's own readers disagree: a compaction would settle the question for good."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import dead_rows, live_rows, load_deletes, visible_events
 
 _TWINS_HINT = (
-    "move away the file that is too many, if one is; or run `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, "
+    "move away the surplus file, if there is one; or run `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, "
     "vectorized, which gives every row a ROW__ID of its own"
 )
 _OVERWRITE_HINT = "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive writes what Hive sees"
 _ALL = f"{_OVERWRITE_HINT}; a major compaction with `apply_all_deletes` applies every delete"
 _V1_HINT = "if Hive 2 reads the table, say so: `reader='hive2'`"
 _DELETES_HINT = (
-    "find out whether the rows are to be there: `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive settles it, as the "
+    "find out whether the rows should exist: `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive settles it, as the "
     "reader that runs it sees them"
 )
 
 
 def refuse_twins(ids: Ids, one: EventFile, other: EventFile) -> None:
-    """Refuse to write rows of one ROW__ID side by side that lie in two files, or apart in one.
+    """Refuse to write rows with the same ROW__ID side by side that come from two files, or from apart in one file.
 
-    Hive's row reader shows one row of those that follow each other with one ROW__ID, and every row of others.
+    Of adjacent rows with the same ROW__ID Hive's row reader shows only one; of rows that lie apart it shows all.
 
     Args:
         ids: of one of the rows.
@@ -43,7 +43,7 @@ def refuse_twins(ids: Ids, one: EventFile, other: EventFile) -> None:
     """
     paths = sorted({file.fs.display(file.path) for file in (one, other)})
     raise RefusedError(
-        f"rows of {' and '.join(paths)} have one ROW__ID, {_shown(ids.keys, 0)}, and do not follow each other",
+        f"rows of {' and '.join(paths)} share the ROW__ID {_shown(ids.keys, 0)}, and are not adjacent",
         "in one sorted file some of Hive's readers would show only one of them (V27)",
         _TWINS_HINT,
     )
@@ -61,13 +61,13 @@ def require_agreement(source: EventFile, ids: Ids, write_ids: ValidWriteIds, dea
         raise RefusedError(
             f"Hive's readers do not agree whether {int(np.count_nonzero(disputed))} rows of "
             f"{source.fs.display(source.path)} are deleted; first: {_shown(ids.keys, int(np.argmax(disputed)))}",
-            "their delete events are not of a later write id, nor of a later statement (V35)",
+            "their delete events have neither a later write id nor a later statement (V35)",
             _DELETES_HINT,
         )
 
 
 def refuse_moved(source: EventFile, ids: Ids, deletes: DeleteSet) -> None:
-    """Refuse a minor compaction of rows that are of a later write id than their key, and than an event that names them.
+    """Refuse a minor compaction of rows with a later write id than their key, and than a delete event for that key.
 
     In the wider directory Hive 4's vectorized reader, which compares keys alone, would apply the event.
 
@@ -87,7 +87,7 @@ def refuse_moved(source: EventFile, ids: Ids, deletes: DeleteSet) -> None:
 
 
 def without_effect(source: EventFile, ids: Ids, inserts: Sequence[Input]) -> Bools | None:
-    """Which delete events of a stripe delete nothing, and would in the wider directory of a minor compaction.
+    """Find delete events of a stripe that delete nothing now, but would in the wider result of a minor compaction.
 
     Args:
         inserts: the files of the bucket's rows.
@@ -117,10 +117,10 @@ def without_effect(source: EventFile, ids: Ids, inserts: Sequence[Input]) -> Boo
 
 
 class DeleteCheck:
-    """Looks at delete files stripe by stripe for what Hive passes over: a compaction would apply it for good.
+    """Checks delete files, stripe by stripe, for events that Hive ignores: a compaction would apply them for good.
 
     Attributes:
-        is_misplaced: an event of another bucket than that of its file was met, where Hive 4 does not look for it.
+        is_misplaced: whether an event lies in the file of another bucket, where Hive 4 does not look for it.
     """
 
     def __init__(self, *, applies_all: bool = False) -> None:
@@ -130,10 +130,10 @@ class DeleteCheck:
         self._last: dict[str, Key] = {}
 
     def see(self, source: EventFile, ids: Ids | RowIdRun) -> None:
-        """Look at the events of the next stripe of a file; files of rows are nothing to it.
+        """Check the events of the next stripe of a file; files of rows are skipped.
 
         Raises:
-            RefusedError: one is no delete (V12), or comes after one with a greater key (V26).
+            RefusedError: an event is not a delete (V12), or follows one with a greater key (V26).
         """
         if not source.is_delete:
             return
@@ -147,7 +147,7 @@ class DeleteCheck:
 
     def _require(self, source: EventFile, *, is_delete: bool, ends: tuple[Key, Key] | None) -> None:
         if not is_delete:
-            raise _passed_over(source, "holds events that are no deletes", "Hive's readers disagree on them (V12)")
+            raise _passed_over(source, "holds events that are not deletes", "Hive's readers disagree on them (V12)")
         if self._applies_all:
             return
         if ends is None or ends[0] < self._last.get(source.path, ends[0]):
@@ -156,7 +156,7 @@ class DeleteCheck:
 
 
 class LiveRows:
-    """Which events of the files of a major compaction's task are rows that its readers return.
+    """Finds the events in the files of a major compaction that Hive's readers return as rows.
 
     Attributes:
         dead: all that the delete events kill.
@@ -204,7 +204,7 @@ class LiveRows:
 
 
 def refuse_changes(source: EventFile, ids: Ids, reader: Hive | None) -> None:
-    """Refuse updates and deletes among the rows of a delta for whoever takes them for rows: every Hive since 3.
+    """Refuse updates and deletes among the rows of a delta unless Hive 2 reads them: newer Hives take them for rows.
 
     Raises:
         RefusedError: there is one, and Hive 2 is not known to read the table.

@@ -1,4 +1,4 @@
-"""Files that Hive 3 and Hive 4 read differently: a compaction would decide for one of them, and for good."""
+"""Refusals of files that Hive 3 and Hive 4 read differently: a compaction would settle the question for good."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DAY = 86_400_000
 
 
 def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcType, reader: Hive | None) -> None:
-    """Refuse files that the Hive that reads the table, or either of both where it is not known, reads differently.
+    """Refuse files that Hive reads differently from acidctl: the Hive of `reader`, or either one if it is unknown.
 
     Args:
         sources: the files of the rows.
@@ -41,7 +41,7 @@ def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcT
                                  "Hive 3 goes by names, and Hive 4 by places")  # fmt: skip
             if _is_shortened(snapshot, source):
                 raise _differing(source, "has a flush length that is not its size",
-                                 "it is of one write id, where Hive 3 heeds that, and Hive 4 does not")  # fmt: skip
+                                 "Hive 3 heeds it in a delta of one write id, and Hive 4 does not")  # fmt: skip
         if reader is not Hive.HIVE3 and _has_old_dates(source):
             raise _differing(source, "has dates before 15 October 1582, and names no calendar",
                              "Hive 4 takes them for dates of the Julian calendar, and Hive 3 does not")  # fmt: skip
@@ -53,7 +53,7 @@ def _differing(source: EventFile, what: str, why: str) -> RefusedError:
 
 
 def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:
-    """Columns with other names; those that Hive numbered (``_col0``) have none."""
+    """Pairs of different column names; there are none in a file whose columns Hive numbered (``_col0``)."""
     if all(map(_POSITIONAL.fullmatch, own.names)):
         return
     yield from ((one, other) for one, other in zip(own.names, target.names, strict=False) if one != other)
@@ -72,7 +72,7 @@ def _is_shortened(snapshot: Snapshot, source: EventFile) -> bool:
 
 
 def _has_old_dates(source: EventFile) -> bool:
-    """Whether a date or timestamp of a file that names no calendar, and is not Java's, is older than its change."""
+    """Whether a file without a calendar, not written by Java, has dates before the change of calendars in 1582."""
     tail = source.tail
     if tail.calendar is not None or source.is_hybrid:
         return False

@@ -163,7 +163,7 @@ def sorted_events(events: Chunk) -> Chunk:
 
 
 def _tell_twin(events: Chunk, places: NDArray[np.intp], on_twin: Callable[[Ids, int, int], None]) -> None:
-    """Tell of the first event of `places` that, as the one before it, is an inserted row, of another file."""
+    """Report the first of `places` whose event and the next one are inserted rows of different files."""
     operation, file = events.ids.operation, events.file
     found = places[
         (operation[places] == INSERT) & (operation[places + 1] == INSERT) & (file[places] != file[places + 1])
@@ -174,9 +174,9 @@ def _tell_twin(events: Chunk, places: NDArray[np.intp], on_twin: Callable[[Ids, 
 
 
 def _collapse(events: Chunk, on_collapse: Callable[[Ids, pa.Array], None]) -> Chunk:
-    """Leave out what an update or a delete of the same write id replaces; inserts that share a ROW__ID all stay.
+    """Drop events that an update or a delete of the same write id replaces; inserts that share a ROW__ID all stay.
 
-    Readers, too, show every row of a ROW__ID that writers used more than once.
+    Readers show all of these rows, too, if a writer used a ROW__ID more than once.
     """
     same = repeats(events.ids.keys) & (np.diff(events.ids.current) == 0)
     if not same.any():

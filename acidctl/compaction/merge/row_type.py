@@ -1,4 +1,4 @@
-"""The columns of a compaction's output: what Hive reads of it must be what it read of the inputs."""
+"""The columns of a compaction's output: Hive must read from it what it read from the inputs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
     """The row type of the output.
 
-    Where all files have the same columns it is theirs, whatever the table's are now: nothing is converted. Otherwise
-    it is the table's, where a metastore says it, else that of the newest file.
+    If all files have the same columns, so has the output, whatever the table's are now: nothing is converted.
+    Otherwise it has the table's columns if a metastore knows them, else those of the newest file.
 
     Args:
         types: of the files, oldest first; at least one.
 
     Raises:
-        RefusedError: older files hold what the newest has no room for, and no metastore says whether the table has.
+        RefusedError: the newest file cannot hold all that older ones hold, and no metastore knows the table's type.
     """
     row = merge_row_types(types)
     if all(alike(one, row) for one in types):
@@ -39,14 +39,14 @@ def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
         if lost := _lost(own, row, is_top=True):
             raise RefusedError(
                 f"cannot compact {snapshot.fs.display(snapshot.path)}",
-                f"the newest file has no room for {lost} of older files, and whether the table has is not known",
+                f"the newest file cannot hold {lost} of older files, and the type of the table is unknown",
                 "name the table as its metastore has it, `hive:db.table`",
             )
     return row
 
 
 def _lost(own: OrcType, target: OrcType, *, is_top: bool = False) -> str:
-    """A field or a wider number that a type has no room for; empty where there is none."""
+    """A field or a wider number that `target` cannot hold; empty if it can hold everything."""
     for kinds in _WIDER:
         if own.kind in kinds and target.kind in kinds and kinds.index(own.kind) > kinds.index(target.kind):
             return own.kind

@@ -56,7 +56,7 @@ class Side:
         """Set up a side.
 
         Args:
-            keep: which events stay, None for all; asked once more when their rows are read.
+            keep: says which events stay, None for all; called again when their rows are read.
             keeps_run: whether surely all of these stay.
             look: called with every stripe of every file once, in order.
         """
@@ -219,7 +219,7 @@ class Side:
         return self._chunk(source, stripe, ids.take(kept), rows)
 
     def _chunk(self, source: EventFile, stripe: int, ids: Ids, rows: pa.Array) -> Chunk:
-        """Events with the part of a file in which they stand: one for each run of ascending keys of a stripe."""
+        """Events with the number of their part of a file; each run of ascending keys in a stripe is a part."""
         statement = np.full(len(ids.current), source.file.statement_id, np.int64)
         run = ascending_runs(ids.keys) + (stripe << 32)
         return Chunk(ids, statement, self._places[source.path] + len(self._sources) * run, rows)

@@ -270,10 +270,10 @@ class LockedTransaction:
             )
 
     def _hold_cleaner(self, asked: Asked) -> None:
-        """Say that this transaction may read all that there is of its tables, from the first write id on.
+        """Register that this transaction may read its tables from the first write id on.
 
-        From Hive 4.2 on the cleaner waits for who has said so, and for no open transaction (its setting
-        `metastore.txn.use.minhistorywriteid`); 4.0 and 4.1 take the call, and need it only with that setting.
+        From Hive 4.2 on the cleaner waits only for registered transactions, not for every open one (its setting
+        `metastore.txn.use.minhistorywriteid`); 4.0 and 4.1 accept the call, and need it only with that setting.
         """
         metastore = self._metastore
         tables = {f"{one.database}.{one.table}".lower(): 1 for one in asked.components if one.table}

@@ -38,7 +38,7 @@ _NO_POOL = "default"
 _MOST_DIGITS = 10
 
 ACIDCTL, AFTER_DEATH = "acidctl", "acidctl.once.more"
-"""What initiators are called: who asks for a compaction, and who asks for one again whose worker died."""
+"""Names of initiators: for a first request, and for a repeated one whose worker died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Wish:
         partition: empty for a table without partitions.
         kind: as of a :class:`Compaction`.
         pool, buckets, order_by, run_as: for Hive 4 only.
-        initiator: the server is told that the host has asked, and this.
+        initiator: sent to the server, after the name of this host, as the one who asks.
     """
 
     database: str

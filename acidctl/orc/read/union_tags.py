@@ -1,6 +1,6 @@
-"""Unions with a tag that names no alternative: ORC's C++ reader counts beyond its memory then, and the process ends.
+"""A check for union tags that name no alternative: ORC's C++ reader would crash the process on them.
 
-So the tags of the unions that are to be read are looked at first: one byte a value, in runs of bytes.
+So the tags are read before the unions: one byte per value, run-length encoded.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 
 _LITERALS = 128
-"""A run begins with a byte: below this it counts repeats of the next byte, 3 less; else it is 256 less the literals."""
+"""The first byte of a run: below this, the repeats of the next byte minus 3; else 256 minus the number of literals."""
 
 
 def check_union_tags(
     tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Callable[[int, int], bytes]
 ) -> None:
-    """Refuse a stripe that ORC's reader would not survive.
+    """Refuse a stripe that would crash ORC's reader.
 
     Args:
         tree: the root struct of the columns that are to be read, with the file's column ids.

@@ -21,7 +21,7 @@ class How:
 
     Attributes:
         parquet: the file is Parquet, not ORC.
-        for_good: the values are written to a new file: what Hive 3 and Hive 4 read differently is refused.
+        for_good: the values go to a new file, so values that Hive 3 and Hive 4 read differently are refused.
     """
 
     parquet: bool = False
@@ -50,7 +50,7 @@ def conform(rows: pa.StructArray, own: OrcType, target: OrcType, path: str, *, h
 
     Raises:
         BadDataError: a column cannot be converted.
-        RefusedError: the two Hives convert values differently, and `how` is for good.
+        RefusedError: Hive 3 and Hive 4 convert values differently, and `how.for_good` is set.
     """
     return rows if alike(own, target) else _struct(rows, own, target, path, how, is_top=True)
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 _FIRST, _BEHIND = 1e-3, 1e7
 """Between the two there is no exponent."""
 _EXACT_BITS = 62
-"""Whole numbers of so many bits are written by their own digits."""
+"""Whole numbers of up to this many bits are written as integers."""
 _PARTS = r"^(?P<sign>-?)(?P<whole>\d+)\.?(?P<rest>\d*)(?:e(?P<exponent>[-+]\d+))?$"
 
 
@@ -144,7 +144,7 @@ def _rounded_up(found: list[int], point: int) -> tuple[str, int]:
 
 
 def _whole(number: int, insignificant_bits: int) -> tuple[str, int]:
-    """A whole number, without the digits that its last bits say nothing of."""
+    """The digits of a whole number, without those beyond its precision."""
     dropped = len(str(1 << insignificant_bits)) - 1 if insignificant_bits > 1 else 0
     number, rest = divmod(number, 10**dropped)
     number += dropped > 0 and 2 * rest >= 10**dropped

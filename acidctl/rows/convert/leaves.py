@@ -33,7 +33,7 @@ _GREGORIAN_DAY = -141_427
 """15 October 1582; days before it Hive 3 counts in another calendar."""
 _SECOND = 10**9
 _LEAST_POWER = -100
-"""Of ten; Hive takes 1e-46 as DECIMAL for 0, and numbers with far more digits behind the point for NULL."""
+"""A power of ten: as DECIMAL, Hive reads 1e-46 as 0, and numbers with far more decimal places as NULL."""
 
 
 class NoConversion(Exception):
@@ -48,14 +48,14 @@ def convert_leaf(column: pa.Array, own: OrcType, target: OrcType, *, parquet: bo
     """A column of a primitive type as another primitive type.
 
     Args:
-        parquet: whether the file is Parquet, which Hive converts in its own way: what both formats have in common.
+        parquet: whether the file is Parquet; then only conversions are done that Hive does alike for both formats.
 
     Raises:
         NoConversion: Hive does not convert it, or acidctl does not know how Hive does.
     """
     kinds = own.kind, target.kind
     if parquet and not _is_common(*kinds):
-        raise NoConversion("Hive reads that from Parquet in a way of its own, which acidctl does not know")
+        raise NoConversion("Hive converts that from Parquet in its own way, which acidctl does not know")
     try:
         if own.kind in TIMESTAMP_KINDS and target.kind in TIMESTAMP_KINDS:
             return column if isinstance(column.type, WideTimestamp) else column.cast(arrow_type(target))
@@ -121,7 +121,7 @@ def require_both(column: pa.Array, own: OrcType, target: OrcType) -> None:
 
 
 def _is_common(own: str, target: str) -> bool:
-    """Whether Hive 4 converts values of Parquet as those of ORC."""
+    """Whether Hive 4 converts these values from Parquet as it does from ORC."""
     if own == target or (own in TIMESTAMP_KINDS and target in TIMESTAMP_KINDS):
         return True
     if own in _INTEGERS:
@@ -188,7 +188,7 @@ def _where(fits: pa.BooleanArray, column: pa.Array) -> pa.Array:
 
 
 def _each(column: pa.Array, convert: Callable[[str], Any], target: OrcType) -> pa.Array:
-    """What a function makes of each text that occurs, once for each."""
+    """Apply a function to each text of a column, once per distinct text."""
     encoded = column.dictionary_encode()
     texts = (text.decode("utf-8", "replace") for text in encoded.dictionary.cast(pa.binary()).to_pylist())
     return pa.array([convert(text) for text in texts], arrow_type(target)).take(encoded.indices)
@@ -198,7 +198,7 @@ def _each(column: pa.Array, convert: Callable[[str], Any], target: OrcType) -> p
 
 
 def _parser(target: OrcType) -> Callable[[str], Any]:
-    """What makes a value of a text, as Java's ``parseLong`` and ``parseDouble`` and Hive's decimals do."""
+    """The parser from text to a type, which reads as Java's ``parseLong``, ``parseDouble`` and Hive's decimals do."""
     if target.kind == "decimal":
         return lambda text: _decimal_of(_stripped(text), target)
     if target.kind in _FLOATS:
@@ -239,7 +239,7 @@ def _fitted(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
 
 
 def _texts(column: pa.Array, own: OrcType) -> pa.Array:
-    """Values that are no text as text."""
+    """Values of other types as text."""
     from acidctl.rows.export.cells import unquoted  # noqa: PLC0415 - with all exports: few columns ever become STRING
     from acidctl.rows.export.text import Kernels  # noqa: PLC0415 - the same
 

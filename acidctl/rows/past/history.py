@@ -148,7 +148,7 @@ class _Covered:
                 self.ends.append(end)
 
     def add(self, low: int, high: int) -> None:
-        """A further range; those that it meets become one with it."""
+        """Add a range; ranges that it touches are joined with it."""
         first, end = bisect_left(self.ends, low - 1), bisect_right(self.starts, high + 1)
         if first < end:
             low, high = min(low, self.starts[first]), max(high, self.ends[end - 1])

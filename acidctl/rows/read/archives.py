@@ -138,7 +138,7 @@ def archives(snapshot: Snapshot) -> Iterator[Archive]:
 
 
 class _Ranges:
-    """The write ids of all deltas of a location, to be asked which lie inside of others."""
+    """The write ids of all deltas of a location, for finding deltas that lie inside others."""
 
     def __init__(self, deltas: Iterable[AcidDirectory]) -> None:
         ordered = sorted(deltas, key=lambda one: one.min_write_id)
@@ -152,7 +152,7 @@ class _Ranges:
         self._ends.reverse()
 
     def holds_others_in(self, delta: AcidDirectory) -> bool:
-        """Whether another one of them lies within the write ids of one of them."""
+        """Whether another delta lies within the write ids of `delta`."""
         ends = self._ends[bisect_left(self._starts, delta.min_write_id)]
         return len(ends) > 1 and ends[1] <= delta.max_write_id
 

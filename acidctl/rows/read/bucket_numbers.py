@@ -1,8 +1,9 @@
-"""The buckets that events of files belong to, which decide whose deletes a task has to read.
+"""The buckets that the events in files belong to, which decide which deletes a task has to read.
 
-A file's name does not tell: a delete event may lie in the file of another bucket (format section 4.2), and a row keeps
-its bucket when it is rewritten.  The statistics of each stripe do, or the one column where a writer left none or where
-they span several buckets.  A number is the one that Hive gives to ``bucket_N``, the same in both forms of the column
+A file's name does not show it: a delete event may lie in the file of another bucket (format section 4.2), and a row
+keeps its bucket when it is rewritten.  The statistics of each stripe do; if a writer left none, or if they span several
+buckets, the ``bucket`` column is read.
+A number is the one that Hive gives to ``bucket_N``, the same in both forms of the column
 (format section 2); a value of no known form counts as a number of its own.
 """
 
@@ -42,7 +43,7 @@ def is_among(values: Longs, wanted: frozenset[int]) -> Bools | None:
 
 
 def _between(least: int, most: int) -> frozenset[int] | None:
-    """The numbers of all values from the least to the greatest, where these two tell."""
+    """The bucket numbers of all values from the least to the greatest; None if these two do not determine them."""
     first, last = numbers(np.array([least, most], np.int64)).tolist()
     is_one = first == last and (least == most or least >> 16 == most >> 16)
     return frozenset((first,)) if is_one else None

@@ -95,7 +95,7 @@ class DeleteSetBuilder:
         """Add keys in any order.
 
         Args:
-            bound: of updates and deletes of ACID v1; None for what kills whatever the row's write id is.
+            bound: for updates and deletes of ACID v1; None for events that kill whatever the row's write id is.
         """
         for start, end in keys.runs():
             group = int(keys.original[start]), int(keys.bucket[start])

@@ -146,9 +146,9 @@ class EventFile:
 
     @cached_property
     def may_hold_moved(self) -> bool:
-        """Whether rows of a delta are known to be of a later write id than their ROW__ID: only ACID v1 writes such.
+        """Whether rows of a delta are known to have a later write id than their ROW__ID: only ACID v1 writes such rows.
 
-        Of a file without usable statistics that is not known: nearly all rows are of the write id that they name.
+        Without usable statistics it is False: nearly all rows have the write id that is in their ROW__ID.
         """
         directory = self.file.directory
         if self.synthetic is not None or self.is_delete or directory is None or directory.kind is Kind.BASE:
@@ -371,7 +371,7 @@ def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[Even
 
 
 def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
-    """A file with the ACID columns that Hive does not read as such (sections 5.1, 5.2 and 11).
+    """Refuse a file with the ACID columns that Hive does not read as ACID events (sections 5.1, 5.2 and 11).
 
     Raises:
         BadDataError: it stands among the original files of a full-ACID table, or in a delta by another name than a

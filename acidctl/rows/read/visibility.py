@@ -96,7 +96,7 @@ def _of_buckets(source: EventFile, stripe: int, ids: Ids, buckets: frozenset[int
     if known and len(values) and not known.bucket[0] <= values.min() <= values.max() <= known.bucket[1]:
         raise BadDataError(
             f"the statistics of {source.fs.display(source.path)} are wrong",
-            f"by them the buckets of stripe {stripe} are {known.bucket[0]} to {known.bucket[1]}, and others are there",
+            f"they give buckets {known.bucket[0]} to {known.bucket[1]} for stripe {stripe}, but it holds others",
             "deletes could be missed: restore the file, or write it again with Hive's own compaction",
         )
     return ids if buckets is None else ids.take(is_among(values, buckets))

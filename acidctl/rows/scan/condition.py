@@ -12,8 +12,8 @@
 Columns go by their names whatever the case, in back quotes when odd; a dot reaches into structs.  Values are numbers,
 ``'text'``, ``DATE '2024-02-29'``, ``TIMESTAMP '2024-02-29 12:00:00.5'``, ``TRUE``, ``FALSE``, ``NULL``; text beside a
 number, date or timestamp column is read as such a value.  As in SQL a comparison with NULL is neither true nor false,
-and only rows for which the condition is true are kept.  A cast is taken where it changes nothing, or rounds to the type
-of its column; what is not understood is refused.
+and only rows for which the condition is true are kept.  A cast is accepted if it changes nothing, or rounds to the
+type of its column; anything that is not understood is refused.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ _HANDLED: dict[type[exp.Expr], frozenset[str]] = {
     exp.TryCast: frozenset(("this", "to")),
     exp.DataType: frozenset(("this", "expressions", "nested")),
 }
-"""What is understood of a node; of others their operands."""
+"""The arguments that are understood, by class of node; for all other classes the operands."""
 _OPERANDS = frozenset(("this", "expression"))
 _ESCAPES = re.compile(r"\\(?![\\'\"ntr%_])")
-"""A backslash before what Hive and sqlglot may read otherwise."""
+"""A backslash before a character that Hive and sqlglot may read differently."""
 _INTEGER_BITS = {
     exp.DataType.Type.TINYINT: 8,
     exp.DataType.Type.SMALLINT: 16,
@@ -113,7 +113,7 @@ _INTEGER_BITS = {
 
 
 class _Parser:
-    """From sqlglot's tree to ours; what it does not understand of a node is refused, never passed over.
+    """Translates sqlglot's tree into ours; whatever it does not understand in a node is refused, never ignored.
 
     Attributes:
         paths: the columns, and fields inside columns, met so far, with the kinds of their types.
@@ -131,10 +131,10 @@ class _Parser:
         return self._condition(sqlglot.parse_one(self._text, dialect="hive", into=exp.Condition))
 
     def _whole(self, node: exp.Expr) -> None:
-        """Refuse a node of which something would be passed over."""
+        """Refuse a node with arguments that would be ignored."""
         handled = _HANDLED.get(type(node), _OPERANDS)
         if unknown := [name for name, value in node.args.items() if value and name not in handled]:
-            raise self._refuse(f"{node.sql(dialect='hive')!r} says more than is known here: {', '.join(unknown)}")
+            raise self._refuse(f"{node.sql(dialect='hive')!r} has parts that are not supported: {', '.join(unknown)}")
 
     def _refuse(self, why: str) -> UsageProblem:
         return cannot_use(self._text, why)
@@ -270,7 +270,7 @@ class _Parser:
             if kind is exp.DataType.Type.DECIMAL and _fits(node.to, Decimal(value)):
                 return value
         raise self._refuse(
-            f"{node.sql(dialect='hive')!r} changes the value, or is not known here: write the value itself"
+            f"{node.sql(dialect='hive')!r} changes the value, or is not supported: write the value itself"
         )
 
     def _moment(self, kind: Enum, text: str) -> Literal:

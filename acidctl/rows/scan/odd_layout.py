@@ -1,4 +1,4 @@
-"""Layouts that Hive never writes but reads without a word, and what they mean for the rows; ids that it never gave."""
+"""Layouts that Hive never writes but reads silently, their effect on the rows, and ids that Hive never gave."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def odd_layout(snapshot: Snapshot) -> list[str]:
     for problem in problems:
         effect = "it is read" if problem.path in read else "it is not read"
         if problem.reason.code is Code.DELETES_ARE_ROWS:
-            effect = "acidctl reads them so, too"
+            effect = "acidctl does, too"
         elif problem.reason.code is Code.UNPADDED_DELETES:
             effect = "acidctl applies them"
         elif problem.reason.code is Code.PARTITION_BESIDE:

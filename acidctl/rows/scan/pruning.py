@@ -128,7 +128,7 @@ def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType
         return _numbers(found.intStatistics)
     if own.kind in _FLOATS and target.kind in (own.kind, "double"):
         low, high = _doubles(found.doubleStatistics, tail.footer.writer)
-        # ORC C++ keeps the doubles that it was given, of which a FLOAT column holds the nearest floats.
+        # ORC C++ keeps statistics of the doubles that it was given; a FLOAT column holds the nearest floats.
         return (low, high) if own.kind == "double" or low is None else (to_float(low), to_float(high))
     if own.kind in _TEXTS and target.kind in _TEXTS:
         cut = target.kind == "varchar" and not 0 < (own.max_length or 0) <= (target.max_length or 0)

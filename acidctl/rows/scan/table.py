@@ -369,14 +369,14 @@ def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
 
 
 class Opened:
-    """The files of a location whose tails are read: those of a large table are given away to who reads them first."""
+    """The files of a location, with their tails read; in a large table only the first reader gets them."""
 
     def __init__(self, sources: Sequence[EventFile], *, is_kept: bool) -> None:
         self._sources: Sequence[EventFile] | None = sources
         self._is_kept = is_kept
 
     def taken(self) -> Sequence[EventFile] | None:
-        """The files; None where somebody has them, so that they must be opened again."""
+        """The files; None if a reader has taken them, so that they must be opened again."""
         found = self._sources
         self._sources = found if self._is_kept else None
         return found
@@ -390,7 +390,7 @@ class Part(NamedTuple):
     opened: Opened
 
     def files(self) -> Sequence[EventFile]:
-        """Its files, opened again if somebody has those that were."""
+        """Its files, opened again if another reader has taken them."""
         sources = self.opened.taken()
         return open_sources(self.snapshot) if sources is None else sources
 

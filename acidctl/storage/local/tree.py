@@ -23,7 +23,7 @@ _KIND_BITS = 0o170000
 _made = tuple.__new__
 _BROKEN_LINK = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 UNREADABLE_BYTES = 1
-"""The size of a pipe, a device or a link to nothing: a file of 0 bytes would be one without rows."""
+"""The size given to a pipe, a device or a broken link: 0 bytes would mean a file without rows."""
 
 
 def list_children(directory: str) -> list[Entry]:

@@ -16,7 +16,7 @@ from acidctl.wording import human_count
 V27 = Rule(
     "V27", ERROR, DEEP, "Several rows have the same ROW__ID, in two current files or in one.",
     "A delete removes all of them, and of those in one file some of Hive's readers show only one.",
-    "A failed write or a copied directory: move away the file that is too many. A writer that used ids again: "
+    "A failed write or a copied directory: move away the surplus file. A writer that reused ids: "
     "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, vectorized, gives every row an id of its own.", "4.2",
 )  # fmt: skip
 V33 = Rule(

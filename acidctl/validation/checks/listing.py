@@ -115,7 +115,7 @@ def check_listing(look: ListingToCheck) -> Iterator[Finding]:
 
 V1 = Rule(
     "V1", ERROR, LISTING, "A directory has the prefix of an ACID directory, but the rest is not a name of Hive's.",
-    "Hive fails on the whole location; of a delete delta whose numbers are not padded, Hive 4 applies no delete.",
+    "Hive fails on the whole location; Hive 4 applies no delete of a delete delta whose numbers are not padded.",
     "Rename or remove it; nothing that Hive wrote is called so.", "1.1",
 )  # fmt: skip
 V2 = Rule(
@@ -364,7 +364,7 @@ def _flush_lengths(look: ListingToCheck) -> Iterator[Finding]:
 
 
 V24 = Rule(
-    "V24", ERROR, LISTING, "A data file cannot be read: it is damaged, no ORC file, or ends the reader.",
+    "V24", ERROR, LISTING, "A data file cannot be read: it is damaged, not an ORC file, or crashes the reader.",
     "Queries fail on it, and its rows are lost.",
     "Restore it from a copy; `dump()` shows what can still be read.",
 )  # fmt: skip
@@ -375,7 +375,7 @@ V25 = Rule(
 )  # fmt: skip
 V46 = Rule(
     "V46", ERROR, LISTING, "A data file has 0 bytes.",
-    "Readers take it for a file without rows; in a delete delta it ends Hive's vectorized queries.",
+    "Readers take it for a file without rows; in a delete delta Hive's vectorized queries fail on it.",
     "Find out whether its writer died or the store lost it; `compact('major')` leaves it out.", "12",
 )  # fmt: skip
 
@@ -406,7 +406,7 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
 
 
 def _no_bytes(file: DataFile) -> Finding:
-    """Of files without ids Hive makes such itself; vectorized readers of both Hives fail on one in a delete delta."""
+    """Hive itself writes empty files without ids; on one in a delete delta vectorized readers of both Hives fail."""
     severity = INFO if not file.native_name else ERROR if file.role is Role.DELETE else WARNING
     return V46.finding(file.path, "it has 0 bytes", {"bytes": 0}, severity)
 
@@ -434,8 +434,8 @@ def _originals(look: ListingToCheck) -> Iterator[Finding]:
 
 
 V45 = Rule(
-    "V45", ERROR, LISTING, "Files lie where Hive does not read them, or reads them as what they are not.",
-    "Their rows are not seen, and no compaction takes them in; who put them there believes otherwise.",
+    "V45", ERROR, LISTING, "Files lie where Hive does not read them, or reads them as something else.",
+    "Their rows are not visible, and no compaction includes them; whoever put them there expects otherwise.",
     "Load them with LOAD DATA, or move them away.", "11",
 )  # fmt: skip
 

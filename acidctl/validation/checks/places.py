@@ -49,7 +49,7 @@ V44 = Rule(
 
 
 def newer_than_metastore(place: Place) -> Iterator[Finding]:
-    """Names above all that a metastore gave; that this could not be asked is a remark."""
+    """Names with ids above all that the metastore gave; if it could not be asked, that is reported as info."""
     for why in place.ahead:
         severity = INFO if why.code is Code.GIVEN_UNKNOWN else None
         yield V44.finding("", text_of(why), {"code": why.code, "directories": list(why.by)}, severity)

@@ -122,9 +122,9 @@ V28 = Rule(
     "Find out whether the directory or the file was renamed or copied.", "4",
 )  # fmt: skip
 V35 = Rule(
-    "V35", ERROR, DEEP, "A delete event is of a lower write id than the row that it deletes, or no later statement.",
-    "Hive 4 does not apply the first kind, and the readers of Hive 3 contradict each other; over the second those of "
-    "Hive 4 do. An UPDATE of Hive 3 that waited for a lock can leave the first.",
+    "V35", ERROR, DEEP, "A delete event has a lower write id than the row that it deletes, or no later statement.",
+    "Hive 4 does not apply the first kind, and the readers of Hive 3 disagree on it; those of Hive 4 disagree on the "
+    "second. An UPDATE of Hive 3 that waited for a lock can leave the first.",
     "Run `compact('major')`: it keeps the rows as Hive 4 does, or says which are disputed.", "4.2",
 )  # fmt: skip
 V37 = Rule(

@@ -31,7 +31,7 @@ def work(
 
     Raises:
         AcidctlError: there is no time zone database, Spark does not work, an executor lacks something, or a server of
-            the metastore cannot be used, once all of it is shown.
+            the metastore cannot be used; raised after everything was shown.
     """
     engine.check()
     if metastore is None and metastore_option:

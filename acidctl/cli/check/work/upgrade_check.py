@@ -50,7 +50,7 @@ _TEXTS = {
     Need.COPIES: "{originals} called _copy_N: rows are numbered by the order of the names; compact writes it down",
     Need.NESTED: "{originals} in folders, as UNION ALL leaves them; compact puts them into one place",
     Need.EARLY_DELETES: "delete events in {files} are older than the rows they name: Hive 4 shows these rows; compact "
-    "keeps them, so delete again what is to go",
+    "keeps them, so delete again the rows that must go",
     Need.BUCKETING: "clustered into {count} buckets by the hash of Hive 2: it stays (bucketing_version 1), and joins "
     "with tables of the new hash go the long way",
 }

@@ -81,7 +81,7 @@ def work(
         if states:
             report["entries"] = [entry for entry in report["entries"] if entry["state"] in states]
             if not (report["entries"] or found.is_given):
-                continue  # of a tree those locations are listed that hold such entries
+                continue  # in a tree, only locations with such entries are listed
         if not chosen.apply(report, free, detail=detail):
             continue
         if output in ("table", "csv"):

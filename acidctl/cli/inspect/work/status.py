@@ -88,7 +88,7 @@ class _LastNight:
         return None if self.ended is None else {"ended": time_of(self.ended), "left": self.left}
 
     def looked(self, where: str) -> int | None:
-        """How many locations a night found at certain places."""
+        """How many locations the last nightly run found at these places."""
         return self._memory.looked(where)
 
     def met(self, location: str) -> None:

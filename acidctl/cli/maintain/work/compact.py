@@ -191,7 +191,7 @@ def _assuming(lists: SnapshotLists) -> SnapshotLists:
             "compact must be told which write ids are committed",
             "no list of Hive's was given, and there is no terminal to ask at",
             "name the metastore, --metastore URI or uris below [metastore] of the configuration; or give --write-ids, "
-            "--write-ids-from, or --assume-committed 1h if what is older than an hour is committed",
+            "--write-ids-from, or --assume-committed 1h if all that is older is committed",
         )
     return lists.assuming(Assumption(0))
 
@@ -288,7 +288,7 @@ def open_engine(
 
 
 class _Engines:
-    """One engine for all portions; another one for a portion of another queue of YARN, or on other stores."""
+    """One engine for all portions; a new one if a portion needs another YARN queue or other stores."""
 
     def __init__(self, choice: EngineChoice, jobs: int | None, until: Deadline, lists: SnapshotLists) -> None:
         self._choice, self._jobs, self._until, self._lists = choice, jobs, until, lists
@@ -318,7 +318,7 @@ Check = Callable[[Sequence[Planned]], Iterable[Planned]]
 
 
 class _Portions:
-    """Carries plans out some hundreds at a time, so that no listing is kept of more."""
+    """Carries out plans a few hundred at a time, so that no more listings are in memory."""
 
     def __init__(
         self,
@@ -332,7 +332,7 @@ class _Portions:
         self._engines, self._check = engines, check
 
     def shown(self, waiting: Sequence[Waiting]) -> list[Waiting]:
-        """Show what would be done, all of it before anything is; those that are left."""
+        """Show all plans before any is carried out, and return the locations that still have one."""
         left: list[Waiting] = []
         for some in portions(waiting, PORTION):
             for one, planned in self._ready(some):
@@ -343,7 +343,7 @@ class _Portions:
         return left
 
     def carry_out(self, waiting: Sequence[Waiting], *, is_last: bool) -> None:
-        """Do it, or show it where nothing is to be changed."""
+        """Carry out the plans, or only show them in a dry run."""
         if self._request.changes_nothing:
             self.shown(waiting)
             return
@@ -355,7 +355,7 @@ class _Portions:
                 _carry_out(pairs, self._lists, self._request, engine, bar, self._printer)
 
     def _ready(self, waiting: Sequence[Waiting]) -> list[tuple[Waiting, Planned]]:
-        """The plans, made again where they were not kept; of the others it is told why nothing is done."""
+        """The plans, made again if they were not kept; the other locations are printed with the reason."""
         ready: list[tuple[Waiting, Planned]] = []
         for one in waiting:
             answer = one.planned or plan_location(
@@ -413,7 +413,7 @@ class Working:
         self._told: dict[int, int] = {}
 
     def begin(self, waiting: Sequence[Waiting]) -> None:
-        """More is to be done, now that all before it has ended."""
+        """Start on further locations, after all earlier ones have ended."""
         self._told.clear()
         self._bar.grow(sum(one.weight for one in waiting))
 

@@ -151,7 +151,7 @@ def _refuse_untold(lists: SnapshotLists) -> None:
         raise RefusedError(
             "nightly must be told which write ids are committed",
             "no list of Hive's was given, and no metastore is known",
-            "give --metastore, --write-ids-from, or --assume-committed 1h if what is older than an hour is committed",
+            "give --metastore, --write-ids-from, or --assume-committed 1h if all that is older is committed",
         )
 
 

@@ -60,14 +60,14 @@ _Due = tuple["Found", list["TrashRun"]]
 
 
 def _only(every: Sequence[_Due], run_id: str, given: str) -> list[_Due]:
-    """Those of one run.
+    """Keep only one run.
 
     Args:
-        run_id: the whole id, or how it alone begins.
+        run_id: the whole id, or a unique beginning of it.
 
     Raises:
         NotFoundError: no trash holds it.
-        UsageProblem: several runs begin so.
+        UsageProblem: several ids begin with it.
     """
     ids = sorted({run.id for _, runs in every for run in runs if run.id.startswith(run_id)})
     if not ids:
@@ -87,10 +87,10 @@ def _due(
     work: Procedure,
     printer: Outcomes,
 ) -> list[_Due]:
-    """The runs of every location that began by then; those whose name tells no time only when no time is asked for.
+    """The runs of every location that began by `latest`; runs without a time in their name only if that is None.
 
     Args:
-        run_id: how their ids begin.
+        run_id: the beginning of their ids; None for all.
     """
     every = []
     refuse_unusable(locations, storage, SnapshotLists(), by_evidence=False)
