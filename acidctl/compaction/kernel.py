@@ -55,7 +55,10 @@ def _compact(task: BucketTask) -> BucketResult:
     kills = [reopen(fs, item) for item in task.kills]
     live = LiveRows(task, rows, kills) if major else None
     load = partial(load_deletes, write_ids=task.write_ids, rows=rows, buckets=task.kills_of)
-    dead = live.dead if live else load(kills, same_write_id=True)
+    # Hive 4 looks for the deletes of a file's rows in files of its number: only those collapse.
+    own = [source for source in kills if source.file.bucket == task.bucket]
+    dead = live.dead if live else load(own, same_write_id=True)
+    row_files = task.row_files or [item.file for item in task.inserts]
     has_moved = not major and task.acid_version and any(source.may_hold_moved for source in rows)
     named = load(source for source in kills if source.is_delete) if has_moved else None
 
@@ -76,7 +79,7 @@ def _compact(task: BucketTask) -> BucketResult:
 
     def keep_delete(source: EventFile, ids: Ids) -> Bools | None:
         kept = visible_events(ids, task.write_ids)
-        idle = without_effect(source, ids, task.inserts)
+        idle = without_effect(source, ids, row_files)
         if idle is None:
             return kept
         return ~idle if kept is None else kept & ~idle

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import Decision, Figures, Thresholds, decide, figures_of
@@ -265,9 +265,10 @@ def _for_its_hive(request: CompactionRequest, lists: SnapshotLists) -> Compactio
     """The request with the Hive version of the table's metastore, judged by the methods that it offers."""
     assert lists.warehouse  # which knows the table
     known, said = lists.warehouse.metastore.features.hive, request.writing.reader
-    if said not in (None, known):
-        raise RefusedError(f"{said} does not read the table", f"its metastore belongs to {known}", "leave `reader` out")
-    return replace(request, writing=replace(request.writing, reader=known))
+    both = said is not known and {said, known} == {Hive.HIVE3, Hive.HIVE4}  # a metastore is often upgraded first
+    if said not in (None, known) and not both:
+        raise RefusedError(f"{said} does not read the table", f"the metastore is that of {known}", "leave `reader` out")
+    return replace(request, writing=replace(request.writing, reader=None if both else known))
 
 
 def _rebalance(found: Found, request: CompactionRequest) -> Rebalance:

@@ -32,7 +32,8 @@ def cut(task: BucketTask, limit: int) -> list[BucketTask]:
     if task.deletes:
         weight = sum(one.file.size for one in task.deletes)
         rows = task.rows - sum(piece.rows for piece in pieces)
-        tasks.append(replace(whole, inserts=(), kills=(), weight=weight, rows=rows))
+        beside = tuple(item.file for item in task.inserts)
+        tasks.append(replace(whole, inserts=(), kills=(), row_files=beside, weight=weight, rows=rows))
     return tasks
 
 

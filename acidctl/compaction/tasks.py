@@ -108,6 +108,7 @@ class BucketTask(FileTask):
         kills_of: the bucket numbers of its rows, whatever its files are called; None for any.
         acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
             of each event and show deleted rows (rule V12).
+        row_files: the files of the bucket's rows, if other tasks read them.
         segment: its place among the bucket's segments; None when it is the whole bucket.
         pieces: of `inserts`, where the bucket may still be cut into segments; none are sent to where tasks run.
         shares: of a rebalance: the rows that this bucket gets, one share after the other.
@@ -121,6 +122,7 @@ class BucketTask(FileTask):
     write_ids: ValidWriteIds
     acid_version: int
     kills_of: frozenset[int] | None = None
+    row_files: tuple[DataFile, ...] = ()
     segment: int | None = None
     pieces: tuple[StripeGroup, ...] = ()
     shares: tuple[Share, ...] = ()

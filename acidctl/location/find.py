@@ -152,6 +152,8 @@ class Found:
             declared=None if compactor and not is_text else self.declared,  # a compaction goes by the files alone
             source=found.source,
         )
+        if self.declared:
+            snapshot = replace(snapshot, table_columns=self.declared.columns)
         if unchecked:
             notes = (*snapshot.state.notes, *unchecked)
             snapshot = replace(snapshot, state=replace(snapshot.state, notes=notes))

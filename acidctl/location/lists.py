@@ -62,6 +62,11 @@ class SnapshotLists:
         return self.by_table is not None or self.of_all is not None
 
     @property
+    def is_of_one_table(self) -> bool:
+        """Whether what was given is good for one table alone."""
+        return self.table is not None or (self.by_table is not None and len(self.by_table) == 1)
+
+    @property
     def is_told(self) -> bool:
         """Whether it is known which write ids count, from a list, a metastore, or by what the user assumes."""
         return self.has_write_ids or self.assumption is not None or self.warehouse is not None

@@ -87,6 +87,7 @@ class Snapshot:
         declared: what a metastore says of the files; None where none does.
         source: who says what counts.
         ahead: why the files are newer than the metastore; empty if they are not, or if no metastore was asked.
+        table_columns: names and types of the table's columns, if a metastore says them.
         no_cleanup: who says in a metastore that nothing is cleaned there, where it was asked; empty for nobody.
     """
 
@@ -103,6 +104,7 @@ class Snapshot:
     source: SnapshotSource = EVERYTHING
     no_cleanup: str = ""
     ahead: tuple[Reason, ...] = ()
+    table_columns: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         return f"<snapshot of {self.fs.display(self.path)}: {len(self.state.verdicts):,} entries>"

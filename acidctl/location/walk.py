@@ -59,7 +59,7 @@ from acidctl.errors import AccessError, AcidctlError, GoneError, NotFoundError, 
 from acidctl.location.coverage import Coverage
 from acidctl.location.neighbours import Surroundings, is_aside, other_format
 from acidctl.storage import registry
-from acidctl.storage.local.tree import leads_back
+from acidctl.storage.local.tree import UNREADABLE_BYTES, leads_back
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
 if TYPE_CHECKING:
@@ -464,11 +464,11 @@ def _children(listing: Listing, broken: Sequence[str] = ()) -> _Children:
 
 
 def _broken_links(fs: FileSystem, directory: str, listing: Listing) -> list[str]:
-    """On the local disk: the visible links to nothing, which are listed as empty files."""
+    """On the local disk: the visible links to nothing, which are listed as files."""
     if not fs.is_local:
         return []
-    empty = (entry.path for entry in listing.entries if not entry.is_dir and not entry.size)
-    paths = ((name, join(directory, name)) for name in empty if not is_hidden(name))
+    tiny = (entry.path for entry in listing.entries if not entry.is_dir and entry.size == UNREADABLE_BYTES)
+    paths = ((name, join(directory, name)) for name in tiny if not is_hidden(name))
     return [name for name, path in paths if os.path.islink(path) and not os.path.exists(path)]  # noqa: PTH110
 
 

@@ -26,7 +26,7 @@ _ROUNDS = 3
 _PAUSE = 1.0
 """Seconds between two rounds over all servers."""
 
-_CLOSING = 10.0
+_CLOSING = 30.0
 """Seconds that a call may take after the run's deadline: transactions and locks must still be released."""
 
 

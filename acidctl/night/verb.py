@@ -11,6 +11,7 @@ from pathlib import Path
 from acidctl.acid.assumption import Assumption
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import Engine
+from acidctl.deadline import Duration, as_seconds
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.coverage import Coverage
 from acidctl.location.evidence import not_known
@@ -35,7 +36,7 @@ def nightly(
     storage_options: Mapping[str, str] | None = None,
     metastore: str | Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
-    assume_committed: float | None = None,
+    assume_committed: Duration | None = None,
     accept_fewer: bool = False,
 ) -> Iterator[NightStep]:
     """Compact what is due, clean what is obsolete and purge what is old, at or below paths and names of tables.
@@ -58,7 +59,7 @@ def nightly(
         RefusedError: nobody said which write ids are committed, or a path itself is not known to be transactional.
         ConflictError: another night works with the same folder.
     """
-    assumption = None if assume_committed is None else Assumption(assume_committed)
+    assumption = None if assume_committed is None else Assumption(as_seconds(assume_committed, "assume_committed"))
     lists = read_lists(assumption=assumption, warehouse=open_warehouse(metastore, exclude))
     if not lists.is_told:
         raise RefusedError(

@@ -26,6 +26,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.foreign.format import Format, read_any_tail
 from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
 
@@ -58,7 +59,8 @@ def concat_tasks(
     by_age = sorted(sources, key=lambda source: source.file.max_write_id)
     # Hive writes empty files without columns, too.
     types = [source.row_type for source in by_age if source.rows] or [by_age[-1].row_type]
-    row = output_row_type(snapshot, types)
+    # Parquet and text have conversions of their own, and say themselves what they cannot do.
+    row = output_row_type(snapshot, types) if format_ is Format.ORC else merge_row_types(types)
     refuse_differing(snapshot, sources, row, writing.reader)
     if writing.overrides and format_ is not Format.ORC:
         raise RefusedError(

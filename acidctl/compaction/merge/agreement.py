@@ -8,10 +8,11 @@ from functools import partial
 import numpy as np
 
 from acidctl.acid.compaction_kind import Hive
+from acidctl.acid.layout import DataFile
 from acidctl.acid.names import Kind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.proof.keys import Key, is_sorted, key_range
-from acidctl.compaction.tasks import BucketTask, CountTask, Input
+from acidctl.compaction.tasks import BucketTask, CountTask
 from acidctl.errors import RefusedError
 from acidctl.orc.read.id_runs import RowIdRun
 from acidctl.rows.read.bucket_numbers import is_among, numbers
@@ -86,11 +87,11 @@ def refuse_moved(source: EventFile, ids: Ids, deletes: DeleteSet) -> None:
         )
 
 
-def without_effect(source: EventFile, ids: Ids, inserts: Sequence[Input]) -> Bools | None:
+def without_effect(source: EventFile, ids: Ids, rows: Sequence[DataFile]) -> Bools | None:
     """Find delete events of a stripe that delete nothing now, but would in the wider result of a minor compaction.
 
     Args:
-        inserts: the files of the bucket's rows.
+        rows: the files of the bucket's rows.
 
     Raises:
         RefusedError: an event deletes rows in one of the directories and not in another.
@@ -100,9 +101,9 @@ def without_effect(source: EventFile, ids: Ids, inserts: Sequence[Input]) -> Boo
         return None
     for original in np.unique(ids.keys.original[early]).tolist():
         first_ids = {
-            item.file.begins[0]
-            for item in inserts
-            if (d := item.file.directory) and d.kind is Kind.DELTA and d.min_write_id <= original <= d.max_write_id
+            file.begins[0]
+            for file in rows
+            if (d := file.directory) and d.kind is Kind.DELTA and d.min_write_id <= original <= d.max_write_id
         }
         reached = {first < source.file.max_write_id for first in first_ids}
         if len(reached) > 1:

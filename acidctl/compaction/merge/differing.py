@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, Kind
@@ -32,23 +32,26 @@ def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcT
         RefusedError: the columns of a file have other names than those of the result, which Hive 3 goes by; or a flush
             length beside a delta of one write id hides rows from Hive 3; or Hive 4 moves old dates of a C++ writer.
     """
+    sides = {entry.path for entry in snapshot.listing.entries if entry.path.endswith(FLUSH_LENGTH_SUFFIX)}
     for source in sources:
         if source.format is not Format.ORC:
             continue
         if reader is not Hive.HIVE4:
             if renamed := next(_renamed(source.row_type, row), None):
                 raise _differing(source, f"calls a column {renamed[0]} that the result calls {renamed[1]}",
-                                 "Hive 3 goes by names, and Hive 4 by places")  # fmt: skip
-            if _is_shortened(snapshot, source):
+                                 "Hive 3 goes by names, and Hive 4 by places", reader)  # fmt: skip
+            if _is_shortened(snapshot, source, sides):
                 raise _differing(source, "has a flush length that is not its size",
-                                 "Hive 3 heeds it in a delta of one write id, and Hive 4 does not")  # fmt: skip
+                                 "Hive 3 heeds it in a delta of one write id, and Hive 4 does not", reader)  # fmt: skip
         if reader is not Hive.HIVE3 and _has_old_dates(source):
             raise _differing(source, "has dates before 15 October 1582, and names no calendar",
-                             "Hive 4 takes them for dates of the Julian calendar, and Hive 3 does not")  # fmt: skip
+                             "Hive 4 takes them for Julian dates, and Hive 3 does not", reader)  # fmt: skip
 
 
-def _differing(source: EventFile, what: str, why: str) -> RefusedError:
-    hint = "say which Hive reads the table, `reader='hive3'` or `reader='hive4'`; or let Hive compact it"
+def _differing(source: EventFile, what: str, why: str, reader: Hive | None) -> RefusedError:
+    hint = "let Hive compact it"
+    if reader is None:
+        hint = f"say which Hive reads the table, `reader='hive3'` or `reader='hive4'`; or {hint}"
     return RefusedError(f"{source.fs.display(source.path)} {what}", why, hint)
 
 
@@ -59,13 +62,12 @@ def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:
     yield from ((one, other) for one, other in zip(own.names, target.names, strict=False) if one != other)
 
 
-def _is_shortened(snapshot: Snapshot, source: EventFile) -> bool:
+def _is_shortened(snapshot: Snapshot, source: EventFile, sides: Set[str]) -> bool:
     directory = source.file.directory
     if directory is None or directory.kind is not Kind.DELTA or directory.min_write_id != directory.max_write_id:
         return False
     side = source.file.path + FLUSH_LENGTH_SUFFIX
-    files = snapshot.listing.files_by_child.get(directory.name, ())
-    if all(entry.path != side for entry in files):
+    if side not in sides:
         return False
     path = snapshot.absolute(side)
     return parse_flush_length(read_small(snapshot.fs, path, MOST_LENGTHS), path) != source.file.size

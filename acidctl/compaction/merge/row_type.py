@@ -29,9 +29,8 @@ def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
     row = merge_row_types(types)
     if all(alike(one, row) for one in types):
         return row
-    declared = snapshot.declared
-    if declared and declared.columns:
-        table = row_type_of(declared.columns)
+    if snapshot.table_columns:
+        table = row_type_of(snapshot.table_columns)
         behind = slice(len(table.names), None)  # Hive shows them again when columns are added
         names, children = (*table.names, *row.names[behind]), (*table.children, *row.children[behind])
         return OrcType("struct", children=children, names=names)
@@ -46,12 +45,18 @@ def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
 
 
 def _lost(own: OrcType, target: OrcType, *, is_top: bool = False) -> str:
-    """A field or a wider number that `target` cannot hold; empty if it can hold everything."""
-    for kinds in _WIDER:
-        if own.kind in kinds and target.kind in kinds and kinds.index(own.kind) > kinds.index(target.kind):
-            return own.kind
+    """What a type may lose as another one; empty if every value stays, whatever type the table has in truth."""
     if own.kind != target.kind:
-        return ""
+        wider = any(
+            own.kind in kinds and target.kind in kinds and kinds.index(own.kind) < kinds.index(target.kind)
+            for kinds in _WIDER
+        )
+        return "" if wider or target.kind == "string" else own.kind
+    if own.kind == "decimal":
+        room = (target.precision or 0) - (target.scale or 0) - (own.precision or 0) + (own.scale or 0)
+        return own.kind if room < 0 or (target.scale or 0) < (own.scale or 0) else ""
+    if own.max_length and target.max_length and own.max_length > target.max_length:
+        return own.kind
     if own.kind != "struct":
         return next(filter(None, map(_lost, own.children, target.children)), "")
     places = fields_of(own, target, is_top=is_top)

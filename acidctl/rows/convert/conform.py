@@ -89,7 +89,10 @@ def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: st
             return _struct(column, own, target, path, how)
         if own.kind in ("array", "map"):
             pairs = zip(below(column), own.children, target.children, strict=True)
-            return with_children(column, [convert(*pair, name, path, how=how) for pair in pairs])
+            found = [convert(*pair, name, path, how=how) for pair in pairs]
+            if own.kind == "map" and found[0].null_count > below(column)[0].null_count:
+                raise NoConversion("a key of the map would be NULL")
+            return with_children(column, found)
         if own.kind == "uniontype":
             return _union(column, own, target, name, path, how=how)
         if how.for_good:

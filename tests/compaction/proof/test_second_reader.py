@@ -63,7 +63,7 @@ def table(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", list(CompactionKind))
 def test_both_read_the_same(table: Path, kind: CompactionKind) -> None:
-    assert run_compaction(table, kind, writing=Writing(verify=Verify.FULL))
+    assert run_compaction(table, kind, writing=Writing(verify=Verify.FULL, reader="hive3"))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_the_second_one_reads_decides(
 
     monkeypatch.setattr(SecondReader, "_rows", other)
     with pytest.raises(VerifyError, match=f"pyorc reads other values in column c_{column}"):
-        run_compaction(table, CompactionKind.MAJOR, writing=Writing(verify=Verify.FULL))
+        run_compaction(table, CompactionKind.MAJOR, writing=Writing(verify=Verify.FULL, reader="hive3"))
     assert not list(table.glob("base_*"))
 
 
@@ -97,14 +97,14 @@ def test_segments_are_read_by_it_too(table: Path, monkeypatch: pytest.MonkeyPatc
     """They are encoded in one file and copied into another."""
     monkeypatch.setattr(SecondReader, "_rows", lambda self, stripe: [])
     with pytest.raises(VerifyError, match="pyorc reads other values"):
-        run_compaction(table, CompactionKind.MAJOR, writing=Writing(task_bytes=1, verify=Verify.FULL))
+        run_compaction(table, CompactionKind.MAJOR, writing=Writing(task_bytes=1, verify=Verify.FULL, reader="hive3"))
 
 
 def test_missing_rows_fail_the_proof(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = SecondReader._rows
     monkeypatch.setattr(SecondReader, "_rows", lambda self, stripe: list(rows(self, stripe))[:10])
     with pytest.raises(VerifyError, match="pyorc reads other values in column row"):
-        run_compaction(table, CompactionKind.MAJOR, writing=Writing(verify=Verify.FULL))
+        run_compaction(table, CompactionKind.MAJOR, writing=Writing(verify=Verify.FULL, reader="hive3"))
 
 
 def test_what_pyorc_cannot_hold_is_left_out(tmp_path: Path) -> None:
@@ -117,4 +117,4 @@ def test_what_pyorc_cannot_hold_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     for write_id in (1, 2):
         write_delta(tmp_path / "t", write_id, made, row=types)
-    assert run_compaction(tmp_path / "t", CompactionKind.MAJOR, writing=Writing(verify=Verify.FULL))
+    assert run_compaction(tmp_path / "t", CompactionKind.MAJOR, writing=Writing(verify=Verify.FULL, reader="hive3"))

@@ -137,3 +137,12 @@ def test_updates_of_version_1_are_for_hive_2(tmp_path: Path, reader: Hive | None
     with pytest.raises(RefusedError, match="V12") as refused:
         run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader))
     assert ("hive2" in refused.value.hint) == (reader is None)
+
+
+def test_a_minor_compaction_collapses_only_deletes_that_hive_finds(tmp_path: Path) -> None:
+    write_by_pyorc(tmp_path / DELTA, ROWS)
+    write_by_pyorc(tmp_path / DELTA, [insert(1, 0, bucket=OTHER)], "bucket_00001")
+    write_by_pyorc(tmp_path / "delete_delta_0000001_0000001_0001", [delete(1, 0, 1)], "bucket_00001")
+    write_by_pyorc(tmp_path / NEXT, [insert(3, 0)])
+    assert run_compaction(tmp_path, CompactionKind.MINOR) is not None
+    assert len(ids_in(tmp_path / "delta_0000001_0000003" / "bucket_00000")) == len(ROWS) + 1

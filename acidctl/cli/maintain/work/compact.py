@@ -141,6 +141,8 @@ def work(
         from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
 
         check = partial(sound, jobs=jobs, printer=printer)
+    # What is good for one table alone is known to be so when all locations were met.
+    is_held = asks or max_bytes is not None or table_type is not None or lists.is_of_one_table
     with closing(_Portions(lists, request, printer, _Engines(engine, jobs, until, lists), check)) as doing:
         waiting: list[Waiting] = []
         places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
@@ -153,7 +155,7 @@ def work(
             if isinstance(answer, Planned):
                 printer.hive_names[answer.location] = found.hive_name
                 waiting.append(Waiting.of(found, answer, is_kept=len(waiting) < PORTION))
-            if len(waiting) == PORTION and not asks and max_bytes is None:
+            if len(waiting) == PORTION and not is_held:
                 doing.carry_out(waiting, is_last=False)
                 waiting = []
         if max_bytes is not None:

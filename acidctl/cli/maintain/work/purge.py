@@ -37,6 +37,8 @@ def work(
     printer = PurgePrinter(output, run, _text_of, trash_counts)
     work.locking = replace(work.locking, age=older_than or 0.0)
     latest = None if older_than is None else time.time() - older_than
+    if run_id == "":
+        raise UsageProblem("--run names no run", "its value is empty", "see `acidctl restore --list` for ids")
     every = _due(locations, storage, run_id, latest, work, printer)
     if run_id is not None and (every or printer.is_whole):
         every = _only(every, run_id, " ".join(locations))
