@@ -253,3 +253,16 @@ def test_every_store_is_walked_alike(store: Store) -> None:
     fill(store, "a.db/t/p=a%3Ab/delta_1_1/f", "a.db/t/p=c d/000000_0", "a.db/u/base_1/f", "_hidden/v/x")
     walked = [(location.table, location.partition) for location, _ in walk_locations(store.fs, store.root)]
     assert walked == [("a.t", (("p", "a:b"),)), ("a.t", (("p", "c d"),)), ("a.u", ())]
+
+
+def test_a_link_to_nothing_beside_tables_is_told(tmp_path: Path) -> None:
+    """A table on a disk that is not there must not be passed over."""
+    for name in ("a", "b"):
+        (tmp_path / "sales.db" / name / "delta_0000001_0000001_0000").mkdir(parents=True)
+    (tmp_path / "sales.db" / "items").symlink_to(tmp_path / "gone" / "items")
+    problems: list[AcidctlError] = []
+    fs, root = open_location(str(tmp_path / "sales.db"))
+    walked = [location.path.removeprefix(root) for location, _ in walk_locations(fs, root, Observer(problems.append))]
+    assert walked == ["/a", "/b"]
+    (problem,) = problems
+    assert "items" in problem.what
