@@ -29,6 +29,7 @@ _FRESH = 2.0
 
 _MOST_KNOWN = 10_000
 
+_UNSEEN = "cannot look at"
 _WHY = "acidctl does not compact this: asked for again"
 
 
@@ -106,7 +107,10 @@ class Strangers:
         if one.id not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[one.id] = stranger(metastore, number_of(one.kind), one.database, one.table)
+            why = stranger(metastore, number_of(one.kind), one.database, one.table)
+            if why.startswith(_UNSEEN):  # the next look may tell
+                return why
+            self._known[one.id] = why
         return self._known[one.id]
 
 
@@ -126,7 +130,7 @@ def stranger(metastore: Metastore, kind: int, database: str, table: str) -> str:
     except Unreachable:
         raise
     except AcidctlError as error:
-        return f"{name} cannot be looked at: {error.what}"
+        return f"{_UNSEEN} {name}: {error.what}"
     given = {key.lower(): value for key, value in found.parameters.items()}
     handler = given.get("storage_handler", "")
     if found.table_type or not (handler or given.get("table_type")):
