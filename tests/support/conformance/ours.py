@@ -18,6 +18,7 @@ from pyarrow import parquet
 
 from acidctl import Location
 from acidctl.acid.names import ACID_PREFIXES
+from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing
 from acidctl.errors import AcidctlError
 from acidctl.location.change.lock import Locking
@@ -187,7 +188,8 @@ def compact(case: Case, fake: FakeHive, place: Path, mode: str) -> Compaction:
     Args:
         fake: knows the case, and where the copy lies.
     """
-    request = CompactionRequest(Mode(mode), force=True, offline=True, locking=Locking(hold=False))
+    both = Writing(reader="hive4")  # beside a metastore of Hive 3: what the two read differently is refused
+    request = CompactionRequest(Mode(mode), force=True, offline=True, locking=Locking(hold=False), writing=both)
     before = {child.name for child in place.iterdir()}
     try:
         location = Location(f"hive:default.{table_of(case)}/p={case.name}", metastore=fake.address)
