@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import time
 from dataclasses import dataclass
 from datetime import timedelta
@@ -38,7 +39,7 @@ def as_seconds(value: Duration, name: str) -> float:
         seconds = value.total_seconds()
     elif isinstance(value, str):
         seconds = duration_seconds(value)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
+    elif isinstance(value, int | float) and not isinstance(value, bool) and value < sys.maxsize:
         seconds = float(value)
     if seconds is None or not seconds >= 0:
         raise UsageProblem(

@@ -6,6 +6,7 @@ import itertools
 import shutil
 import traceback
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from support.judge.txns import Txns
 from support.tables import ids_in, read_rows
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.compaction_kind import Hive as ReadBy
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
@@ -65,7 +67,7 @@ def check_compaction(
     history, txns = played.plan.history, played.plan.txns
     shutil.copytree(played.table, copy)
     want = answer(model_rows(played.plan.changes, txns, history.version), history.schema)
-    outcome = run_compaction(copy, kind, lists_of(txns), writing)
+    outcome = run_compaction(copy, kind, lists_of(txns), replace(writing, reader=ReadBy.HIVE2))
     assert_same(acidctl_answer(copy, history.schema, txns), want, about)
     if outcome is None:
         return

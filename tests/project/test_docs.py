@@ -46,7 +46,7 @@ def test_generating_twice_gives_the_same() -> None:
 def test_write_makes_a_tree_current(tmp_path: Path) -> None:
     (tmp_path / "man").mkdir()
     (tmp_path / "man" / "acidctl-gone.1").write_text("of a command that is no more")
-    (tmp_path / "README.md").write_text("a\n<!-- exit-statuses:begin -->\nold\n<!-- exit-statuses:end -->\nz\n")
+    (tmp_path / "README.md").write_text("a\n<!-- exit-statuses:begin -->\nstale words\n<!-- exit-statuses:end -->\nz\n")
     assert {"man/acidctl-gone.1", "README.md", "completions/acidctl.fish"} <= set(docs.stale(tmp_path))
     docs.write(tmp_path)
     assert docs.stale(tmp_path) == []
@@ -54,7 +54,7 @@ def test_write_makes_a_tree_current(tmp_path: Path) -> None:
     readme = (tmp_path / "README.md").read_text()
     assert readme.startswith("a\n<!-- exit-statuses:begin -->\n| status | meaning | what to do |\n")
     assert readme.endswith("|\n<!-- exit-statuses:end -->\nz\n")
-    assert "old" not in readme
+    assert "stale words" not in readme
     page = tmp_path / "man" / "acidctl-ls.1"
     page.write_text(page.read_text() + "x")
     assert docs.stale(tmp_path) == ["man/acidctl-ls.1"]

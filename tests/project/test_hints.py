@@ -65,7 +65,7 @@ def test_every_setting_and_verb_that_hints_name_is_one_of_the_command_line() -> 
             yield from (name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("--"))
 
     known = set(options(cli))
-    assert {"--" + name.replace("_", "-") for name in OPTIONS} <= known
+    assert {shell_spelling(name) for name in OPTIONS} <= known
     for line in COMMANDS.values():
         name, *given = line.split()
         assert name in SUMMARIES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from acidctl.acid.compaction_kind import CompactionKind
@@ -13,8 +14,10 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Refused, carry_out, plan_location
 from acidctl.compaction.run import Compacted
 from acidctl.location.change.lock import Locking
+from acidctl.location.declared import Declared
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
+from acidctl.orc.types import OrcType, hive_type
 
 
 def copy_table(source: Path, target: Path) -> Path:
@@ -26,9 +29,17 @@ def copy_table(source: Path, target: Path) -> Path:
 
 
 def run_compaction(
-    table: Path, kind: CompactionKind, write_ids: ValidWriteIds | None = None, writing: Writing | None = None
+    table: Path,
+    kind: CompactionKind,
+    write_ids: ValidWriteIds | None = None,
+    writing: Writing | None = None,
+    columns: OrcType | None = None,
 ) -> Compacted | None:
-    """Compact a full-ACID table in this process, nobody reading meanwhile; None when there is nothing to do."""
+    """Compact a full-ACID table in this process, nobody reading meanwhile; None when there is nothing to do.
+
+    Args:
+        columns: of the table, as a metastore would say them.
+    """
     request = CompactionRequest(
         Mode(kind.value),
         table_type=TableType.FULL_ACID,
@@ -37,7 +48,7 @@ def run_compaction(
         writing=writing or Writing(),
         locking=Locking(hold=False),
     )
-    return compact_location(str(table), request, write_ids)
+    return compact_location(str(table), request, write_ids, columns=columns)
 
 
 def compact_location(
@@ -45,10 +56,13 @@ def compact_location(
     request: CompactionRequest,
     write_ids: ValidWriteIds | None = None,
     storage: Mapping[str, str] | None = None,
+    columns: OrcType | None = None,
 ) -> Compacted | None:
     """What `acidctl compact` does with one location; None when there is nothing to do, and errors are raised."""
     lists = SnapshotLists(of_all=write_ids)  # whatever table the list names
     (found,) = find([url], storage or {}, lists)
+    if columns:
+        found = replace(found, declared=Declared(tuple((name, hive_type(kind)) for name, kind in columns.fields()), ""))
     answer = plan_location(found, lists, request)
     if isinstance(answer, Refused):
         raise answer.error

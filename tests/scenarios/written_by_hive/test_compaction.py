@@ -18,7 +18,9 @@ from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.rows.read.events import open_event_files
 
-WRITINGS = {"copied": Writing(), "encoded": Writing({"compression": "zstd"}, verify=Verify.FULL)}
+WRITINGS = {
+    "copied": Writing(reader="hive2"), "encoded": Writing({"compression": "zstd"}, verify=Verify.FULL, reader="hive2"),
+}  # fmt: skip
 
 
 @pytest.mark.sampled(7)

@@ -102,17 +102,17 @@ class TestLinks:
         (tmp_path / "delta_1_1").rmdir()
         assert [entry.path for entry in FS.list_tree(str(tmp_path), top).entries] == ["base_2", "delta_2_2"]
 
-    def test_broken_links_are_files_of_size_0(self, tmp_path: Path) -> None:
+    def test_broken_links_are_files_of_a_byte(self, tmp_path: Path) -> None:
         (tmp_path / "nowhere").symlink_to("no-such")
         (tmp_path / "self").symlink_to("self")
         (tmp_path / "below").symlink_to("file/x")
         (tmp_path / "file").write_text("x")
         listing = FS.list_tree(str(tmp_path)).entries
         assert [(entry.path, entry.size, entry.is_dir) for entry in listing] == [
-            ("below", 0, False),
+            ("below", 1, False),
             ("file", 1, False),
-            ("nowhere", 0, False),
-            ("self", 0, False),
+            ("nowhere", 1, False),
+            ("self", 1, False),
         ]
         for name in ("nowhere", "self", "below"):
             with pytest.raises((NotFoundError, StorageError)):
@@ -185,7 +185,7 @@ class TestOddFiles:
         return path
 
     def test_a_pipe_is_not_waited_for(self, pipe: Path) -> None:
-        assert [(entry.path, entry.size) for entry in FS.list_tree(str(pipe.parent)).entries] == [("pipe", 0)]
+        assert [(entry.path, entry.size) for entry in FS.list_tree(str(pipe.parent)).entries] == [("pipe", 1)]
         for call in (FS.open_input, FS.read_bytes):
             with pytest.raises(BadDataError, match="device or a pipe"):
                 call(str(pipe))
