@@ -170,3 +170,9 @@ def test_what_comes_back_is_shown_before_it_is_asked_for(acidctl, terminal, tmp_
     done = acidctl("restore", "--yes", tmp_path)
     assert "restored: 1 table, 7 locations" in done.out
     assert acidctl("clean", "--yes", "-v", tmp_path).out.count("moved to the trash as") == 7
+
+
+def test_an_empty_id_is_no_run(acidctl, cleaned: Path) -> None:  # type: ignore[no-untyped-def]
+    """A variable of a script that is not set must not purge everything."""
+    assert acidctl("purge", "--yes", "--run", "", cleaned).status == 2
+    assert len(list(cleaned.glob("*/.acidctl-trash/*"))) == 4
