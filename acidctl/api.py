@@ -368,17 +368,17 @@ class Location:
             raise NotFoundError(f"nothing to restore in {self.path}", "its trash holds no such run", "see trash()")
         return bring_back(self._found.fs, run, locking or Locking())
 
-    def purge(self, run_id: str = "", *, locking: Locking | None = None) -> list[InTrash]:
+    def purge(self, run_id: str | None = None, *, locking: Locking | None = None) -> list[InTrash]:
         """Delete the contents of the trash for good; runs that cannot be used stay.
 
         Args:
-            run_id: the full id of the only run to delete; empty for all runs.
+            run_id: the full id of the only run to delete; None for all runs.
 
         Raises:
             NotFoundError: the trash holds no such run.
         """
-        due = [run for run in self.trash() if not run.problem and run_id in ("", run.id)]
-        if run_id and not due:
+        due = [run for run in self.trash() if not run.problem and run_id in (None, run.id)]
+        if run_id is not None and not due:
             raise NotFoundError(f"no such run in the trash of {self.path}", "", "see trash()")
         return delete(self._found.fs, due, locking or Locking())
 

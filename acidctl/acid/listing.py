@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Listing:
-    """What a location holds.
+    """All files and directories below a location.
 
     Attributes:
         location: the path inside its file system, for messages only: no rule looks at it.
@@ -94,7 +94,7 @@ def without(listing: Listing, names: AbstractSet[str]) -> Listing:
 
 
 def with_entries(listing: Listing, entries: Iterable[Entry]) -> Listing:
-    """The same listing with other entries, which must be sorted by path."""
+    """Replace the entries of a listing; the new ones must be sorted by path."""
     return replace(listing, entries=tuple(entries))
 
 

@@ -282,7 +282,7 @@ def _history_problem(usable: list[AcidDirectory], selection: _Selection) -> Reas
 
 
 def with_reasons(state: AcidState, reasons: Iterable[Reason]) -> AcidState:
-    """The same state, in which each ignored directory has the reason that names it, if there is one."""
+    """Give each ignored directory the reason that names it, if one does."""
     by_name = {name: why for why in reasons for name in why.by}
     verdicts = (
         replace(verdict, reason=by_name[verdict.name])

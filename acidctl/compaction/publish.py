@@ -99,7 +99,7 @@ def _parts(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_nameless(snapshot: Snapshot, name: str, now: float) -> bool:
-    """Whether its compaction was killed before it noted its owner: then there is no data in it yet."""
+    """Whether the compaction was killed before it noted its owner; the directory then holds no data yet."""
     files = snapshot.listing.files_by_child.get(name, ())
     is_empty = all(entry.path == f"{name}/{OWNER}" or not entry.size for entry in files)
     is_old = Ages.of(snapshot.listing).is_old(name, now - _DEAD_SECONDS)

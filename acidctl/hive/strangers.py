@@ -35,7 +35,7 @@ _WHY = "acidctl does not compact this: asked for again"
 
 @dataclass(slots=True)
 class Strangers:
-    """What the slots of a worker know about entries for other workers; slots claim one after another.
+    """Entries of other workers that a worker's slots have met; slots claim one after another.
 
     Attributes:
         pool: the pool that the worker takes entries from.

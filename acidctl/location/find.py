@@ -25,7 +25,8 @@ from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Look, Snapshot, files_ahead, look_at, take_snapshot
 from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
 from acidctl.spelling import spelled
-from acidctl.storage.port import FileSystem, parent_of
+from acidctl.storage import registry
+from acidctl.storage.port import FileSystem, FileSystemSpec, parent_of
 from acidctl.storage.registry import open_location
 from acidctl.wording import some_of, text_of
 
@@ -249,7 +250,7 @@ class Found:
         return lists.warehouse.ahead_of(self.hive, self.look.listing, top, by_own_list=lists.asks_metastore)
 
     def said_to_be(self, said: TableType | None) -> Found:
-        """The same location, with the table type that a user gave; None gives none.
+        """Take the table type that a user gave for this location; None changes nothing.
 
         Raises:
             RefusedError: the metastore says otherwise.
@@ -281,8 +282,10 @@ class Found:
         location = self.location
         if not location.partition or location.is_inside or not self.is_given:
             return location.is_inside
+        # The store that a command opens for changes sees nothing above the path.
+        fs = registry.open_file_system(FileSystemSpec("file")) if self.fs.is_local else self.fs
         try:
-            above = self.fs.list_dir(parent_of(location.path))
+            above = fs.list_dir(parent_of(location.path))
         except AcidctlError:  # nothing but the partition may be listed
             return False
         return any(acid_directory(entry.path) for entry in above.entries if entry.is_dir)

@@ -111,7 +111,7 @@ class Snapshot:
 
     @property
     def table_type(self) -> TableType | None:
-        """What the table is known to be; None where that is not known."""
+        """The type of the table, if it is known."""
         return self.listing.table_type
 
     def again(self) -> Snapshot:
@@ -197,7 +197,7 @@ class Look:
     log: str = ""
 
     def of_type(self, table_type: TableType | None) -> Look:
-        """The same look at a table that is known to be of this type, which decides what Hive reads."""
+        """Set the type of the table, which decides what Hive reads."""
         return replace(self, listing=replace(self.listing, table_type=table_type))
 
 

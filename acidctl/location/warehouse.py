@@ -308,7 +308,7 @@ class Warehouse:
     def _above_given_again(
         self, table: HiveTable, again: Callable[[], Listing], floor: _Given
     ) -> tuple[AcidDirectory, ...]:
-        """The same after a short wait, by a new listing, from each of the servers: one may lag behind another."""
+        """List again after a short wait and ask every server: one may lag behind another."""
         if self._waits:
             self._waits -= 1
             time.sleep(_WAIT)
@@ -647,7 +647,7 @@ def _named_above(named: Iterable[AcidDirectory], given: _Given) -> tuple[AcidDir
 
 
 def _ahead(named: Sequence[AcidDirectory], given: _Given, server: str, table: HiveTable) -> tuple[Reason, ...]:
-    """What is above, as reasons."""
+    """Turn directories with ids above the known ones into reasons."""
     is_replica = bool(table.parameters.get(_REPLICA))
     found = []
     for code, least, ids in (

@@ -300,7 +300,7 @@ def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = 
 
 
 def _snapshot_words(names: Collection[str]) -> list[str]:
-    """What this command was told of the snapshot by some parameters, as words for the line of another one.
+    """The snapshot options that the user typed for this command, as words for the line of another one.
 
     A pattern of tables that are left out, and a lock for reading, are this command's own.
     """

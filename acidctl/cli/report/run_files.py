@@ -70,7 +70,7 @@ def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = F
 
 def _looked_in(report: Path) -> dict[str, int]:
     """The number of locations that an earlier report has on record, by places."""
-    with suppress(OSError, ValueError, KeyError, TypeError):  # there is no report, or its command walks nothing
+    with suppress(OSError, ValueError, KeyError, TypeError):  # no earlier report, or one without locations
         said = json.loads(report.read_bytes())["lookedAt"]
         return {str(said["where"]): int(said["onRecord"])}
     return {}

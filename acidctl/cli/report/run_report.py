@@ -215,7 +215,7 @@ class RunReport:
 
     @property
     def record(self) -> Looked | None:
-        """What later runs should find at the same places: what this run found, or the old number if more."""
+        """How many locations later runs must find at each place: the larger of this run's number and the old one."""
         if self.looked is None:
             return None
         before = self.looked_before(self.looked.where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Set
 
 from acidctl.acid.compaction_kind import Hive
@@ -14,9 +13,9 @@ from acidctl.orc.read.calendars import SWITCH
 from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.schema_evolution import is_numbered
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
-_POSITIONAL = re.compile(r"_col[0-9]+")
 _DAY = 86_400_000
 
 
@@ -57,7 +56,7 @@ def _differing(source: EventFile, what: str, why: str, reader: Hive | None) -> R
 
 def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:
     """Pairs of different column names; there are none in a file whose columns Hive numbered (``_col0``)."""
-    if all(map(_POSITIONAL.fullmatch, own.names)):
+    if all(map(is_numbered, own.names)):
         return
     yield from ((one, other) for one, other in zip(own.names, target.names, strict=False) if one != other)
 

@@ -45,7 +45,7 @@ def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
 
 
 def _lost(own: OrcType, target: OrcType, *, is_top: bool = False) -> str:
-    """What a type may lose as another one; empty if every value stays, whatever type the table has in truth."""
+    """Name the part of a type that may lose values as `target`; empty if no value can change."""
     if own.kind != target.kind:
         wider = any(
             own.kind in kinds and target.kind in kinds and kinds.index(own.kind) < kinds.index(target.kind)

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 _POSITIONAL = re.compile(r"_col[0-9]+")
 
 
+def is_numbered(name: str) -> bool:
+    """Whether Hive made up a column's name from its place: ``_col0``."""
+    return _POSITIONAL.fullmatch(name) is not None
+
+
 def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcType:
     """The row type of a table: its columns as a metastore has them, else what holds the rows of all files.
 
@@ -45,7 +50,7 @@ def merge_row_types(types: Sequence[OrcType]) -> OrcType:
     names, children = [], []
     for position in range(width):
         having = [row for row in types if position < len(row.children)]
-        real = [row.names[position] for row in having if not _POSITIONAL.fullmatch(row.names[position])]
+        real = [row.names[position] for row in having if not is_numbered(row.names[position])]
         names.append(real[-1] if real else having[-1].names[position])
         children.append(_merged([row.children[position] for row in having]))
     return OrcType("struct", children=tuple(children), names=tuple(names))

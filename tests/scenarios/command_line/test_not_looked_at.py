@@ -114,6 +114,18 @@ def test_hidden_tables_are_said_and_a_proof_looks_into_them(acidctl: Acidctl, sa
     assert (found.status, found.json()["result"]) == (14, "held")
 
 
+def close(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let nobody list directories whose names end so."""
+    real = os.scandir
+
+    def scandir(path: str) -> object:
+        if isinstance(path, str) and path.rstrip("/").endswith(name):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+
+
 def test_a_link_to_nothing_is_a_failure(acidctl: Acidctl, sales: Path) -> None:
     (sales.parent / "gone.db").symlink_to("/nowhere/at/all")
     assert named(acidctl, sales.parent) == ["items", "orders"]
@@ -125,14 +137,7 @@ def test_a_link_to_nothing_is_a_failure(acidctl: Acidctl, sales: Path) -> None:
 def test_a_closed_directory_is_a_failure_and_hides_nothing_else(
     acidctl: Acidctl, sales: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = os.scandir
-
-    def scandir(path: str) -> object:
-        if isinstance(path, str) and path.rstrip("/").endswith("items"):
-            raise PermissionError(13, "Permission denied", path)
-        return real(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
+    close(monkeypatch, "items")
     done = acidctl("ls", "-o", "jsonl", sales)
     assert done.status == 5
     assert [Path(one["location"]).name for one in done.lines()] == ["orders"]
@@ -143,14 +148,7 @@ def test_a_closed_directory_beside_a_stray_is_a_failure(
 ) -> None:
     (tmp_path / "w" / "dt=1").mkdir(parents=True)
     table(tmp_path / "w" / "closed")
-    real = os.scandir
-
-    def scandir(path: str) -> object:
-        if isinstance(path, str) and path.rstrip("/").endswith("closed"):
-            raise PermissionError(13, "Permission denied", path)
-        return real(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
+    close(monkeypatch, "closed")
     assert acidctl("ls", tmp_path / "w").status == 5
 
 
@@ -245,3 +243,14 @@ def test_a_state_on_a_tree_lists_those_that_have_it(acidctl: Acidctl, sales: Pat
     shown = acidctl("ls", "--state", "obsolete", sales).out
     assert ("orders" in shown, "items" in shown) == (True, False)
     assert named(acidctl, sales) == ["items", "orders"]
+
+
+def test_a_partition_beside_acid_directories_is_not_compacted(acidctl: Acidctl, tmp_path: Path) -> None:
+    """For Hive its files may be those of the table above, which then has no partitions."""
+    above = table(tmp_path / "t")
+    inside = table(above / "k=v")
+    before = sorted(tmp_path.rglob("*"))
+    for place in (above, inside, tmp_path):
+        done = acidctl("compact", "--major", "--engine", "local", "--assume-committed=0s", "--force", place)
+        assert done.status != 0 or "left alone" in done.err, place
+    assert sorted(tmp_path.rglob("*")) == before

@@ -13,6 +13,7 @@ from support.tables import read_rows
 from acidctl.acid.listing import Listing
 
 LOCATIONS, PORTION = 14, 2
+PLAIN = ("--engine", "local", "--jobs", "1", "--min-deltas", "2", "--assume-committed=0s")
 
 
 @pytest.fixture
@@ -52,21 +53,7 @@ def most_listings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_compact_keeps_plans_of_a_portion(  # type: ignore[no-untyped-def]
     acidctl, tree: Path, most_listings: list[int], options: tuple[str, ...]
 ) -> None:
-    line = (
-        "compact",
-        "--auto",
-        "--engine",
-        "local",
-        "--jobs",
-        "1",
-        "--min-deltas",
-        "2",
-        "--assume-committed=0s",
-        *options,
-        "-o",
-        "jsonl",
-    )
-    found = acidctl(*line, tree)
+    found = acidctl("compact", "--auto", *PLAIN, *options, "-o", "jsonl", tree)
     assert found.status == 0, found.err
     assert len(found.out.splitlines()) == LOCATIONS
     is_done = "--dry-run" not in options
@@ -79,18 +66,7 @@ def test_compact_keeps_plans_of_a_portion(  # type: ignore[no-untyped-def]
 def test_a_night_keeps_plans_of_a_portion(  # type: ignore[no-untyped-def]
     acidctl, tree: Path, tmp_path: Path, most_listings: list[int], options: tuple[str, ...]
 ) -> None:
-    line = (
-        "nightly",
-        "--engine",
-        "local",
-        "--jobs",
-        "1",
-        "--min-deltas",
-        "2",
-        "--assume-committed=0s",
-        "--state",
-        tmp_path / "state",
-    )
+    line = ("nightly", *PLAIN, "--state", tmp_path / "state")
     found = acidctl(*line, *options, "-o", "jsonl", tree)
     assert found.status == 0, found.err
     assert found.out.count('"part":"compact"') == LOCATIONS

@@ -577,3 +577,13 @@ def test_wide_decimals_empty_texts_and_padding(tmp_path: Path) -> None:
     assert run_compaction(tmp_path, CompactionKind.MAJOR)
     assert rows(tmp_path) == wanted
     assert io.StringIO(run("cat", "-o", "csv", tmp_path)).readlines()[3] == ",,,,\n"
+
+
+def test_a_key_that_cannot_be_converted_is_an_error(tmp_path: Path) -> None:
+    """A map cannot have NULL as a key: Arrow would end the process."""
+    for write_id, kind, key in ((1, TEXT, "a"), (2, INT, 1)):
+        row = struct(m=OrcType("map", children=(kind, INT)))
+        path = tmp_path / f"delta_{write_id:07}_{write_id:07}_0000" / "bucket_00000"
+        write_acid(path, *inserts(write_id, {"m": [(key, 1)]}), row=row)
+    with pytest.raises(BadDataError, match="a key of the map would be NULL"):
+        rows(tmp_path)

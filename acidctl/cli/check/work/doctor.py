@@ -30,8 +30,8 @@ def work(
     """Show what there is.
 
     Raises:
-        AcidctlError: there is no time zone database, Spark does not work, an executor lacks something, or a server of
-            the metastore cannot be used; raised after everything was shown.
+        AcidctlError: the time zone database is missing, Spark fails, an executor lacks something, or a metastore server
+            cannot be used. It is raised after everything was shown.
     """
     engine.check()
     if metastore is None and metastore_option:
