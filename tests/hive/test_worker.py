@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -736,3 +737,12 @@ def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl)
     assert (application or "").startswith("local-")
     assert rows(fake, acidctl, "t") == rows(fake, acidctl, "u") == before
     require_ended(fake)
+
+
+def test_a_table_that_could_not_be_looked_at_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One failing call must not make its entry a stranger's for as long as the worker runs."""
+    answers = iter(["cannot look at db.t: the server is busy", ""])
+    monkeypatch.setattr("acidctl.hive.strangers.stranger", lambda *_: next(answers))
+    strangers: Any = Strangers("", 0.2)
+    entry = SimpleNamespace(id=7, kind="major", database="db", table="t")
+    assert [strangers._whose(None, entry) for _ in range(3)] == ["cannot look at db.t: the server is busy", "", ""]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from support.compacting import run_compaction
-from support.files.acid_files import UPDATE, Event, delete, insert, write_acid, write_by_pyorc
+from support.files.acid_files import DELETE, UPDATE, Event, acid_batch, delete, insert, write_acid, write_by_pyorc
 from support.repairing import tail_of, tree
 from support.tables import ids_in, read_rows
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind, Hive
+from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
 from acidctl.errors import RefusedError
+from acidctl.orc.hive_types import parse_type
+from acidctl.orc.write.acid_writer import AcidWriter
 
 DELTA, DELETES = "delta_0000001_0000001_0000", "delete_delta_0000002_0000002_0000"
 NEXT = "delta_0000003_0000003_0000"
@@ -103,14 +106,32 @@ def test_what_all_readers_see_alike_is_compacted(tmp_path: Path, kind: Compactio
     assert read_rows(tmp_path) == rows
 
 
+@pytest.mark.parametrize("gap", [1, 3], ids=["copied", "decoded"])
 @pytest.mark.parametrize("kind", CompactionKind)
-def test_stripes_that_are_not_sorted_among_themselves(tmp_path: Path, kind: CompactionKind) -> None:
+def test_stripes_that_are_not_sorted_among_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: CompactionKind, gap: int
+) -> None:
+    """Ids that follow each other are not even decoded."""
+    monkeypatch.setattr(stripe_copy, "SMALL_STRIPE", 0)
     write_by_pyorc(tmp_path / DELTA, ROWS)
     write_by_pyorc(tmp_path / NEXT, [insert(3, 0)])
-    row_ids = sorted(random.Random(1).sample(range(1 << 40), 40_000))
-    deletes = [delete(1, row, 2) for row in (*row_ids[20_000:], *row_ids[:20_000])]
-    path = write_by_pyorc(tmp_path / DELETES, deletes, stripe_size=1, batch_size=10_000)
-    assert [stripe.numberOfRows for stripe in tail_of(path).stripes] == [20_000, 20_000]
+    halves = [list(range(first, first + 1000 * gap, gap)) for first in (50_000, 0)]
+    batches = [
+        acid_batch(
+            pa.nulls(1000, pa.struct({"a": pa.int32(), "b": pa.string()})), ids, operation=DELETE, write_id=1, current=2
+        )
+        for ids in halves
+    ]
+    path = tmp_path / DELETES / "bucket_00000"
+    path.parent.mkdir()
+    with path.open("wb") as file:
+        writer = AcidWriter(file, parse_type("struct<a:int,b:string>"))
+        for batch in batches:
+            writer.write(batch)
+            writer.flush()
+            writer._last = None  # it would refuse keys that do not ascend
+        writer.close()
+    assert [stripe.numberOfRows for stripe in tail_of(path).stripes] == [1000, 1000]
     with pytest.raises(RefusedError, match="V26"):
         run_compaction(tmp_path, kind)
 
