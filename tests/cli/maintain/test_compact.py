@@ -232,3 +232,8 @@ def test_a_location_that_is_named_twice(acidctl, crud: Path) -> None:  # type: i
     )
     assert (done.status, done.err.count("locked")) == (0, 0)
     assert [line["result"] for line in done.lines() if line["location"] == str(crud)] == ["compacted"]
+
+
+def test_a_minor_compaction_applies_no_deletes(acidctl: Any, crud: Path) -> None:
+    refused = acidctl("compact", "--minor", "--apply-all-deletes", "--assume-committed=0s", *LOCAL, crud)
+    assert (refused.status, "--apply-all-deletes" in refused.err) == (2, True)

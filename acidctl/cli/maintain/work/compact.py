@@ -178,6 +178,7 @@ def _mode(major: bool, minor: bool, rebalance: bool, auto: bool) -> Mode:
     if len(modes) != 1:
         raise click.UsageError("Say which compaction: one of --major, --minor, --rebalance and --auto.")
     unused = [] if auto else ["properties", "max_ratio"]  # they are for the decision
+    unused += ["apply_all_deletes"] if minor else []
     refuse_unused(f"--{modes[0]}", *unused, *([] if rebalance else ["buckets", "order_by"]))
     return modes[0]
 
