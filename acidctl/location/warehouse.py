@@ -617,10 +617,11 @@ class Warehouse:
         for table in find_tables(self.metastore):
             if not table.partition_keys:
                 continue
-            for one in find_partitions(self.metastore, table):
-                name = "/".join(partition_name(*pair) for pair in one.values)
-                if not one.location.endswith(f"{table.location.rstrip('/')}/{name}"):
-                    found[_key(one.location)] = f"{HIVE}{table.full_name}/{name}"
+            with suppress(NotFoundError):  # it was dropped meanwhile
+                for one in find_partitions(self.metastore, table):
+                    name = "/".join(partition_name(*pair) for pair in one.values)
+                    if not one.location.endswith(f"{table.location.rstrip('/')}/{name}"):
+                        found[_key(one.location)] = f"{HIVE}{table.full_name}/{name}"
         return found
 
     def _by_name(self, name: str, key: _Key) -> HiveTable | None:
