@@ -39,7 +39,11 @@ settings.load_profile("untimed")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which writes the groups into the ids of the tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is left out of sampled tests; let one process run all tests of a server (``--dist loadgroup``)."""
+    """Mark what is left out of sampled tests; let one process run all tests of a file (``--dist loadgroup``).
+
+    Tests of a file share its fixtures, a server or a session of Spark; and pytest-xdist hands out a file faster than
+    its tests one by one.
+    """
     seen: Counter[str] = Counter()
     for item in items:
         if sampled := item.get_closest_marker("sampled"):
@@ -48,8 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             seen[function] += 1
             if index % every if every else index:
                 item.add_marker("by_hand" if any(item.iter_markers("server")) else "slow")
-        if any(item.iter_markers("spark")) or any(item.iter_markers("server")):
-            item.add_marker(pytest.mark.xdist_group(_server_of(item)))
+        item.add_marker(pytest.mark.xdist_group(_group_of(item)))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -62,7 +65,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             raise pytest.UsageError(f"pytest-xdist does not group {lost[0]} and {len(lost) - 1} other tests")
 
 
-def _server_of(item: pytest.Item) -> str:
+def _group_of(item: pytest.Item) -> str:
     if "real_hives" in getattr(item, "fixturenames", ()):
         parameters = getattr(item, "callspec", None)
         return f"hive {parameters.params.get('real_hive', 4) if parameters else 4}"
