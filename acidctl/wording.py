@@ -175,6 +175,13 @@ def _superseded(reason: Reason) -> str:
     return texts[reason.value("kind")].format(reason.by[0])
 
 
+def _stray(reason: Reason) -> str:
+    path = reason.value("path")
+    if reason.by:
+        return f"{path} is not named as a data file; readers pass over it because they use {reason.by[0]}"
+    return f"{path} is not named as a data file: Hive tries to read it, and fails"
+
+
 def _chosen(reason: Reason) -> str:
     usable, reach = reason.value("usable"), reason.value("reach")
     text = f"the newest of {usable} usable bases" if usable > 1 else "the base that readers use"
@@ -512,7 +519,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.NOT_ENOUGH_HISTORY: _history,
     Code.OPEN_BELOW_BASE: _open_below,
     Code.ORIGINAL: "written before the table was ACID, and no base holds its rows yet",
-    Code.ORIGINAL_WITHOUT_BUCKET: "Hive reads it as data, and fails because its name has no bucket number",
+    Code.ORIGINAL_WITHOUT_BUCKET: _stray,
     Code.PARTITION: "a partition is a location of its own",
     Code.PARTLY_COMMITTED: _partly,
     Code.PAST_NOT_PROVEN: _past,
@@ -745,6 +752,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     ),
     Code.MANY_DELTA_BYTES: "deltas are {ratio:.2f} of the base's bytes, limit {most:g}",
     Code.MORE_ABOVE: _more_above,
+    Code.LAYOUT_REFUSED: lambda reason: f"cannot be compacted: {some_of([*map(text_of, reason.parts)], 3, '; ')}",
     Code.NO_DATA: "it holds no data",
     Code.NOTHING_TO_MERGE: _nothing_to_merge,
     Code.NOT_TRANSACTIONAL: lambda reason: f"{joined(reason.parts)}, but not known to be transactional",

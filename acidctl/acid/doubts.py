@@ -263,10 +263,9 @@ def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem
     for verdict in state.verdicts:
         if verdict.reason.code is Code.UNPARSEABLE:
             yield LayoutProblem("V1", verdict.name, (), reason(Code.REFUSED_NAME, by=(verdict.name,)))
-    odd = {verdict.name for verdict in state.verdicts if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET}
-    for entry in listing.entries if odd and is_full_acid(listing) else ():
-        if entry.path in odd and entry.size:  # Hive skips empty files, whatever their names
-            yield LayoutProblem("V18", entry.path, (), reason(Code.REFUSED_NAME, by=(entry.path,)))
+    for verdict in state.in_state(State.CURRENT) if is_full_acid(listing) else ():
+        if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET:
+            yield LayoutProblem("V18", verdict.reason.value("path"), (), verdict.reason)
 
 
 def _twins(state: AcidState) -> Iterator[LayoutProblem]:

@@ -133,6 +133,7 @@ class Code(StrEnum):
     GIVEN_UP = "given-up"
     IN_QUEUE = "in-queue"
     IS_REPLICA = "is-replica"
+    LAYOUT_REFUSED = "layout-refused"
     MANY_ABORTED = "many-aborted"
     MANY_DELTAS = "many-deltas"
     MANY_DELTAS_AND_NO_BASE = "many-deltas-and-no-base"

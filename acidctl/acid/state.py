@@ -6,7 +6,7 @@ acidctl decides what is current, obsolete or aborted.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -172,17 +172,15 @@ def select(
     best, problem = _choose_base(bases, selection)
     deltas = _choose_deltas([d for d in directories if d.kind is not Kind.BASE], best, selection)
     reads_originals = listing.table_type is not TableType.INSERT_ONLY
-    # Hive fails on a file without a bucket number in its name, but only in ACID tables.
-    odd = {name for name in originals if directories and not children[name] and parse_file(name) is None}
-    _judge_originals(originals, best, selection, odd, reads_originals=reads_originals)
+    files = _original_files(listing, frozenset(originals)) if reads_originals and originals else ()
+    _judge_originals(originals, best, selection, _strays(files, directories), reads_originals=reads_originals)
 
     verdicts = selection.verdicts
-    files = _original_files(listing, frozenset(originals)) if reads_originals and not best else ()
     return AcidState(
         location=listing.location,
         base=verdicts[best.name] if best else None,
         deltas=tuple(verdicts[d.name] for d in deltas),
-        originals=files,
+        originals=() if best else files,
         verdicts=tuple(sorted(verdicts.values(), key=_display_order)),
         history_problem=problem,
         notes=_notes(selection, directories, write_ids is None),
@@ -400,7 +398,7 @@ def _judge_originals(
     names: list[str],
     best: AcidDirectory | None,
     selection: _Selection,
-    odd: Container[str],
+    strays: Mapping[str, str],
     *,
     reads_originals: bool,
 ) -> None:
@@ -411,9 +409,22 @@ def _judge_originals(
         state, why = State.OBSOLETE, reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="original")
     for name in names:
         own = why
-        if state is State.CURRENT and name in odd:
-            own = reason(Code.ORIGINAL_WITHOUT_BUCKET)
+        if name in strays:
+            own = reason(Code.ORIGINAL_WITHOUT_BUCKET, by=why.by, path=strays[name])
         selection.verdicts[name] = Verdict(name, EntryKind.ORIGINAL, state, own)
+
+
+def _strays(files: Iterable[Entry], directories: Iterable[AcidDirectory]) -> dict[str, str]:
+    """Children of an ACID table beside its directories that hold a file without a bucket number in its name.
+
+    Returns:
+        The first such file by the name of the child. Hive fails on it, unless it is empty, and only in ACID tables.
+    """
+    found: dict[str, str] = {}
+    for entry in files if directories else ():
+        if entry.size and parse_file(entry.path.rpartition("/")[2]) is None:
+            found.setdefault(entry.path.partition("/")[0], entry.path)
+    return found
 
 
 def _original_files(listing: Listing, names: frozenset[str]) -> tuple[Entry, ...]:

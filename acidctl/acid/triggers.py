@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.doubts import layout_problems
 from acidctl.acid.layout import DataFile, Role, current_files, data_bytes_of
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import Kind
@@ -221,7 +222,7 @@ class Advice:
 
 
 def advise(listing: Listing, state: AcidState) -> Advice:
-    """The figures of one location that can be read: its state has no history problem."""
+    """The figures of one location whose state has no history problem; no compaction where its layout forbids any."""
     files = current_files(state, listing)
     buckets = len({file.bucket for file in files if file.role is not Role.DELETE})
     cost = _cost(files, buckets)
@@ -234,6 +235,8 @@ def advise(listing: Listing, state: AcidState) -> Advice:
         ((CompactionKind.MINOR, minor), (CompactionKind.MAJOR, major)),
         key=lambda choice: (choice[1][0] / max(1, choice[1][1]), choice[0] is CompactionKind.MAJOR),
     )
+    if saved > 0 and layout_problems(listing, state):
+        saved = 0
     deletes = [file for file in files if file.role is Role.DELETE]
     after = len(files) if saved <= 0 else buckets if kind is CompactionKind.MAJOR else len(merged)
     return Advice(

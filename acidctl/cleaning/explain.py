@@ -249,6 +249,8 @@ def _what(verdict: Verdict) -> Reason:
             return reason(what_is_hidden(verdict.name), target=manifest_for(verdict.name))
         if parse_partition(verdict.name):
             return reason(Code.PARTITION)
+        if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET:
+            return reason(Code.NOT_ACID)
         return reason(Code.PRE_ACID_ROWS if verdict.kind is EntryKind.ORIGINAL else Code.NOT_ACID)
     if directory.kind is not Kind.BASE:
         return reason(Code.EVENTS, directory=directory, compacted=verdict.compacted)
@@ -262,7 +264,7 @@ def _decided(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -
     why, directory, state = verdict.reason, verdict.directory, verdict.state
     if verdict.kind is EntryKind.BASE and state in (State.OBSOLETE, State.IGNORED):
         return why_not_chosen(verdict, evidence)
-    if state is State.OBSOLETE and why.by:
+    if state is State.OBSOLETE and why.by and why.code is not Code.ORIGINAL_WITHOUT_BUCKET:
         by = evidence.by_name.get(why.by[0])
         replaced = by is not None and by.kind is EntryKind.BASE and not by.compacted
         return reason(Code.HELD_BY, by=why.by, directory=directory, wide=by and by.directory, replaced=replaced)
@@ -387,6 +389,8 @@ def _after_queries(verdict: Verdict, evidence: ProofInputs) -> Reason:
 
 
 def _next_of_current(verdict: Verdict, runs: tuple[IdRun, ...]) -> Reason:
+    if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET:
+        return reason(Code.MOVE_STRANGER)
     if verdict.kind not in (EntryKind.DELTA, EntryKind.DELETE_DELTA):
         return reason(Code.COMPACT_NEWER_BASE if verdict.kind is EntryKind.BASE else Code.COMPACT_ORIGINALS)
     if undecided := of_status(runs, IdStatus.OPEN, IdStatus.ABOVE):

@@ -261,6 +261,16 @@ def _is_v1(source: EventFile) -> bool:
     return not is_delete and source.may_hold_changes and source.tail.acid_version is None
 
 
+def refuse_layout(snapshot: Snapshot) -> None:
+    """Raises BadDataError for a layout that Hive never writes: a compaction would make its faults permanent."""
+    if problems := layout_problems(snapshot.listing, snapshot.state):
+        raise BadDataError(
+            f"cannot compact {snapshot.fs.display(snapshot.path)}",
+            some_of([f"{text_of(problem.reason)} ({problem.rule})" for problem in problems], between="; "),
+            "find out which of the files and directories are right, and move the others away",
+        )
+
+
 def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
     """Refuse what a listing cannot prove to be safe to compact, before any file is opened.
 
@@ -272,14 +282,8 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
         BadDataError: a layout that Hive never writes; merging it would make its faults permanent.
         RefusedError: directories are obsolete only because of others that may not be finished, or a writer is at work.
     """
+    refuse_layout(snapshot)
     listing, state, shown = snapshot.listing, snapshot.state, snapshot.fs.display(snapshot.path)
-    if problems := layout_problems(listing, state):
-        errors = [f"{text_of(problem.reason)} ({problem.rule})" for problem in problems]
-        raise BadDataError(
-            f"cannot compact {shown}",
-            some_of(errors, between="; "),
-            "a compaction would make this permanent: find out which of them is right and move the other away",
-        )
     hidden = only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
     if hidden and not force:
         doubts = doubtful(listing, state, snapshot.write_ids, snapshot.txns)

@@ -13,9 +13,9 @@ from acidctl.acid.triggers import advise
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun
-from acidctl.compaction.plan import below_straddlers
+from acidctl.compaction.plan import below_straddlers, refuse_layout
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
-from acidctl.errors import AcidctlError, RefusedError
+from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
 from acidctl.location.find import Found
@@ -116,16 +116,16 @@ def needs_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> 
     refused: dict[str, AcidctlError] = {}
     due = plan = None
     try:
-        due = _due(found, lists)
-    except RefusedError as error:
-        refused[str(error)] = error
-    try:
         snapshot.require_history()
         snapshot.require_agreement()
         plan = plan_cleaning(snapshot, policy, now)
     except AcidctlError as error:
         if not unfinished:  # or else it is refused for just that
             refused[str(error)] = error
+    try:
+        due = _due(found, lists)
+    except (BadDataError, RefusedError) as error:
+        refused[str(error)] = error
     soon, later = _waiting_bytes(plan, sizes, now)
     return LocationNeeds(
         location=found.shown,
@@ -158,6 +158,7 @@ def _due(found: Found, lists: SnapshotLists) -> DueCompaction | None:
     if snapshot.state.history_problem:
         return None
     snapshot = below_straddlers(snapshot)
+    refuse_layout(snapshot)
     decision, _ = decision_on(snapshot, request)
     if decision.kind is None or why_idle(snapshot, decision):
         return None

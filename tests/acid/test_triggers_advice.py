@@ -32,7 +32,7 @@ def test_a_big_base_and_small_deltas_want_a_minor_compaction() -> None:
         {
             "base_5/bucket_00000": big,
             **{f"delta_{i}_{i}_0/bucket_00000": 1000 for i in range(6, 16)},
-            "delete_delta_9_9_0/bucket_00000": 500,
+            "delete_delta_0000009_0000009_0000/bucket_00000": 500,
             "delta_3_3_0/bucket_00000": 99,  # obsolete: nobody reads it
             "delta_16_16_0/_orc_acid_version": 1,
         }
@@ -40,7 +40,7 @@ def test_a_big_base_and_small_deltas_want_a_minor_compaction() -> None:
     assert (found.directories, found.files, found.small_files) == (12, 12, 11)
     assert (found.bytes, found.delete_files, found.delete_bytes) == (
         big + 10_500,
-        ("delete_delta_9_9_0/bucket_00000",),
+        ("delete_delta_0000009_0000009_0000/bucket_00000",),
         500,
     )
     assert found.cost == (11 + 11) * OPEN_BYTES + 11 * 500
@@ -57,7 +57,9 @@ def test_a_big_base_and_small_deltas_want_a_minor_compaction() -> None:
 
 
 def test_many_deletes_want_a_major_compaction() -> None:
-    files = {f"base_5/bucket_0000{i}": 1 << 30 for i in range(4)} | {"delete_delta_6_6_0/bucket_00000": 1 << 30}
+    files = {f"base_5/bucket_0000{i}": 1 << 30 for i in range(4)} | {
+        "delete_delta_0000006_0000006_0000/bucket_00000": 1 << 30
+    }
     found = advice(files)
     assert found.kind is CompactionKind.MAJOR
     assert found.saved == found.cost == (1 + 1) * OPEN_BYTES + 4 * (1 << 30)

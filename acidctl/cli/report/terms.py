@@ -58,6 +58,28 @@ TERMS = (
         names=r"delete_delta(_\d+_\d+(_\d+)?(_v\d+)?)?",
     ),
     Term(
+        "compaction",
+        "A rewrite of a location to fewer directories, minor or major. Readers see the same rows afterwards.",
+        "`acidctl compact LOCATION` does it; `acidctl advise PATH` ranks locations by what it saves",
+    ),
+    Term(
+        "minor",
+        "A compaction that merges deltas to one delta and one delete delta. The base stays; no delete is applied.",
+        "`acidctl compact --minor LOCATION`",
+    ),
+    Term(
+        "major",
+        "A compaction that writes base and deltas to a new base: deletes are applied, and readers open one directory.",
+        "`acidctl compact --major LOCATION`",
+    ),
+    Term(
+        "ROW__ID",
+        "The name of a row: the write id that inserted it, its bucket property (bucket and statement), and its number "
+        "there. A delete event names the row by it.",
+        "`acidctl cat --row-id LOCATION` shows those of all rows",
+        names=r"row__id|row_id|rowid",
+    ),
+    Term(
         "statement id",
         "The third number of a delta, as in delta_7_7_0001: which statement of its transaction wrote it.",
         names=r"(delete_)?delta_\d+_\d+_\d+(_v\d+)?",
@@ -84,6 +106,7 @@ TERMS = (
         "high watermark",
         "The highest write id that a snapshot knows; what is above it is not read.",
         "`acidctl why LOCATION` shows that of the snapshot",
+        names=r"hwm|watermark",
     ),
     Term(
         "open",
@@ -96,5 +119,5 @@ TERMS = (
 def terms_of(word: str) -> Iterator[Term]:
     """Terms that a word is, and those that the name of a directory or a file shows; the word is in lower case."""
     for term in TERMS:
-        if word == term.name or (term.names and re.fullmatch(term.names, word, re.ASCII)):
+        if word == term.name.lower() or (term.names and re.fullmatch(term.names, word, re.ASCII)):
             yield term

@@ -137,14 +137,16 @@ def _latest(times: Iterable[float | None]) -> float | None:
 
 
 def verdict_of(report: Mapping[str, Any]) -> str:
-    """``ok``, ``major due``, ``unsafe`` (its metastore is older than its files), ``unreadable`` (not enough
-    history), ``unknown`` (whose table), or ``left alone``.
+    """``ok``, ``major due``, ``unsafe`` (its metastore is older than its files, or Hive writes no such layout),
+    ``unreadable`` (not enough history), ``unknown`` (whose table), or ``left alone``.
     """
     summary = report["summary"]
     if summary["disagreements"]:
         return UNSAFE
     if summary["historyProblem"]:
         return "unreadable"
+    if summary["compactionReasonCode"] == Code.LAYOUT_REFUSED:
+        return UNSAFE
     if summary["compaction"]:
         return f"{summary['compaction']} due"
     if summary["compactionReasonCode"] == Code.NOT_TRANSACTIONAL:
@@ -156,7 +158,7 @@ def why_of(report: Mapping[str, Any], verdict: str) -> str:
     """What there is to say of a verdict; nothing of what is fine."""
     if verdict == OK:
         return ""
-    if verdict == UNSAFE:
+    if verdict == UNSAFE and report["summary"]["disagreements"]:
         return "; ".join(one["reason"] for one in report["summary"]["disagreements"])
     problem: str = report["summary"]["historyProblem"] or report["summary"]["compactionReason"]
     return problem

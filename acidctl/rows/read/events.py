@@ -7,7 +7,7 @@ of Hive gives them (format section 5), from the file's name, its directory and t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -319,55 +319,67 @@ def with_ids(ids: Ids, rows: pa.Array) -> pa.RecordBatch:
     return ids_batch(ids).append_column("row", rows)
 
 
-def open_event_files(snapshot: Snapshot, files: Iterable[DataFile]) -> list[EventFile]:
+def open_event_files(
+    snapshot: Snapshot, files: Iterable[DataFile], on_error: Callable[[DataFile, AcidctlError], None] | None = None
+) -> list[EventFile]:
     """Read the tails of data files and number the rows of those without ids.
 
     Args:
         files: in read order. Original files must come with all that precede them, raw files with all of their
             directory: row ids go on from file to file (format section 5).
+        on_error: receives a file that cannot be opened, and its error; without it the error is raised.
 
     Raises:
         BadDataError: a file is of no format that the table may have (full-ACID tables: ORC), or its flush
             length is damaged or longer than the file.
     """
-    opened: list[EventFile] = []
-    counters: dict[tuple[str, int], int] = {}
-    version: int | None = None
     listed = list(files)
     full = is_full_acid(snapshot.listing)
+    opened: list[EventFile] = []
+    numbers = _RowNumbers(snapshot, listed)
     for index, file in enumerate(listed):
         if index % _ENDS_AT_ONCE == 0:
             ahead = listed[index : index + _ENDS_AT_ONCE]
             fetch_tails(snapshot.fs, [(snapshot.absolute(one.path), one.size) for one in ahead])
-        length = snapshot.logical_length(file)
-        if length == 0:
-            continue  # an empty bucket, or a streaming writer that has not committed yet (section 12)
-        if length is not None and length > file.size:
-            raise BadDataError(
-                f"{snapshot.display(file.path)} is shorter than its flush length",
-                f"{file.size} bytes are there, {length} were committed",
-                "rows are lost, or the listing is stale: list again, or restore the file",
-            )
-        path = snapshot.absolute(file.path)
-        # Without a side file the size from the listing spares one call per file.
-        source = ByteSource(snapshot.fs, path, length, file.size)
-        format_ = Format.ORC
-        if full:
-            tail = read_tail(source)
-        else:
-            found = read_any_tail(source, snapshot.declared)
-            format_, tail = found.format, found.tail
-        if tail.is_acid and format_ is Format.ORC:
-            _refuse_misnamed(snapshot, file, full=full)
-        synthetic = None
-        if not tail.is_acid or format_ is not Format.ORC:
-            if file.role is Role.ORIGINAL and version is None:
-                version = _codec_version(snapshot, listed)
-            synthetic = _synthetic(snapshot.write_ids, file, tail, counters, version)
-        opened.append(EventFile(snapshot.fs, file, path, length, tail, synthetic, format_, snapshot.declared))
+        try:
+            if source := _opened(snapshot, file, numbers, full=full):
+                opened.append(source)
+        except AcidctlError as error:
+            if on_error is None:
+                raise
+            numbers.stop(file)
+            on_error(file, error)
     if not full and any(source.synthetic is None for source in opened):
-        _refuse_foreign(snapshot, opened)
+        return [source for source in opened if _belongs(snapshot, source, on_error)]
     return opened
+
+
+def _opened(snapshot: Snapshot, file: DataFile, numbers: _RowNumbers, *, full: bool) -> EventFile | None:
+    """A file with its tail; None for one without rows."""
+    length = snapshot.logical_length(file)
+    if length == 0:
+        return None  # an empty bucket, or a streaming writer that has not committed yet (section 12)
+    if length is not None and length > file.size:
+        raise BadDataError(
+            f"{snapshot.display(file.path)} is shorter than its flush length",
+            f"{file.size} bytes are there, {length} were committed",
+            "rows are lost, or the listing is stale: list again, or restore the file",
+        )
+    path = snapshot.absolute(file.path)
+    # Without a side file the size from the listing spares one call per file.
+    source = ByteSource(snapshot.fs, path, length, file.size)
+    format_ = Format.ORC
+    if full:
+        tail = read_tail(source)
+    else:
+        found = read_any_tail(source, snapshot.declared)
+        format_, tail = found.format, found.tail
+    synthetic = None
+    if tail.is_acid and format_ is Format.ORC:
+        _refuse_misnamed(snapshot, file, full=full)
+    else:
+        synthetic = numbers.of(file, tail)
+    return EventFile(snapshot.fs, file, path, length, tail, synthetic, format_, snapshot.declared)
 
 
 def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
@@ -390,41 +402,66 @@ def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
         )
 
 
-def _refuse_foreign(snapshot: Snapshot, files: Iterable[EventFile]) -> None:
-    """One ACID file makes it a full-ACID table, which is all ORC."""
-    for file in files:
-        if file.format is not Format.ORC:
+def _belongs(snapshot: Snapshot, source: EventFile, on_error: Callable[[DataFile, AcidctlError], None] | None) -> bool:
+    """Whether a file is ORC: one ACID file makes it a full-ACID table, which is all ORC."""
+    if source.format is Format.ORC:
+        return True
+    error = BadDataError(
+        f"{snapshot.display(source.file.path)} is not an ORC file",
+        f"it is {source.format}, and other files here make this a full-ACID table",
+        "the file does not belong here, or was overwritten: restore it; or see `table_type`",
+    )
+    if on_error is None:
+        raise error
+    on_error(source.file, error)
+    return False
+
+
+class _RowNumbers:
+    """Gives ids to the rows of files without any, from file to file in read order."""
+
+    def __init__(self, snapshot: Snapshot, files: Sequence[DataFile]) -> None:
+        self._snapshot, self._files = snapshot, files
+        self._next: dict[tuple[str, int], int] = {}
+        self._stopped: dict[tuple[str, int], str] = {}
+
+    @cached_property
+    def _version(self) -> int:
+        return _codec_version(self._snapshot, self._files)
+
+    def stop(self, file: DataFile) -> None:
+        """Rows after those of a file that cannot be counted have no number; only Hive's own names are numbered."""
+        if file.bucket != NO_BUCKET and not file.native_name:
+            self._stopped.setdefault(_counter(file), file.path)
+
+    def of(self, file: DataFile, tail: Tail) -> Synthetic:
+        """Raises BadDataError for a file that must have ids, or that follows one whose rows cannot be counted."""
+        if file.role is Role.DELETE or file.native_name:
             raise BadDataError(
-                f"{snapshot.display(file.file.path)} is not an ORC file",
-                f"it is {file.format}, and other files here make this a full-ACID table",
-                "the file does not belong here, or was overwritten: restore it; or see `table_type`",
+                f"{tail.path} is not an ACID file",
+                "it lacks the columns operation, originalTransaction, bucket, rowId, currentTransaction and row",
+                "the file does not belong here, or was overwritten: restore it",
             )
+        directory, counter = file.directory, _counter(file)
+        if counter in self._stopped:
+            raise BadDataError(
+                f"the rows of {tail.path} cannot be numbered",
+                f"they follow those of {self._snapshot.display(self._stopped[counter])}, which cannot be counted",
+                "restore that file",
+            )
+        first = self._next.get(counter, 0)
+        self._next[counter] = first + tail.rows
+        if file.bucket == NO_BUCKET:
+            value = NO_BUCKET
+        elif directory is None:
+            value = codec.encode(file.bucket, version=self._version)
+        else:
+            value = codec.encode(file.bucket, directory.statement_id)
+        return Synthetic(_raw_write_id(directory, self._snapshot.write_ids) if directory else 0, value, first)
 
 
-def _synthetic(
-    write_ids: ValidWriteIds,
-    file: DataFile,
-    tail: Tail,
-    counters: dict[tuple[str, int], int],
-    original_version: int | None,
-) -> Synthetic:
-    if file.role is Role.DELETE or file.native_name:
-        raise BadDataError(
-            f"{tail.path} is not an ACID file",
-            "it lacks the columns operation, originalTransaction, bucket, rowId, currentTransaction and row",
-            "the file does not belong here, or was overwritten: restore it",
-        )
-    directory = file.directory
-    counter = (directory.name if directory else "", file.bucket)
-    first = counters.get(counter, 0)
-    counters[counter] = first + tail.rows
-    if file.bucket == NO_BUCKET:
-        value = NO_BUCKET
-    elif directory is None:
-        value = codec.encode(file.bucket, version=1 if original_version is None else original_version)
-    else:
-        value = codec.encode(file.bucket, directory.statement_id)
-    return Synthetic(_raw_write_id(directory, write_ids) if directory else 0, value, first)
+def _counter(file: DataFile) -> tuple[str, int]:
+    return file.directory.name if file.directory else "", file.bucket
 
 
 def _raw_write_id(directory: AcidDirectory, write_ids: ValidWriteIds) -> int:
@@ -452,9 +489,10 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
     the same in every snapshot. Without one it is today's codec.
     """
     for file in files:
-        version = _codec_of(snapshot, file)
-        if version is not None:
-            return version
+        with suppress(BadDataError):  # it fails where it is opened
+            version = _codec_of(snapshot, file)
+            if version is not None:
+                return version
     seen = {file.path for file in files}
     for file in _native_files(snapshot):
         if file.path not in seen:

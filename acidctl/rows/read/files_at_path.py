@@ -7,45 +7,88 @@ from collections.abc import Callable, Sequence
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import (
     FLUSH_LENGTH_SUFFIX,
+    METADATA_ACID,
+    ORC_ACID_VERSION,
     AcidDirectory,
     acid_directory,
+    is_native_data_file,
     is_union_subdirectory,
     is_visible_path,
 )
 from acidctl.acid.sidefiles import parse_flush_length
-from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.byte_source import ByteSource
-from acidctl.rows.foreign.format import Format, read_any_tail
+from acidctl.orc.tail import read_tail
+from acidctl.rows.foreign.format import Format, sniff
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
+_SIDE_FILES = {
+    METADATA_ACID: "it says what wrote the base that it lies in",
+    ORC_ACID_VERSION: "it holds the version of the ACID format",
+    FLUSH_LENGTH_SUFFIX: "it holds how many bytes of the file beside it are committed",
+}
+"""Files of an ACID directory that hold no rows, by their names or what these end with."""
 
-def event_files_at(fs: FileSystem, path: str) -> list[EventFile]:
+
+def _raise(error: AcidctlError) -> None:
+    raise error
+
+
+def event_files_at(fs: FileSystem, path: str, on_error: Callable[[AcidctlError], None] = _raise) -> list[EventFile]:
     """The data files at a path: one file, an ACID directory, or a location with everything in it.
 
     Rows without ids are numbered as readers of the location number them, so its other files may be looked at too.
 
+    Args:
+        on_error: receives the error of each file below a directory that cannot be opened.
+
     Raises:
         NotFoundError: nothing is there, or no data file.
-        BadDataError: a file is damaged, or not of a format that acidctl reads.
+        BadDataError: the one file is damaged, not ORC, or not where a reader would open it.
     """
     entry = fs.stat(path)
     if not entry.is_dir:
-        length = _flush_length(fs, path)
-        if length != 0:
-            found = read_any_tail(ByteSource(fs, path, length, entry.size))
-            tail = found.tail
-            if tail.is_acid and found.format is Format.ORC:
-                directory = _acid_directory(parent_of(path))
-                role = Role.DELETE if directory and directory.kind == "delete_delta" else Role.INSERT
-                file = DataFile(base_name(path), entry.size, role, directory, NO_BUCKET, True)
-                return [EventFile(fs, file, path, length, tail, None)]
-    below = [source for source in _of_location(fs, path, entry.is_dir) if _is_below(source.path, path)]
-    if not below and entry.is_dir:
+        return _one_file(fs, path, entry.size)
+    errors: list[AcidctlError] = []
+    found = _of_location(fs, path, is_dir=True, on_error=errors.append)
+    for error in errors:
+        on_error(error)
+    if not found and not errors:
         raise NotFoundError(f"no data file in {fs.display(path)}", "it holds no file that a reader would open")
-    return below
+    return found
+
+
+def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
+    """Itself, or nothing where it has no committed row."""
+    directory, name, length = _acid_directory(parent_of(path)), base_name(path), _flush_length(fs, path)
+    if size == 0 and directory and is_native_data_file(name):
+        return []
+    if length == 0:
+        return []
+    problem: BadDataError | None = None
+    source = ByteSource(fs, path, length, size)
+    try:
+        tail = read_tail(source)
+        if tail.is_acid:
+            role = Role.DELETE if directory and directory.kind == "delete_delta" else Role.INSERT
+            file = DataFile(name, size, role, directory, NO_BUCKET, True)
+            return [EventFile(fs, file, path, length, tail, None)]
+    except BadDataError as error:
+        problem = error
+    # Only an insert-only table has data files of another format, and all of them lie in ACID directories.
+    side = next((_SIDE_FILES[end] for end in _SIDE_FILES if directory and name.endswith(end)), "")
+    if problem and (side or _enclosing(path) is None):
+        is_other = side or sniff(source) is not Format.ORC
+        raise _of_other_format(fs.display(path), side or f"it is {sniff(source)}") if is_other else problem
+    errors: list[AcidctlError] = []
+    found = _of_location(fs, path, is_dir=False, on_error=errors.append)
+    if not found:
+        why = "readers pass over it because of its name or its place"
+        raise (*errors, problem)[0] or BadDataError(f"{fs.display(path)} is not a data file", why)
+    return found
 
 
 def _flush_length(fs: FileSystem, path: str) -> int | None:
@@ -62,8 +105,14 @@ def _acid_directory(path: str) -> AcidDirectory | None:
     return acid_directory(base_name(path))
 
 
-def _of_location(fs: FileSystem, path: str, is_dir: bool) -> list[EventFile]:
-    """The data files below `path` in their location, and before them those whose rows are counted to number theirs."""
+def _of_location(
+    fs: FileSystem, path: str, *, is_dir: bool, on_error: Callable[[AcidctlError], None]
+) -> list[EventFile]:
+    """The data files below `path`. Those before them whose rows are counted to number theirs are opened, too.
+
+    Args:
+        on_error: receives the error of each file below `path` that cannot be opened.
+    """
     location = _location_of(path, is_dir)
     snapshot = take_snapshot(fs, location, on_bad_metadata=_no_matter)
     files: list[DataFile] = []
@@ -75,7 +124,27 @@ def _of_location(fs: FileSystem, path: str, is_dir: bool) -> list[EventFile]:
         else:
             originals += [entry for entry in entries if is_visible_path(entry.path)]
     files = original_files(originals) + sorted(files, key=_by_write_id)
-    return open_event_files(snapshot, _needed(files, lambda file: _is_below(f"{location}/{file.path}", path)))
+
+    def is_wanted(file: DataFile) -> bool:
+        return _is_below(snapshot.absolute(file.path), path)
+
+    def failed(file: DataFile, error: AcidctlError) -> None:
+        if is_wanted(file):
+            on_error(error)
+
+    opened = open_event_files(snapshot, _needed(files, is_wanted), failed)
+    found = []
+    for source in opened:
+        if source.format is not Format.ORC and source.file.role is Role.ORIGINAL:
+            failed(source.file, _of_other_format(fs.display(source.path), f"it is {source.format}"))
+        elif is_wanted(source.file):
+            found.append(source)
+    return found
+
+
+def _of_other_format(shown: str, why: str) -> BadDataError:
+    hint = "only ORC files of ACID tables, and data files of insert-only tables, hold events"
+    return BadDataError(f"{shown} is not an ORC file", why, hint)
 
 
 def _no_matter(path: str, error: AcidctlError) -> None:
@@ -91,7 +160,7 @@ def _needed(files: Sequence[DataFile], is_wanted: Callable[[DataFile], bool]) ->
         if is_wanted(file):
             needed.append(file)
             counters.add(counter)
-        elif not file.native_name and counter in counters:
+        elif not file.native_name and file.bucket != NO_BUCKET and counter in counters:
             needed.append(file)
     return needed[::-1]
 
@@ -106,12 +175,18 @@ def _by_write_id(file: DataFile) -> tuple[int, bool, str]:
 def _location_of(path: str, is_dir: bool) -> str:
     """The location a path belongs to: the parent of the ACID directory around it, or of its original files."""
     at = path if is_dir else parent_of(path)
-    ancestor = at
-    while ancestor != parent_of(ancestor):
-        if _acid_directory(ancestor) is not None:
-            return parent_of(ancestor)
-        ancestor = parent_of(ancestor)
+    if directory := _enclosing(at):
+        return parent_of(directory)
     return parent_of(at) if is_union_subdirectory(base_name(at)) else at
+
+
+def _enclosing(path: str) -> str | None:
+    """The innermost ACID directory that a path is or lies in."""
+    while path != parent_of(path):
+        if _acid_directory(path) is not None:
+            return path
+        path = parent_of(path)
+    return None
 
 
 def _is_below(path: str, root: str) -> bool:

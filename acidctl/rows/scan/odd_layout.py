@@ -19,6 +19,8 @@ def odd_layout(snapshot: Snapshot) -> list[str]:
         effect = "it is read" if problem.path in read else "it is not read"
         if problem.reason.code is Code.DELETES_ARE_ROWS:
             effect = "acidctl does, too"
+        elif problem.reason.code is Code.ORIGINAL_WITHOUT_BUCKET:
+            effect = "acidctl reads it, too"
         elif problem.reason.code is Code.UNPADDED_DELETES:
             effect = "acidctl applies them"
         elif problem.reason.code is Code.PARTITION_BESIDE:

@@ -492,7 +492,7 @@ V20 = Rule(
 def _figures(look: ListingToCheck) -> Iterator[Finding]:
     state = look.snapshot.state
     decision = decide(figures_of(look.snapshot.listing, state), look.thresholds)
-    if decision.kind:
+    if decision.kind and not layout_problems(look.snapshot.listing, state):
         yield V19.finding(
             "", text_of(decision.reason), {"deltas": len(state.deltas), "compaction": decision.kind.value}
         )

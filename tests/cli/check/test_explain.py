@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,12 +11,15 @@ from click.shell_completion import ShellComplete
 from support.command_line import Result
 
 from acidctl.acid import reasons
+from acidctl.acid.layout import straddles
+from acidctl.acid.names import acid_directory
 from acidctl.acid.reasons import Code
 from acidctl.cli.check.work.explain import known_words
 from acidctl.cli.main import cli
-from acidctl.cli.report.reason_examples import FAMILIES, family_of
+from acidctl.cli.report.reason_examples import FAMILIES, example, family_of
 from acidctl.errors import ExitStatus
 from acidctl.validation.registry import RULES
+from acidctl.wording import text_of
 
 Acidctl = Callable[..., Result]
 
@@ -36,6 +40,8 @@ def test_everything_that_can_be_said_is_explained(acidctl: Acidctl) -> None:
         (" Conflict ", "status 9"), ("no-cleanup", "is set for the table"),
         ("superseded-by-delta", "its write ids are in delta_0000001_0000005"),
         ("half-a-minor", "delta_0000001_0000005 hides it"),
+        ("minor", "The base stays"), ("major", "new base"), ("compaction", "same rows"), ("ROW__ID", "name of a row"),
+        ("HWM", "highest write id"),
         ("obsolete", "No reader needs it"), ("Snapshot", "a listing of the location"), ("7", "--assume-committed"),
     ],
 )  # fmt: skip
@@ -102,3 +108,22 @@ def test_the_families_begin_where_the_codes_say_so() -> None:
     text = Path(reasons.__file__).read_text("utf-8")
     first = [after.split("=")[0].strip() for after in text.split("\n    # ")[1:] for after in after.split("\n")[1:2]]
     assert [family.first.name for family in FAMILIES] == first
+
+
+def test_examples_are_true_of_one_table() -> None:
+    """Names can be parsed, and numbers agree with what their sentence says of them."""
+    for code in Code:
+        made = example(code)
+        text = text_of(made)
+        above = re.search(r"(?:id|transaction) (\d+) is (?:on disk.* none )?above (?:the high watermark )?(\d+)", text)
+        assert above is None or int(above[1]) > int(above[2]), text
+        below = re.search(r"delta_(\d+)_(\d+) begins at or below write id (\d+)", text)
+        assert below is None or int(below[1]) <= int(below[3]) < int(below[2]), text
+        for name in re.findall(r"(?<![-.\w])(?:base|delta|delete_delta)_[-\w]+", text):
+            assert acid_directory(name) or code is Code.REFUSED_NAME, text
+    one, other = map(acid_directory, example(Code.OVERLAP).by)
+    assert one and other and one.max_write_id >= other.min_write_id
+    one, other = map(acid_directory, example(Code.STRADDLES_BASE).by)
+    assert one and other and straddles(one, other.max_write_id)
+    one, other = map(acid_directory, example(Code.SPELLED_TWICE).by)
+    assert one and other and one.canonical_name == other.canonical_name

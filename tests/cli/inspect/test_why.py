@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.files.acid_files import insert, write_acid
 from support.tables import age, make
 
 FOUR = [
@@ -167,3 +168,32 @@ def test_hostile_names_are_escaped(acidctl, tmp_path: Path, named: bool) -> None
     lost = acidctl("why", evil, "\x1b[2J")
     assert lost.status == 3
     assert "\x1b" not in lost.err
+
+
+def test_a_file_that_is_not_named_as_data_is_a_stray(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
+    (crud / "docs").mkdir()
+    for name in ("README.md", "docs/notes.txt", "empty.txt"):
+        (crud / name).write_text("" if name == "empty.txt" else "by hand\n")
+    made = proofs(acidctl("why", "-o", "json", crud).one())
+    for name in ("README.md", "docs"):
+        assert made[name]["reasonCode"] == "original-without-bucket"
+        assert made[name]["cleaning"]["nextCodes"] == ["move-stranger"]
+    summary = acidctl("ls", "-o", "json", crud).one()["summary"]
+    assert (summary["compaction"], summary["compactionReasonCode"]) == (None, "layout-refused")
+    assert "docs/notes.txt" in summary["compactionReason"]
+    assert "empty.txt" not in summary["compactionReason"]  # Hive passes over it
+    status = acidctl("status", "-o", "json", crud)
+    assert (status.status, status.json()["compaction"]["due"]) == (14, 0)
+    (advice,) = acidctl("advise", "-o", "json", crud).json()
+    assert advice["compaction"] is None
+    assert acidctl("compact", "--major", "--assume-committed=0s", crud).status == 4
+    rules = {found["rule"] for found in acidctl("validate", "-o", "json", crud).one()["findings"]}
+    assert "V18" in rules
+    assert "V19" not in rules
+
+    assert advice["command"] is None
+
+    write_acid(crud / "base_0000003" / "bucket_00000", insert(1, 0, (1, "A")))
+    made = proofs(acidctl("why", "-o", "json", "--write-ids", "db.crud_table:3:9223372036854775807::", crud).one())
+    assert (made["README.md"]["state"], made["README.md"]["reasonCode"]) == ("obsolete", "original-without-bucket")
+    assert made["README.md"]["cleaning"]["may"] == "kept-back"

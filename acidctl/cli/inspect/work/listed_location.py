@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from acidctl.acid.doubts import layout_problems
 from acidctl.acid.layout import DataFile, data_files_of, is_full_acid, original_files
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.state import EntryKind, State
@@ -90,6 +91,8 @@ def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, 
     decision = decide(figures_of(snapshot.listing, state), wishes.thresholds)
     if wishes.auto_off_by:
         decision = Decision(None, reason(Code.AUTO_IS_OFF, who=wishes.auto_off_by))
+    if problems := layout_problems(snapshot.listing, state):
+        decision = Decision(None, reason(Code.LAYOUT_REFUSED, *(problem.reason for problem in problems)))
     if not is_known:
         decision = Decision(None, reason(Code.NOT_TRANSACTIONAL, decision.reason))
     states = {which.value: {"entries": 0, "bytes": 0} for which in State}

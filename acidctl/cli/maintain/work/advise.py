@@ -185,7 +185,7 @@ def _deletes(one: dict[str, Any]) -> str:
 
 def _remark(one: dict[str, Any]) -> str:
     if one["compaction"] is None:
-        return "nothing to save"
+        return "none"
     offline = " --offline" if "--offline" in one["command"].split() else ""
     fits = ", which is more than fits" if one["fits"] is False else ""
     return f"--{one['compaction']}{offline} rewrites {human_bytes(one['rewritten'])}{fits}"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from acidctl.cli.output.console import note
+from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.rows.work.rows_out import begin_document, write_rows
-from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.errors import AcidctlError, BadDataError, NotFoundError, UsageProblem
 from acidctl.location.walk import walk_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType, arrow_type, row_of
@@ -39,17 +41,27 @@ def work(
     offset: int,
     storage: dict[str, str],
     output: str,
-) -> None:
-    """Print the events as asked."""
+) -> int:
+    """Print the events as asked, of all files but those that cannot be read; the exit status."""
     begin_document(output)
+    visits = Visits()
     sources: list[EventFile] = []
     for path in paths:
-        fs, inner = open_location(path, storage)
-        for place in _places(fs, inner):
-            sources += event_files_at(fs, place)
-    selection = _Selection(sources, columns, where, decode)
+        try:
+            fs, inner = open_location(path, storage)
+            for place in _places(fs, inner):
+                found = event_files_at(fs, place, lambda error: visits.failed("", error))
+                sources += found
+                if not found and not visits.status:
+                    note(f"{fs.display(place)} holds no events")
+        except AcidctlError as error:
+            if len(paths) == 1:
+                raise
+            visits.failed("", error)
+    selection = _Selection(sources, columns, where, decode, lambda error: visits.failed("", error))
     batches = limited(selection.batches(None if limit is None else offset + limit), limit, offset)
     write_rows(batches, output, selection.types, selection.schema)
+    return visits.status
 
 
 def _places(fs: FileSystem, path: str) -> list[str]:
@@ -69,9 +81,14 @@ class _Selection:
     """Which columns and events of the files are printed."""
 
     def __init__(
-        self, sources: Sequence[EventFile], columns: list[str] | None, where: str | None, decode: bool
+        self,
+        sources: Sequence[EventFile],
+        columns: list[str] | None,
+        where: str | None,
+        decode: bool,
+        on_error: Callable[[AcidctlError], None],
     ) -> None:
-        self._sources = sources
+        self._sources, self._on_error = sources, on_error
         self._decode = decode
         rows = merge_row_types([source.row_type for source in sources] or [OrcType("struct")])
         names = [*ID_COLUMNS, *(DECODED if decode else ())]
@@ -90,20 +107,29 @@ class _Selection:
     def batches(self, wanted: int | None = None) -> Iterator[pa.RecordBatch]:
         """The events, a stripe at a time; or no more than the first `wanted`, where these are few and all of them."""
         for number, source in enumerate(self._sources):
-            with source.open() as events:
-                few = events.first(wanted) if wanted and not number and not self._predicate else None
+            try:
+                few = None if number or self._predicate or not wanted else self._first(source, wanted)
                 if few is not None:
-                    if not self._wants_rows:
-                        few = ids_batch(read_ids(few, source.fs.display(source.path)))
-                    yield self._project(_decoded(few) if self._decode else few, source)
+                    yield few
                     return
-                for stripe in range(events.stripes):
-                    batch = events.batch(stripe) if self._wants_rows else ids_batch(events.ids(stripe))
-                    if self._decode:
-                        batch = _decoded(batch)
-                    if self._predicate:
-                        batch = self._predicate.apply(batch)
-                    yield self._project(batch, source)
+                with source.open() as events:
+                    for stripe in range(events.stripes):
+                        batch = events.batch(stripe) if self._wants_rows else ids_batch(events.ids(stripe))
+                        batch = _decoded(batch) if self._decode else batch
+                        yield self._project(self._predicate.apply(batch) if self._predicate else batch, source)
+            except BadDataError as error:
+                if len(self._sources) == 1:
+                    raise
+                self._on_error(error)
+
+    def _first(self, source: EventFile, wanted: int) -> pa.RecordBatch | None:
+        with source.open() as events:
+            few = events.first(wanted)
+        if few is None:
+            return None
+        if not self._wants_rows:
+            few = ids_batch(read_ids(few, source.fs.display(source.path)))
+        return self._project(_decoded(few) if self._decode else few, source)
 
     def _project(self, batch: pa.RecordBatch, source: EventFile) -> pa.RecordBatch:
         arrays = [batch.column(name) for name in self._ids]
