@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import os
 import signal
+import stat
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
@@ -92,12 +93,19 @@ class _Output(io.BufferedWriter):
 
     It fails once; what is written later, or was buffered then, is dropped, as Python flushes once more at exit.  The
     raw file below is Python's own: a signal between its writing and its saying so would repeat what was written.
+
+    Args:
+        piped: holds the last line of the terminal hidden from the first byte in a pipe on: its reader may write to the
+            same terminal at any time, as `head` does.
     """
 
-    def __init__(self, descriptor: int | None) -> None:
+    def __init__(self, descriptor: int | None, piped: ExitStack) -> None:
         self._closed_before = descriptor is None
         self._failed = False
         self._is_terminal = descriptor is not None and os.isatty(descriptor)
+        mode = 0 if descriptor is None else os.fstat(descriptor).st_mode
+        self._hides = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+        self._piped = piped
         self._unsaid = b""
         self._paging = PAGING  # which is still here when Python ends, and flushes what it had kept
         super().__init__(io.FileIO(os.devnull if descriptor is None else descriptor, "w", closefd=descriptor is None))
@@ -111,6 +119,9 @@ class _Output(io.BufferedWriter):
             if self._is_terminal and PAGING.pager:
                 PAGING.pager.write(bytes(memoryview(data).cast("B")))
                 return memoryview(data).nbytes
+            if self._hides:
+                self._hides = False
+                self._piped.enter_context(LAST_LINE.hidden())
             if self._is_terminal:
                 LAST_LINE.begin()
                 self._unsaid = bytes(memoryview(data).cast("B")[-1:]) or self._unsaid
@@ -175,7 +186,8 @@ def standard_streams() -> Iterator[None]:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
     if sys.stdout is not None:
         sys.stdout.flush()
-    watched = _watched(before[1])
+    piped = ExitStack()
+    watched = _watched(before[1], piped)
     sys.stdout = cast("TextIO", Screened(watched))
     sys.stderr = cast("TextIO", Screened(sys.stderr))
     try:
@@ -184,12 +196,13 @@ def standard_streams() -> Iterator[None]:
         # When this fails the command has ended with an error of its own: one that was well has flushed before.
         with suppress(BrokenPipeError, OutputError):
             watched.flush()
+        piped.close()
         sys.stdin, sys.stdout, sys.stderr = before
 
 
-def _watched(stdout: TextIO | None) -> io.TextIOWrapper:
+def _watched(stdout: TextIO | None, piped: ExitStack) -> io.TextIOWrapper:
     """The stream that takes the place of `sys.stdout`.  What its encoding cannot hold becomes an escape."""
-    out = _Output(None if stdout is None else stdout.fileno())
+    out = _Output(None if stdout is None else stdout.fileno(), piped)
     return io.TextIOWrapper(
         out,
         encoding=stdout.encoding if stdout else "utf-8",

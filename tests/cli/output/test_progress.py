@@ -165,6 +165,28 @@ def test_bar_that_is_drawn_all_the_time_leaves_the_screen_as_it_was(
     assert timeless(raw) == timeless(plain)
 
 
+PIPED = """
+import sys, time
+from acidctl.cli.output import progress
+from acidctl.cli.output.last_line import LAST_LINE
+from acidctl.cli.output.streams import standard_streams
+progress._AFTER_SECONDS = 0
+with standard_streams(), progress.progress("at it", 4):
+    LAST_LINE.draw()
+    for word in ("first", "second"):
+        print(word, flush=True)
+        time.sleep(0.3)
+        LAST_LINE.draw()
+"""
+
+
+def test_what_a_pipe_carries_to_the_same_terminal_stands_on_lines_of_its_own(terminal: Terminals) -> None:
+    """The reader of the pipe does not make room for the bar, as it knows nothing of it."""
+    status, raw = terminal.execute("/bin/sh", "-c", '"$0" -c "$1" | cat', sys.executable, PIPED)
+    assert (status, screen(raw)) == (0, ["first", "second", ""])
+    assert "at it" in raw
+
+
 def timeless(raw: str) -> list[str]:
     """The screen without times; ``in 1.2 s`` stands there only from a second on."""
     return [re.sub(r" in \d+\.\d s|\d+\.\d s|\d+ (s|min) ago", "", one) for one in screen(raw)]
