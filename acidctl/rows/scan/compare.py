@@ -123,7 +123,7 @@ def domain(kind: pa.DataType, value: bool | float | Decimal | str | Moment) -> F
     if isinstance(value, float):
         is_double = pa.types.is_float64(kind) and not isinstance(value, Single)
         if not (is_double or (pa.types.is_float32(kind) and to_float(value) == value)):
-            raise MismatchError(f"{value!r} of a cast cannot be compared with a column of type {_type_name(kind)}")
+            raise MismatchError(f"{value!r} of a cast cannot be compared with a column of type {type_name(kind)}")
         return value
     unit = ticks_of(kind)
     if unit is not None and not isinstance(value, bool):
@@ -140,7 +140,7 @@ def domain(kind: pa.DataType, value: bool | float | Decimal | str | Moment) -> F
         truth = {"true": True, "false": False}.get(value.lower()) if isinstance(value, str) else value
         if isinstance(truth, bool):
             return truth
-    raise MismatchError(f"{_shown(value)} cannot be compared with a column of type {_type_name(kind)}")
+    raise MismatchError(f"{_shown(value)} cannot be compared with a column of type {type_name(kind)}")
 
 
 def compare_value(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArray:
@@ -263,10 +263,10 @@ def _number(kind: pa.DataType, value: int | Decimal | str | Moment) -> Decimal |
         except InvalidOperation:
             parsed = Decimal("NaN")
         if not parsed.is_finite():
-            raise MismatchError(f"{value!r} is not a number, and the column is of type {_type_name(kind)}")
+            raise MismatchError(f"{value!r} is not a number, and the column is of type {type_name(kind)}")
         value = parsed
     if isinstance(value, Moment):
-        raise MismatchError(f"a date or timestamp cannot be compared with a column of type {_type_name(kind)}")
+        raise MismatchError(f"a date or timestamp cannot be compared with a column of type {type_name(kind)}")
     if isinstance(value, Decimal) and abs(value.adjusted()) > 1000:
         raise MismatchError(f"{_shown(value)} is too large or too small a number to compare with")
     return value
@@ -289,11 +289,20 @@ def _as_bytes(column: pa.Array) -> pa.Array:
 
 
 def _mismatch(left: pa.DataType, right: pa.DataType) -> MismatchError:
-    return MismatchError(f"columns of type {_type_name(left)} and {_type_name(right)} cannot be compared")
+    return MismatchError(f"columns of type {type_name(left)} and {type_name(right)} cannot be compared")
 
 
-def _type_name(kind: pa.DataType) -> str:
-    return "timestamp" if isinstance(kind, WideTimestamp) else str(kind)
+_HIVES_NAMES = {
+    "bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint",
+    "decimal128": "decimal", "date32": "date", "large_string": "string", "large_binary": "binary", "list": "array", "large_list": "array",
+    "dense_union": "uniontype", "sparse_union": "uniontype",
+}  # fmt: skip
+
+
+def type_name(kind: pa.DataType) -> str:
+    """The type as Hive calls it: ``boolean``, ``decimal``, ``array``."""
+    name = "timestamp" if isinstance(kind, WideTimestamp) else re.split(r"[<(\[]", str(kind))[0]
+    return _HIVES_NAMES.get(name, name)
 
 
 def _shown(value: object) -> str:

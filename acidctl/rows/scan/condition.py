@@ -133,8 +133,8 @@ class _Parser:
     def _whole(self, node: exp.Expr) -> None:
         """Refuse a node with arguments that would be ignored."""
         handled = _HANDLED.get(type(node), _OPERANDS)
-        if unknown := [name for name, value in node.args.items() if value and name not in handled]:
-            raise self._refuse(f"{node.sql(dialect='hive')!r} has parts that are not supported: {', '.join(unknown)}")
+        if any(value and name not in handled for name, value in node.args.items()):
+            raise self._refuse(f"{node.sql(dialect='hive')!r} is more than can be used here")
 
     def _refuse(self, why: str) -> UsageProblem:
         return cannot_use(self._text, why)
@@ -180,7 +180,7 @@ class _Parser:
         if sign is None:
             raise self._refuse(f"{node.sql(dialect='hive')!r} is not a comparison that is known here")
         left, right = node.this, node.expression
-        if not isinstance(left, exp.Column | exp.Dot):
+        if isinstance(right, exp.Column | exp.Dot) and not isinstance(left, exp.Column | exp.Dot):
             left, right, sign = right, left, MIRRORED[sign]
         column = self._column(left)
         if isinstance(right, exp.Column | exp.Dot):

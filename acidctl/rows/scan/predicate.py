@@ -16,7 +16,7 @@ from acidctl.errors import UsageProblem
 from acidctl.orc.arrow import null_where, struct_of, tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.scan.compare import Literal, MismatchError, compare_columns, compare_value, unpadded
+from acidctl.rows.scan.compare import Literal, MismatchError, compare_columns, compare_value, type_name, unpadded
 from acidctl.rows.scan.pruning import ColumnBounds
 
 Path = tuple[str, ...]
@@ -187,7 +187,7 @@ def _evaluate(node: Node, column: Callable[[ColumnRef], pa.Array]) -> pa.Boolean
         case Like(one, pattern):
             array = column(one)
             if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-                raise MismatchError(f"LIKE is for text, and {'.'.join(one.path)} is of type {array.type}")
+                raise MismatchError(f"LIKE is for text, and {'.'.join(one.path)} is of type {type_name(array.type)}")
             return pc.match_like(array, pattern)
         case ColumnComparison():
             return _compared(node, column)

@@ -139,3 +139,35 @@ def test_casts_and_truth_values_are_those_of_hive(text: str, kept: list[int]) ->
         }
     )  # fmt: skip
     assert parse_condition(text, TYPED).apply(rows)["at"].to_pylist() == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("upper(name) = 'A'", "UPPER(name)"), ("name = concat('a', 'b')", "CONCAT('a', 'b')"),
+        ("name in (select 1)", "SELECT 1"), ("operation + 1 = 2", "operation + 1"), ("name[0] = 'a'", "name[0]"),
+        ("case when operation = 1 then true end", "CASE WHEN"), ("row.id > 'x'", "bigint"), ("row > 1", "struct"),
+        ("operation > date '2024-02-29'", "int"), ("operation between symmetric 1 and 3", "BETWEEN"),
+        ("operation like 'a'", "type int"), ("interval 1 day > operation", "INTERVAL"),
+        ("count(*) over () = 1", "COUNT(*)"),
+        ("operation = array(1, 2)", "ARRAY(1, 2)"), ("exists (select 1)", "EXISTS"), ("1 = 1", "1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_named_in_sql_alone(text: str, said: str) -> None:
+    """No name of a class, an argument or a type of the libraries that parse and compare."""
+    with pytest.raises(UsageProblem) as refused:
+        parse_condition(text, TYPES).apply(BATCH)
+    assert said in refused.value.why
+    for leaked in ("expressions", "ifs", "query", "sqlglot", "int32", "int64", "symmetric:", "unit", "bool "):
+        assert leaked not in refused.value.why
+
+
+def test_booleans_have_an_order() -> None:
+    """FALSE comes before TRUE, for Hive and here."""
+    flags = pa.RecordBatch.from_pydict({"flag": [True, False, None], "other": [False, False, True]})
+    types = OrcType("struct", children=(OrcType("boolean"), OrcType("boolean")), names=("flag", "other"))
+    for text, rows in (
+        ("flag < true", [False]), ("flag >= false", [True, False]), ("flag > other", [True]),
+        ("false < flag", [True]), ("flag between false and false", [False]), ("flag <= other", [False]),
+    ):  # fmt: skip
+        assert parse_condition(text, types).apply(flags).column("flag").to_pylist() == rows, text
