@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from acidctl.errors import importing
+from acidctl.errors import UsageProblem, importing
 from acidctl.orc.read.common_type import same_types
 from acidctl.printable import printable
 
@@ -67,10 +67,15 @@ class ArrowRows(ABC):
         return self.to_table().to_pandas(**options)
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a data frame of polars. Raises EnvironmentProblem when polars is not installed."""
+        """All rows as a data frame of polars.
+
+        Raises:
+            EnvironmentProblem: polars is not installed.
+            UsageProblem: a column holds a union, for which polars has no type.
+        """
         with importing("cannot import polars", "pip install polars"):
-            import polars  # noqa: PLC0415 - optional
-        return polars.DataFrame(self.to_table())
+            import polars  # noqa: F401, PLC0415 - optional
+        return polars_frame(self.to_table())
 
     def _repr_html_(self) -> str:
         """What notebooks show: what it is, and its columns; no row is read for it."""
@@ -88,6 +93,23 @@ def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     places = range(len(schema.names))
     columns = [pa.chunked_array(same_types([batch.column(place) for batch in batches])) for place in places]
     return pa.Table.from_arrays(columns, names=schema.names)
+
+
+def polars_frame(rows: pa.Table | pa.RecordBatch) -> polars.DataFrame:
+    """The rows for polars. Raises UsageProblem for a column with a union, on which polars panics."""
+    import polars  # noqa: PLC0415 - optional
+
+    if found := next((field.name for field in rows.schema if has_union(field.type)), None):
+        raise UsageProblem(
+            f"polars has no type for the column {found}", "it holds a union", "leave it out: choose the other columns"
+        )
+    return polars.DataFrame(rows)
+
+
+def has_union(kind: pa.DataType) -> bool:
+    """Whether a type is a union, or holds one."""
+    children = [kind.field(i).type for i in range(kind.num_fields)]
+    return bool(pa.types.is_union(kind)) or any(map(has_union, children))
 
 
 def _html(text: str) -> str:

@@ -294,8 +294,8 @@ def _mismatch(left: pa.DataType, right: pa.DataType) -> MismatchError:
 
 _HIVES_NAMES = {
     "bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint",
-    "decimal128": "decimal", "date32": "date", "large_string": "string", "large_binary": "binary", "list": "array", "large_list": "array",
-    "dense_union": "uniontype", "sparse_union": "uniontype",
+    "decimal128": "decimal", "date32": "date", "large_string": "string", "large_binary": "binary", "list": "array",
+    "large_list": "array", "dense_union": "uniontype", "sparse_union": "uniontype",
 }  # fmt: skip
 
 

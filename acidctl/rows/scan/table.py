@@ -28,7 +28,7 @@ from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, row_types, with_loss
-from acidctl.rows.scan.arrow_rows import ArrowRows, one_table
+from acidctl.rows.scan.arrow_rows import ArrowRows, has_union, one_table, polars_frame
 from acidctl.rows.scan.arrow_types import Needs, look, of_schema, varies
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.odd_layout import odd_layout
@@ -180,14 +180,19 @@ class Table(ArrowRows):
         ) -> Iterator[polars.DataFrame]:
             left = rows
             for batch in self.scan(columns).to_batches(rows if predicate is None else None, threads=threads):
-                found = polars.DataFrame(batch)
+                found = polars_frame(batch)
                 found = found if predicate is None else found.filter(predicate)
                 found = found if left is None else found.head(left)
                 yield found
                 if left is not None and (left := left - found.height) <= 0:
                     return
 
-        return register_io_source(read, schema=polars.DataFrame(one_table([], self.schema)).schema, is_pure=True)
+        whole = self.schema
+        plain = pa.schema([field for field in whole if not has_union(field.type)])
+        known = polars.DataFrame(one_table([], plain)).schema
+        # A column that polars cannot hold is refused only where a query reads it.
+        types = polars.Schema({name: known.get(name, polars.Unknown()) for name in whole.names})
+        return register_io_source(read, schema=types, is_pure=True)
 
     def _rows(self) -> ArrowRows:
         return self.scan()

@@ -18,7 +18,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from support.files.acid_files import damage_stripe, write_deletes, write_delta
 
 import acidctl
-from acidctl.errors import BadDataError, EnvironmentProblem
+from acidctl.errors import BadDataError, EnvironmentProblem, UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.table import Table
 
@@ -182,6 +182,26 @@ def test_names_of_columns_cannot_break_out_of_a_page(tmp_path: Path) -> None:
     shown = acidctl.open_table(tmp_path / "t")._repr_html_()
     assert "<script>" not in shown
     assert "\x1b" not in shown
+
+
+def test_a_union_stops_polars_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    union = pa.UnionArray.from_sparse(pa.array([0, 1, 0], pa.int8()), [pa.array([1, 2, 3], pa.int32()), ROWS["name"]])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), union)
+    either = OrcType("uniontype", children=TYPES.children)
+    kinds = (*TYPES.children, either, OrcType("array", children=(either,)))
+    rows = pa.RecordBatch.from_arrays([*ROWS.columns, union, lists], names=["id", "name", "u", "l"])
+    write_delta(tmp_path, 1, rows, row=OrcType("struct", children=kinds, names=tuple(rows.schema.names)))
+    opened = acidctl.open_table(tmp_path)
+    lazy = opened.to_lazyframe()
+    assert lazy.filter(pl.col("id") > 1).select("name").collect()["name"].to_list() == ROWS["name"].to_pylist()[1:]
+    assert lazy.select(pl.len()).collect().item() == 3
+    assert opened.scan(["id"]).to_polars()["id"].to_list() == [1, 2, 3]
+    assert lazy.collect_schema().names() == rows.schema.names
+    for name in ("u", "l"):
+        with pytest.raises(UsageProblem, match=f"no type for the column {name}"):
+            opened.scan([name]).to_polars()
+        with pytest.raises(Exception, match=f"no type for the column {name}"):
+            lazy.select(name).collect()
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])
