@@ -19,7 +19,7 @@ from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import CopiedStripe
 from acidctl.orc.write.writer_settings import WriterSettings
-from acidctl.rows.convert.conform import AS_ORC, FOR_GOOD, How
+from acidctl.rows.convert.conform import How
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import Synthetic
 from acidctl.storage.port import FileSystemSpec
@@ -89,8 +89,8 @@ class FileTask:
 
     @property
     def conversion(self) -> How:
-        """How values of files with other columns are converted: acidctl reads them as Hive 4 does."""
-        return AS_ORC if self.reader is Hive.HIVE4 else FOR_GOOD
+        """How values of files with other columns are converted: as the Hive that reads them does it."""
+        return How(for_good=True, by=self.reader)
 
     def new_attempt(self, name: str) -> str:
         """A path for a file of the task, never met by another attempt at it."""

@@ -9,7 +9,7 @@ error for readers whose snapshot does not see its write id.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.concat.orc import write_orc
@@ -23,6 +23,8 @@ from acidctl.errors import RefusedError
 from acidctl.location.declared import Declared
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.hive_types import row_type_of
+from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.foreign.format import Format, read_any_tail
 from acidctl.rows.read.events import EventFile
@@ -61,6 +63,8 @@ def concat_tasks(
     types = [source.row_type for source in by_age if source.rows] or [by_age[-1].row_type]
     # Parquet and text have conversions of their own, and say themselves what they cannot do.
     row = output_row_type(snapshot, types) if format_ is Format.ORC else merge_row_types(types)
+    if format_ is Format.PARQUET:
+        _require_known_widths(snapshot, types, row)
     refuse_differing(snapshot, sources, row, writing.reader)
     if writing.overrides and format_ is not Format.ORC:
         raise RefusedError(
@@ -136,6 +140,27 @@ def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
             "one file cannot hold both; let Hive compact it, which knows the format of each partition",
         )
     return sources[0].format
+
+
+def _require_known_widths(snapshot: Snapshot, types: Sequence[OrcType], row: OrcType) -> None:
+    """Refuse Parquet files of different types, unless the table has the type of the result: Hive converts each anew."""
+    result, table = dict(_leaves(row)), dict(_leaves(row_type_of(snapshot.table_columns)))
+    for name, kind in (leaf for own in dict.fromkeys(types) for leaf in _leaves(own)):
+        if result.get(name, kind) not in (kind, table.get(name)):
+            raise RefusedError(
+                f"cannot compact {snapshot.fs.display(snapshot.path)}",
+                f"column {name} is {kind} in one Parquet file and {result[name]} in the newest, and the table"
+                f" {f'has {table[name]}' if name in table else 'is unknown'}: Hive may convert the two differently",
+                "name the table as its metastore has it, `hive:db.table`, or let Hive compact it",
+            )
+
+
+def _leaves(node: OrcType, name: str = "") -> Iterator[tuple[str, str]]:
+    """The kind of each column without children, by its name, or by its position in a list or map."""
+    if not node.children:
+        yield name, node.kind
+    for part, child in zip(node.names or map(str, range(len(node.children))), node.children, strict=True):
+        yield from _leaves(child, f"{name}.{part.lower()}".lstrip("."))
 
 
 def _bucket(source: EventFile) -> int:

@@ -51,7 +51,7 @@ def _lost(own: OrcType, target: OrcType, *, is_top: bool = False) -> str:
             own.kind in kinds and target.kind in kinds and kinds.index(own.kind) < kinds.index(target.kind)
             for kinds in _WIDER
         )
-        return "" if wider or target.kind == "string" else own.kind
+        return "" if wider or (own.kind, target.kind) == ("varchar", "string") else own.kind
     if own.kind == "decimal":
         room = (target.precision or 0) - (target.scale or 0) - (own.precision or 0) + (own.scale or 0)
         return own.kind if room < 0 or (target.scale or 0) < (own.scale or 0) else ""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.errors import BadDataError, RefusedError
 from acidctl.orc.arrow import below, struct_of, tags_of, with_children
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.types import OrcType, arrow_type, hive_type
-from acidctl.rows.convert.leaves import HivesDifferError, NoConversion, convert_leaf, require_both
+from acidctl.rows.convert.leaves import HivesDifferError, NoConversion, convert_leaf, require_known
 from acidctl.rows.convert.matching import alike, fields_of
 
 
@@ -22,13 +23,15 @@ class How:
     Attributes:
         parquet: the file is Parquet, not ORC.
         for_good: the values go to a new file, so values that Hive 3 and Hive 4 read differently are refused.
+        by: the version of Hive that reads the table, if it is known: its values are taken.
     """
 
     parquet: bool = False
     for_good: bool = False
+    by: Hive | None = None
 
 
-AS_ORC, FOR_GOOD = How(), How(for_good=True)
+AS_ORC = How()
 
 
 def all_null(count: int, kind: pa.DataType) -> pa.Array:
@@ -50,7 +53,7 @@ def conform(rows: pa.StructArray, own: OrcType, target: OrcType, path: str, *, h
 
     Raises:
         BadDataError: a column cannot be converted.
-        RefusedError: Hive 3 and Hive 4 convert values differently, and `how.for_good` is set.
+        RefusedError: `how.for_good` is set, and Hive 3 and Hive 4 convert values differently.
     """
     return rows if alike(own, target) else _struct(rows, own, target, path, how, is_top=True)
 
@@ -96,13 +99,15 @@ def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: st
         if own.kind == "uniontype":
             return _union(column, own, target, name, path, how=how)
         if how.for_good:
-            require_both(column, own, target)
-        return convert_leaf(column, own, target, parquet=how.parquet)
+            require_known(column, own, target, how.by)
+        return convert_leaf(column, own, target, parquet=how.parquet, by=how.by or Hive.HIVE4)
     except HivesDifferError as error:
         raise RefusedError(
             f"cannot compact {path} with newer files",
             f"column {name} is {hive_type(own)} there and {hive_type(target)} in the result: {error}",
-            "let Hive compact it",
+            "say which Hive reads the table, `reader='hive3'` or `reader='hive4'`; or let Hive compact it"
+            if how.by is None
+            else "let Hive compact it",
         ) from error
     except NoConversion as error:
         raise BadDataError(

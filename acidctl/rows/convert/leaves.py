@@ -1,7 +1,7 @@
 """Values of one primitive type as another, the way ORC's readers in Hive 3.1.3 and 4.0.1 convert them.
 
-A value that the new type cannot hold is NULL.  Where the two Hives differ this is what Hive 4 reads, and
-:func:`hives_differ` says so.  The tests hold all of this against what both read.
+A value that the new type cannot hold is NULL.  Where the two Hives differ :func:`hives_differ` says so, and this is
+what Hive 4 reads, or Hive 3 if that is asked for.  The tests hold all of this against what both read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.orc.arrow import cut_text
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
@@ -44,16 +45,22 @@ class HivesDifferError(Exception):
     """Hive 3 and Hive 4 read other values."""
 
 
-def convert_leaf(column: pa.Array, own: OrcType, target: OrcType, *, parquet: bool = False) -> pa.Array:
+def convert_leaf(
+    column: pa.Array, own: OrcType, target: OrcType, *, parquet: bool = False, by: Hive = Hive.HIVE4
+) -> pa.Array:
     """A column of a primitive type as another primitive type.
 
     Args:
         parquet: whether the file is Parquet; then only conversions are done that Hive does alike for both formats.
+        by: the version of Hive whose values these are: Hive 3 or Hive 4.
 
     Raises:
         NoConversion: Hive does not convert it, or acidctl does not know how Hive does.
     """
     kinds = own.kind, target.kind
+    if by is Hive.HIVE3 and own.kind == "float" and target.kind in ("double", "decimal"):
+        column, own = _each(java_texts(column), float, OrcType("double")), OrcType("double")
+        return column if target.kind == "double" else convert_leaf(column, own, target, by=by)
     if parquet and not _is_common(*kinds):
         raise NoConversion("Hive converts that from Parquet in its own way, which acidctl does not know")
     try:
@@ -62,7 +69,7 @@ def convert_leaf(column: pa.Array, own: OrcType, target: OrcType, *, parquet: bo
         if parquet and own.kind == "binary":  # text without a mark that says so
             column, own = column.cast(pa.string()), OrcType("string")
         if target.kind in _TEXTS:
-            return _fitted(column if own.kind in _TEXTS else _texts(column, own), own, target)
+            return _fitted(column if own.kind in _TEXTS else _texts(column, own, by), own, target)
         if own.kind in _TEXTS and target.kind in ("boolean", *_NUMBERS):
             return _each(pc.ascii_rtrim(column, " ") if own.kind == "char" else column, _parser(target), target)
         if own.kind == "boolean" and target.kind in _NUMBERS:
@@ -100,9 +107,16 @@ def _is_converted(own: str, target: str) -> bool:
     return target != "date" or own in _TEXTS or own in _TIMES
 
 
-def require_both(column: pa.Array, own: OrcType, target: OrcType) -> None:
-    """Raise HivesDifferError where Hive 3 and Hive 4 read some of these values of `own` differently as `target`."""
-    if not hives_differ(own, target):
+def require_known(column: pa.Array, own: OrcType, target: OrcType, by: Hive | None) -> None:
+    """Raise HivesDifferError where Hive 3 and Hive 4 read some of these values of `own` differently as `target`.
+
+    Args:
+        by: the version of Hive that reads them, if it is known; of Hive 3, acidctl knows some conversions only.
+    """
+    if by is Hive.HIVE4 or not hives_differ(own, target):
+        return
+    is_text = own.kind == "timestamp" and target.kind in _TEXTS and pa.types.is_timestamp(column.type)
+    if by is Hive.HIVE3 and (own.kind == "float" or is_text):
         return
     if own.kind == "float":
         near = column.cast(pa.string()).cast(pa.float64())  # as Hive 3 has it
@@ -111,7 +125,7 @@ def require_both(column: pa.Array, own: OrcType, target: OrcType) -> None:
         differs = pc.is_valid(column)
     elif own.kind == "date":
         differs = pc.less(column.cast(pa.int32()), _GREGORIAN_DAY)
-    elif own.kind == "timestamp" and pa.types.is_timestamp(column.type):  # Hive 3 writes whole seconds with .0
+    elif is_text:  # Hive 3 writes whole seconds with .0
         numbers = column.cast(pa.int64())
         differs = pc.equal(pc.multiply(pc.divide(numbers, _SECOND), _SECOND), numbers)
     else:
@@ -238,7 +252,7 @@ def _fitted(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
     return pc.ascii_rtrim(column, characters=" ") if target.kind == "char" else column
 
 
-def _texts(column: pa.Array, own: OrcType) -> pa.Array:
+def _texts(column: pa.Array, own: OrcType, by: Hive) -> pa.Array:
     """Values of other types as text."""
     from acidctl.rows.export.cells import unquoted  # noqa: PLC0415 - with all exports: few columns ever become STRING
     from acidctl.rows.export.text import Kernels  # noqa: PLC0415 - the same
@@ -248,7 +262,9 @@ def _texts(column: pa.Array, own: OrcType) -> pa.Array:
     if own.kind == "binary":
         return pa.array([None if one is None else one.hex(" ") for one in column.to_pylist()], pa.string())
     if own.kind in _FLOATS:
-        return java_texts(_where(pc.invert(pc.is_nan(column)), column).cast(pa.float64()))
+        column = _where(pc.invert(pc.is_nan(column)), column)
+        return java_texts(column if by is Hive.HIVE3 else column.cast(pa.float64()))
     kernels = Kernels(large=False)
     texts = kernels.wrapped(unquoted(column, None, kernels)).cast(pa.string())
-    return pc.replace_substring_regex(texts, r"\.0$", "") if own.kind in TIMESTAMP_KINDS else texts
+    is_short = own.kind in TIMESTAMP_KINDS and by is not Hive.HIVE3  # which keeps the 0 of whole seconds
+    return pc.replace_substring_regex(texts, r"\.0$", "") if is_short else texts

@@ -44,21 +44,22 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
 
 MAJOR = CompactionKind.MAJOR
+Columns = tuple[tuple[str, str], ...]
 INT, LONG, TEXT = OrcType("int"), OrcType("bigint"), OrcType("string")
 
 
-def tasks_of(table: Path, directory: Path, **writing: Any) -> list[ConcatTask]:
+def tasks_of(table: Path, directory: Path, columns: Columns = (), **writing: Any) -> list[ConcatTask]:
     directory.mkdir(parents=True, exist_ok=True)
-    snapshot = snapshot_of(table)
+    snapshot = replace(snapshot_of(table), table_columns=columns)
     sources = open_event_files(snapshot, snapshot.files())
     return concat_tasks(snapshot, MAJOR, sources, str(directory), Writing(**writing))
 
 
-def concat(table: Path, **writing: Any) -> tuple[Path, list[BucketResult]]:
-    """Another table that holds just the result."""
+def concat(table: Path, columns: Columns = (), **writing: Any) -> tuple[Path, list[BucketResult]]:
+    """Another table that holds just the result; `columns` are the table's, as a metastore has them."""
     directory = table.parent / f"{table.name}_compacted" / "base_0000099"
     results = []
-    for task in tasks_of(table, directory, **writing):
+    for task in tasks_of(table, directory, columns, **writing):
         results.append(run_concat(pickle.loads(pickle.dumps(task))))
         if output := results[-1].inserts:
             assert output.name == f"{results[-1].bucket:06d}_0"
@@ -599,7 +600,11 @@ def test_parquet_columns_may_be_added_and_widened_only(tmp_path: Path) -> None:
     new = pa.table({"A": pa.array([2**40]), "s": pa.array([{"x": 1, "y": "z"}]), "c": ["c"]})
     write_parquet_file(table / "delta_1_1_0" / "000000_0", old)
     write_parquet_file(table / "delta_2_2_0" / "000000_0", new)
-    result, _ = concat(table)
+    columns = (("a", "bigint"), ("s", "struct<x:bigint,y:string>"), ("c", "string"))
+    for other in ((), (("a", "double"),), (("a", "int"),)):
+        with pytest.raises(RefusedError, match="a is int in one"):
+            concat(table, other)
+    result, _ = concat(table, columns)
     assert rows_of(result) == [
         '{"A": 1, "s": {"x": 1, "y": null}, "c": null}', '{"A": 1099511627776, "s": {"x": 1, "y": "z"}, "c": "c"}',
     ]  # fmt: skip
@@ -613,7 +618,7 @@ def test_parquet_columns_may_be_added_and_widened_only(tmp_path: Path) -> None:
         path = table / "delta_1_1_0" / f"000000_0_copy_{number}"
         write_parquet_file(path, bad)
         with pytest.raises(RefusedError, match=why):
-            concat(table)
+            concat(table, columns)
         path.unlink()
 
 

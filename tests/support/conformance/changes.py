@@ -1,0 +1,109 @@
+"""``python -m support.conformance.changes [TYPE...]`` in tests/: ask both Hives again what changed types become.
+
+`tests/data/type-changes.json` has for each type some values, as Hive prints them, and what they are after ALTER TABLE
+gave their column another type: for `both` Hives, or for `hive3` and `hive4` where these differ. Hive converts nothing
+to a type that is missing there. BINARY is given as hexadecimal digits, and so is text that BINARY becomes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from support.servers.hive_server import HiveError, HiveServer
+
+Values = list[str | None]
+Found = dict[str, dict[str, Values]]
+"""Values by the type that they had and the type that they got."""
+
+DATA = Path(__file__).parents[2] / "data/type-changes.json"
+ZONE = "America/Los_Angeles"
+"""The Hives' time zone."""
+SETTINGS = {
+    "fs.file.impl": "FlushedFileSystem",
+    "hive.metastore.disallow.incompatible.col.type.changes": "false",
+    "metastore.disallow.incompatible.col.type.changes": "false",
+}
+
+
+def recorded() -> dict[str, Any]:
+    """What the file says."""
+    found: dict[str, Any] = json.loads(DATA.read_text())
+    return found
+
+
+def asked(hive: HiveServer, own: str, values: Values, targets: Iterable[str]) -> Iterator[tuple[str, Values]]:
+    """Have Hive write the values to a column whose type then becomes each of the others.
+
+    Yields:
+        the type and the values, for types that Hive converts to.
+    """
+    table = "t_" + "".join(filter(str.isalnum, own))
+    hive.sql(f"create table {table} (id int, c {own}) stored as orc tblproperties('transactional'='true')")
+    rows = (f"select {i}, {_literal(own, value)}" for i, value in enumerate(values))
+    hive.sql(f"insert into {table} {' union all '.join(rows)}")
+    for target in (own, *targets):
+        form = "hex(c)" if "binary" in (own, target) else "c"
+        try:
+            hive.sql(f"alter table {table} change c c {target}")
+            read = dict(hive.sql(f"select id, {form} from {table}"))
+        except HiveError:
+            continue
+        yield target, [None if (text := read[str(i)]) == "NULL" else text for i in range(len(values))]
+
+
+def _literal(kind: str, value: str | None) -> str:
+    if value is None:
+        return f"cast(null as {kind})"
+    text = value.replace("\\", "\\\\").replace("'", "\\'")
+    if kind in ("binary", "boolean"):
+        return f"unhex('{text}')" if kind == "binary" else text
+    return f"cast('{text}' as {kind})"
+
+
+def joined(own: str, values: Values, by: dict[int, Found]) -> dict[str, Any]:
+    """The entry of a type, by the versions of the Hives that were asked."""
+    targets: dict[str, dict[str, Values]] = {}
+    for target in sorted(by[3][own].keys() | by[4][own].keys() - {own}):
+        three, four = (by[version][own].get(target) for version in (3, 4))
+        found = {"both": three} if three == four else {"hive3": three, "hive4": four}
+        targets[target] = {name: texts for name, texts in found.items() if texts is not None}
+    targets.pop(own, None)
+    return {"values": values, "targets": targets}
+
+
+def main(arguments: list[str]) -> None:
+    """Write the file again, of some types or of all."""
+    os.environ["TZ"] = ZONE
+    before = recorded()
+    chosen = arguments or list(before)
+    kinds = sorted(before.keys() | {target for entry in before.values() for target in entry["targets"]})
+    by: dict[int, Found] = {}
+    for version in (3, 4):
+        with tempfile.TemporaryDirectory() as directory:
+            hive = HiveServer(version, Path(directory), more=SETTINGS)
+            try:
+                by[version] = {own: dict(asked(hive, own, before[own]["values"], kinds)) for own in chosen}
+            finally:
+                hive.stop()
+    after = before | {own: joined(own, before[own]["values"], by) for own in chosen}
+    DATA.write_text("{\n" + ",\n".join(_entry(*item) for item in after.items()) + "\n}\n")
+
+
+def _entry(own: str, entry: dict[str, Any]) -> str:
+    """A type as the file has it, with a line for each other type."""
+    lines = (f"  {_shown(target)}: {_shown(found)}" for target, found in entry["targets"].items())
+    return f'{_shown(own)}: {{"values": {_shown(entry["values"])}, "targets": {{\n' + ",\n".join(lines) + "\n}}"
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
