@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.compacting import run_compaction
-from support.files.acid_files import IDS, insert, write_by_pyorc
+from support.files.acid_files import IDS, insert, struct, write_by_pyorc
 from support.tables import read_rows
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.compaction.output_settings import Writing
 from acidctl.errors import RefusedError
+from acidctl.orc.types import OrcType
 
 FIRST, SECOND = "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"
 
@@ -73,3 +74,32 @@ def test_old_dates_of_a_file_without_a_calendar(
     else:
         with pytest.raises(RefusedError):
             run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader))
+
+
+@pytest.mark.parametrize("kind", CompactionKind)
+@pytest.mark.parametrize(
+    ("own", "value", "of_hive_3", "of_hive_4"),
+    [
+        ("float", 0.1, "0.1", "0.10000000149011612"),
+        ("float", 0.5, "0.5", "0.5"),
+        ("timestamp", datetime(2020, 1, 2, tzinfo=UTC), "2020-01-02 00:00:00.0", "2020-01-02 00:00:00"),
+        ("date", date(1970, 1, 1), "1970-01-01", "1970-01-01"),
+    ],
+)
+def test_a_value_becomes_text_as_its_reader_has_it(
+    tmp_path: Path, own: str, value: Any, of_hive_3: str, of_hive_4: str, kind: CompactionKind
+) -> None:
+    columns = struct(a=OrcType("string"), b=OrcType("int"))
+    wanted = {Hive.HIVE3: of_hive_3, Hive.HIVE4: of_hive_4, None: of_hive_4 if of_hive_3 == of_hive_4 else ""}
+    for reader, text in wanted.items():
+        table = tmp_path / f"for_{reader}"
+        write_by_pyorc(table / FIRST, [insert(1, 0, (value, 1))], schema=f"struct<{IDS},row:struct<a:{own},b:int>>")
+        write_by_pyorc(table / SECOND, [insert(2, 0, ("x", 2))], schema=f"struct<{IDS},row:struct<a:string,b:int>>")
+        with pytest.raises(RefusedError, match="type of the table is unknown"):
+            run_compaction(table, kind, writing=Writing(reader=reader))
+        if not text:
+            with pytest.raises(RefusedError, match="differently"):
+                run_compaction(table, kind, writing=Writing(reader=reader), columns=columns)
+            continue
+        assert run_compaction(table, kind, writing=Writing(reader=reader), columns=columns) is not None
+        assert [row["a"] for _, row in read_rows(table)] == [text, "x"]

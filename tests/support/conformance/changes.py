@@ -25,7 +25,6 @@ DATA = Path(__file__).parents[2] / "data/type-changes.json"
 ZONE = "America/Los_Angeles"
 """The Hives' time zone."""
 SETTINGS = {
-    "fs.file.impl": "FlushedFileSystem",
     "hive.metastore.disallow.incompatible.col.type.changes": "false",
     "metastore.disallow.incompatible.col.type.changes": "false",
 }
@@ -35,6 +34,12 @@ def recorded() -> dict[str, Any]:
     """What the file says."""
     found: dict[str, Any] = json.loads(DATA.read_text())
     return found
+
+
+def kinds() -> list[str]:
+    """All types that are in the file."""
+    found = recorded()
+    return sorted(found.keys() | {target for entry in found.values() for target in entry["targets"]})
 
 
 def asked(hive: HiveServer, own: str, values: Values, targets: Iterable[str]) -> Iterator[tuple[str, Values]]:
@@ -82,13 +87,12 @@ def main(arguments: list[str]) -> None:
     os.environ["TZ"] = ZONE
     before = recorded()
     chosen = arguments or list(before)
-    kinds = sorted(before.keys() | {target for entry in before.values() for target in entry["targets"]})
     by: dict[int, Found] = {}
     for version in (3, 4):
         with tempfile.TemporaryDirectory() as directory:
             hive = HiveServer(version, Path(directory), more=SETTINGS)
             try:
-                by[version] = {own: dict(asked(hive, own, before[own]["values"], kinds)) for own in chosen}
+                by[version] = {own: dict(asked(hive, own, before[own]["values"], kinds())) for own in chosen}
             finally:
                 hive.stop()
     after = before | {own: joined(own, before[own]["values"], by) for own in chosen}

@@ -29,10 +29,10 @@ Rows = list[Row]
 ACID = "stored as orc tblproperties('transactional'='true'{more})"
 
 
-def started(version: int, directory: Path) -> HiveServer:
+def started(version: int, directory: Path, more: Mapping[str, str] | None = None) -> HiveServer:
     """A Hive whose writers' flushed bytes are there at once; who asks stops it; without one the tests are skipped."""
     try:
-        return HiveServer(version, directory, more={"fs.file.impl": "FlushedFileSystem"})
+        return HiveServer(version, directory, more={"fs.file.impl": "FlushedFileSystem", **(more or {})})
     except ServerUnavailable as error:
         pytest.skip(f"no Hive {version} to judge: {error}")
 

@@ -1,0 +1,39 @@
+"""What is recorded of changed types is what Hive 3.1.3 and 4.0.1 read: of each type some of those that it may become.
+
+``python -m support.conformance.changes`` in tests/ asks about all of them, and writes down the answers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.conformance.changes import SETTINGS, ZONE, asked, kinds, recorded
+from support.engines.real_hive import started
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+
+EVERY = 5
+"""Of the types that a type may become, each fifth is asked about; another fifth for the next type."""
+
+
+@pytest.mark.parametrize("zone", [ZONE, pytest.param("Asia/Kolkata", marks=pytest.mark.by_hand)])
+@pytest.mark.parametrize("version", [3, 4])
+def test_what_is_recorded_is_what_hive_reads(
+    version: int, zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    hive = started(version, tmp_path, SETTINGS)
+    differing = {}
+    try:
+        for place, (own, entry) in enumerate(recorded().items()):
+            some = [one for one in kinds() if one != own][place % EVERY :: EVERY]
+            found = dict(asked(hive, own, entry["values"], some))
+            for target in some:
+                by = entry["targets"].get(target, {})
+                wanted = by.get("both", by.get(f"hive{version}"))
+                if found.get(target) != wanted:
+                    differing[own, target] = (found.get(target), wanted)
+    finally:
+        hive.stop()
+    assert not differing
