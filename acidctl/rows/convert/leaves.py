@@ -32,7 +32,6 @@ _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 _GREGORIAN_DAY = -141_427
 """15 October 1582; days before it Hive 3 counts in another calendar."""
-_SECOND = 10**9
 _LEAST_POWER = -100
 """A power of ten: as DECIMAL, Hive reads 1e-46 as 0, and numbers with far more decimal places as NULL."""
 
@@ -115,21 +114,15 @@ def require_known(column: pa.Array, own: OrcType, target: OrcType, by: Hive | No
     """
     if by is Hive.HIVE4 or not hives_differ(own, target):
         return
-    is_text = own.kind == "timestamp" and target.kind in _TEXTS and pa.types.is_timestamp(column.type)
-    if by is Hive.HIVE3 and (own.kind == "float" or is_text):
-        return
     if own.kind == "float":
+        if by is Hive.HIVE3:
+            return
         near = column.cast(pa.string()).cast(pa.float64())  # as Hive 3 has it
         differs = pc.and_(pc.not_equal(near, column.cast(pa.float64())), pc.invert(pc.is_nan(near)))
-    elif own.kind == "date" and target.kind in TIMESTAMP_KINDS:  # Hive 3 goes by the time zone of its process
-        differs = pc.is_valid(column)
-    elif own.kind == "date":
+    elif own.kind == "date" and target.kind in _TEXTS:
         differs = pc.less(column.cast(pa.int32()), _GREGORIAN_DAY)
-    elif is_text:  # Hive 3 writes whole seconds with .0
-        numbers = column.cast(pa.int64())
-        differs = pc.equal(pc.multiply(pc.divide(numbers, _SECOND), _SECOND), numbers)
-    else:
-        raise HivesDifferError("Hive 3 and Hive 4 convert it differently")
+    else:  # times become text and dates by the time zone of Hive 3's process
+        differs = pc.is_valid(column)
     if pc.any(differs).as_py():
         raise HivesDifferError("Hive 3 and Hive 4 convert some of its values differently")
 
@@ -266,5 +259,4 @@ def _texts(column: pa.Array, own: OrcType, by: Hive) -> pa.Array:
         return java_texts(column if by is Hive.HIVE3 else column.cast(pa.float64()))
     kernels = Kernels(large=False)
     texts = kernels.wrapped(unquoted(column, None, kernels)).cast(pa.string())
-    is_short = own.kind in TIMESTAMP_KINDS and by is not Hive.HIVE3  # which keeps the 0 of whole seconds
-    return pc.replace_substring_regex(texts, r"\.0$", "") if is_short else texts
+    return pc.replace_substring_regex(texts, r"\.0$", "") if own.kind in TIMESTAMP_KINDS else texts

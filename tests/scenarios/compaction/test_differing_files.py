@@ -82,7 +82,12 @@ def test_old_dates_of_a_file_without_a_calendar(
     [
         ("float", 0.1, "0.1", "0.10000000149011612"),
         ("float", 0.5, "0.5", "0.5"),
-        ("timestamp", datetime(2020, 1, 2, tzinfo=UTC), "2020-01-02 00:00:00.0", "2020-01-02 00:00:00"),
+        (
+            "timestamp",
+            datetime(2020, 1, 2, 3, 4, 5, 500_000, UTC),
+            "",
+            "2020-01-02 03:04:05.5",
+        ),  # Hive 3 goes by its zone
         ("date", date(1970, 1, 1), "1970-01-01", "1970-01-01"),
     ],
 )
@@ -98,7 +103,7 @@ def test_a_value_becomes_text_as_its_reader_has_it(
         with pytest.raises(RefusedError, match="type of the table is unknown"):
             run_compaction(table, kind, writing=Writing(reader=reader))
         if not text:
-            with pytest.raises(RefusedError, match="differently"):
+            with pytest.raises(RefusedError, match="Hive 3"):
                 run_compaction(table, kind, writing=Writing(reader=reader), columns=columns)
             continue
         assert run_compaction(table, kind, writing=Writing(reader=reader), columns=columns) is not None
