@@ -17,12 +17,9 @@ EVERY = 5
 """Of the types that a type may become, each fifth is asked about; another fifth for the next type."""
 
 
-@pytest.mark.parametrize("zone", [ZONE, pytest.param("Asia/Kolkata", marks=pytest.mark.by_hand)])
 @pytest.mark.parametrize("version", [3, 4])
-def test_what_is_recorded_is_what_hive_reads(
-    version: int, zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TZ", zone)
+def test_what_is_recorded_is_what_hive_reads(version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", ZONE)
     hive = started(version, tmp_path, SETTINGS)
     differing = {}
     try:
@@ -37,3 +34,21 @@ def test_what_is_recorded_is_what_hive_reads(
     finally:
         hive.stop()
     assert not differing
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_hive_3_moves_times_by_its_zone(version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    hive = started(version, tmp_path, SETTINGS)
+    try:
+        as_text = dict(asked(hive, "timestamp", ["2020-01-02 03:04:05.5"], ["string", "bigint"]))
+        as_time = dict(asked(hive, "date", ["2020-01-02"], ["string", "timestamp"]))
+    finally:
+        hive.stop()
+    texts = (
+        ["2020-01-02 08:34:05.5", "2020-01-01 18:30:00"]
+        if version == 3
+        else ["2020-01-02 03:04:05.5", "2020-01-02 00:00:00"]
+    )
+    assert [as_text["string"], as_time["timestamp"]] == [[text] for text in texts]
+    assert (as_text["bigint"], as_time["string"]) == (["1577934245"], ["2020-01-02"])

@@ -22,8 +22,8 @@ Found = dict[str, dict[str, Values]]
 """Values by the type that they had and the type that they got."""
 
 DATA = Path(__file__).parents[2] / "data/type-changes.json"
-ZONE = "America/Los_Angeles"
-"""The Hives' time zone."""
+ZONE = "UTC"
+"""Hive 3 converts times by the zone of its process."""
 SETTINGS = {
     "hive.metastore.disallow.incompatible.col.type.changes": "false",
     "metastore.disallow.incompatible.col.type.changes": "false",
