@@ -23,6 +23,8 @@ def holds(kind: pa.DataType, wanted: pa.DataType) -> bool:
 def difference(own: OrcType, target: OrcType, name: str) -> str:
     """Why a column of a file cannot be stored as the output's; empty when it can."""
     if own.kind == target.kind == "struct":
+        if dropped := own.names[len(target.names) :]:
+            return f"its field {name}{dropped[0]} is missing in the newest file"
         for (one, child), (other, kind) in zip(own.fields(), target.fields(), strict=False):
             if one.lower() != other.lower():
                 return f"its column {name}{one} is in the place of {name}{other}"

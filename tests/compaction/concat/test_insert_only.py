@@ -613,6 +613,7 @@ def test_parquet_columns_may_be_added_and_widened_only(tmp_path: Path) -> None:
         (pa.table({"a": ["text"]}), "a is string there and bigint"),
         (pa.table({"a": [1], "s": pa.array([{"y": 1}])}), r"s\.y is in the place of s\.x"),
         (pa.table({"a": [1], "s": pa.array([{"x": 1.5}])}), r"s\.x is double there and bigint"),
+        (pa.table({"a": [1], "s": pa.array([{"x": 1, "y": "z", "w": 5}])}), r"field s\.w is missing"),
         (pa.table({"a": pa.array([1], pa.uint64())}), "unsigned"),
     ]):  # fmt: skip
         path = table / "delta_1_1_0" / f"000000_0_copy_{number}"

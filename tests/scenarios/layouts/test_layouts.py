@@ -398,7 +398,6 @@ DEEP_NEW = struct(x=LONG, y=TEXT)
         (OrcType("boolean"), True, TEXT, "x", ["TRUE", "x"]),
         (OrcType("decimal", precision=10, scale=3), Decimal("1.500"), TEXT, "x", ["1.5", "x"]),
         (OrcType("date"), -1, TEXT, "x", ["1969-12-31", "x"]),
-        (OrcType("timestamp"), 1_500_000_000, TEXT, "x", ["1970-01-01 00:00:01.5", "x"]),
         (TEXT, "abc", OrcType("char", max_length=5), "x", ["abc  ", "x    "]),
         (OrcType("varchar", max_length=3), "abc", TEXT, "long text", ["abc", "long text"]),
         (INT, 2**31 - 1, OrcType("decimal", precision=12, scale=2), Decimal("1.25"), [str(2**31 - 1), "1.25"]),
@@ -444,7 +443,9 @@ def test_rows_of_older_schemas_get_the_newest_type(
         ),
         (DEEP_NEW, {"x": 2, "y": "z"}, DEEP_OLD, {"x": 1}, [{"x": 2}, {"x": 1}], "field y in c"),
         (OrcType("float"), 0.1, OrcType("double"), 0.5, [0.10000000149011612, 0.5], "column c is float"),
-        (OrcType("timestamp"), 1_000_000_000, TEXT, "x", ["1970-01-01 00:00:01", "x"], "column c is timestamp"),
+        (INT, -7, TEXT, "x", ["-7", "x"], "int in c"),
+        (OrcType("boolean"), True, TEXT, "x", ["TRUE", "x"], "boolean in c"),
+        (OrcType("timestamp"), 1_500_000_000, TEXT, "x", ["1970-01-01 00:00:01.5", "x"], "timestamp in c"),
     ],
 )
 def test_what_hive_may_read_otherwise_afterwards_is_not_compacted(
