@@ -6,7 +6,7 @@ in the making must not make others obsolete, and layouts that Hive never writes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -49,11 +49,23 @@ def doubtful(listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns:
     * bases without the mark of a compaction, when nobody said which write ids are committed: an INSERT OVERWRITE that
       is at work, or aborted, looks like one that is committed.
     """
+    looks_inside = bool(state.in_state(State.OBSOLETE))
+    return _doubts(listing, state.in_state(State.CURRENT), write_ids, txns, looks_inside=looks_inside)
+
+
+def _doubts(
+    listing: Listing,
+    verdicts: Iterable[Verdict],
+    write_ids: ValidWriteIds,
+    txns: ValidTxns | None,
+    *,
+    looks_inside: bool,
+) -> dict[str, Reason]:
     tops = {entry.path.partition("/")[0] for entry in listing.entries}
     manifests = {target: name for name in tops if (target := manifest_for(name))}
-    children = listing.by_child if state.in_state(State.OBSOLETE) else {}
+    children = listing.by_child if looks_inside else {}
     found = {}
-    for verdict in state.in_state(State.CURRENT):
+    for verdict in verdicts:
         directory, by = verdict.directory, (verdict.name,)
         if directory is None:
             continue
@@ -123,6 +135,7 @@ def only_by_doubt(
         doubts |= {v.name for v in state.verdicts if v.directory and v.directory.visibility_txn}
     if not doubts:
         return set()
+    doubts |= _stacked(listing, state, write_ids, txns, doubts)
     more = doubts
     while more:
         sure = without(listing, doubts)
@@ -132,6 +145,23 @@ def only_by_doubt(
     still = {verdict.name for verdict in _removable(bare)}
     aborted = {verdict.name for verdict in state.in_state(State.ABORTED)}
     return {verdict.name for verdict in _removable(state)} - still - (doubts & aborted)
+
+
+def _stacked(
+    listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None, doubts: Set[str]
+) -> set[str]:
+    """The doubtful bases above the highest sure one. Each would be read in turn when those above it have gone.
+
+    A table that is overwritten every hour has hundreds of them, so they go together. Where a delta is doubtful, too, or
+    a base cannot be chosen, the order matters, and they go one by one.
+    """
+    found = [one for one in state.verdicts if one.directory and one.state in (State.CURRENT, State.OBSOLETE)]
+    unsure = doubts | _doubts(listing, found, write_ids, txns, looks_inside=True).keys()
+    bases = {one.name: one.directory for one in found if one.directory and one.directory.kind is Kind.BASE}
+    if not write_ids.is_everything or any(one.name in unsure and one.name not in bases for one in found):
+        return set()
+    sure = max((base.max_write_id for name, base in bases.items() if name not in unsure), default=MINL - 1)
+    return {name for name, base in bases.items() if base.max_write_id > sure}
 
 
 def _removable(state: AcidState) -> Iterator[Verdict]:
@@ -148,18 +178,15 @@ def half_finished(state: AcidState, *, committed_too: bool = False) -> dict[str,
         committed_too: also where the twin has a visibility id: both appear at once then, so that a lone one is wrong
             only if rows show it.
     """
-    current = [verdict.directory for verdict in state.deltas if verdict.directory]
+    current = {verdict.name: verdict.directory for verdict in state.deltas if verdict.directory}
+    kinds = {(one.range, one.kind) for one in current.values()}
     found = {}
     for verdict in state.in_state(State.OBSOLETE):
         delta = verdict.directory
         if delta is None or delta.kind is Kind.BASE or verdict.reason.code is not Code.SUPERSEDED_BY_DELTA:
             continue
-        covering = [wide for wide in current if wide.name in verdict.reason.by]
-        if not committed_too:
-            covering = [wide for wide in covering if not wide.visibility_txn]
-        for wide in covering:
-            twins = {other.kind for other in current if other.range == wide.range}
-            if wide.kind is not delta.kind and delta.kind not in twins:
+        for wide in (current[name] for name in verdict.reason.by if name in current):
+            if (committed_too or not wide.visibility_txn) and (wide.range, delta.kind) not in kinds:
                 found[verdict.name] = wide.name
     return found
 

@@ -7,7 +7,8 @@ table whose rows were all deleted looks the same: whether rows are lost, only th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from acidctl.acid.layout import data_bytes_of, is_full_acid
@@ -58,8 +59,13 @@ def empty_results(listing: Listing, state: AcidState) -> tuple[EmptyResult, ...]
     ]
     found = []
     empty = {directory.name for _, directory in candidates}
+    deltas = [one for one in obsolete if one.directory and one.directory.kind is not Kind.BASE]  # by their lowest ids
+    starts = [one.directory.min_write_id for one in deltas if one.directory]
     for verdict, directory in candidates:
-        within = (one.name for one in obsolete if one.name not in empty and _is_within(one.directory, directory))
+        near: Sequence[Verdict] = obsolete
+        if directory.kind is not Kind.BASE:
+            near = deltas[bisect_left(starts, directory.min_write_id) : bisect_right(starts, directory.max_write_id)]
+        within = (one.name for one in near if one.name not in empty and _is_within(one.directory, directory))
         replaced = tuple(within)
         if any(_has_data(name, files) for name in replaced):
             found.append(EmptyResult(directory, verdict.state is State.CURRENT, replaced))

@@ -111,10 +111,8 @@ def look_back(
         return Past(state, gone=gone)
     # Above an INSERT OVERWRITE is nothing of what was before it.
     comparable = list(takewhile(_is_marked, newer)) or newer[:1]
-    comparisons = tuple(view.comparison(one, newer, full=full) for one in comparable)
-    return Past(
-        replace(state, notes=(*state.notes, OBSOLETE_READ)), comparisons=comparisons[:1] if full else comparisons
-    )
+    comparisons = tuple(view.comparison(one, newer, full=full) for one in (comparable[:1] if full else comparable))
+    return Past(replace(state, notes=(*state.notes, OBSOLETE_READ)), comparisons=comparisons)
 
 
 def bases_between(

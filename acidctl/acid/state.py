@@ -303,6 +303,7 @@ def _choose_deltas(
     previous: AcidDirectory | None = None
     covering: AcidDirectory | None = None
     taken: list[AcidDirectory] = []
+    twins: dict[tuple[Kind, tuple[int, int], int], AcidDirectory] = {}  # the first of each that was taken
     for delta in working:
         if delta.max_write_id > current:
             if selection.write_ids.range_valid(current + 1, delta.max_write_id) is Range.NONE:
@@ -315,10 +316,13 @@ def _choose_deltas(
         elif previous and _same_range(delta, previous) and not _recompacted_by(delta, taken):
             pass  # the delete delta's twin, neither with a statement id
         else:
-            covered_by = _recompacted_by(delta, taken) or _twin_of(covering, delta, taken)
+            covered_by = _recompacted_by(delta, taken)
+            if covering and not covered_by:  # by that of its own kind, where the range has two directories
+                covered_by = twins.get((delta.kind, covering.range, covering.statement_id), covering)
             selection.set(delta, State.OBSOLETE, _superseded(delta, best, covered_by))
             continue
         taken.append(delta)
+        twins.setdefault((delta.kind, delta.range, delta.statement_id), delta)
         previous = delta
         selection.set(delta, State.CURRENT, _current_reason(delta, selection))
     return taken
@@ -365,12 +369,6 @@ def _recompacted_by(delta: AcidDirectory, taken: list[AcidDirectory]) -> AcidDir
     """The twin of the same kind and range that is taken already with a later visibility id."""
     later = (other for other in reversed(taken[-2:]) if delta.visibility_txn < other.visibility_txn)
     return next((other for other in later if _same_range(delta, other) and delta.kind is other.kind), None)
-
-
-def _twin_of(covering: AcidDirectory | None, delta: AcidDirectory, taken: list[AcidDirectory]) -> AcidDirectory | None:
-    """Of the two directories of a covering range the one of the same kind, if it is there."""
-    twins = (other for other in taken if covering and _same_range(covering, other) and other.kind is delta.kind)
-    return next(twins, covering)
 
 
 def _superseded(delta: AcidDirectory, best: AcidDirectory | None, covering: AcidDirectory | None) -> Reason:

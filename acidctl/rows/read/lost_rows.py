@@ -54,7 +54,8 @@ def _left(snapshot: Snapshot, result: EmptyResult, empty: frozenset[str]) -> tup
     state = select(snapshot.listing, write_ids, snapshot.txns, snapshot.base_formats, without=without)
     view = replace(snapshot, state=state, write_ids=write_ids)
     sources = open_event_files(view, view.files())
-    wanted = [source for source in sources if source.file.path.partition("/")[0] in result.replaced]
+    replaced = frozenset(result.replaced)
+    wanted = [source for source in sources if source.file.path.partition("/")[0] in replaced]
     rows = deletes = 0
     kind = result.directory.kind
     if kind is Kind.DELETE_DELTA or (kind is Kind.DELTA and not twins):

@@ -1,0 +1,74 @@
+"""No rule looks at every directory once for every other: with four times the directories it makes four times the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+from support.work import calls_of
+
+from acidctl.acid.doubts import doubtful, half_finished, layout_problems, live_writers, only_by_doubt, unmarked_bases
+from acidctl.acid.empty_results import empty_results
+from acidctl.acid.layout import current_files
+from acidctl.acid.listing import Entry, Listing
+from acidctl.acid.past import look_back
+from acidctl.acid.state import select
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+
+FILES = ("bucket_00000", "_orc_acid_version")
+FEW = 50
+
+
+def narrow(size: int) -> Iterable[str]:
+    return (f"delta_{i}_{i}_0000" for i in range(1, size + 1))
+
+
+def in_pairs(size: int) -> Iterable[str]:
+    """Each pair of deltas within one that a minor compaction of Hive 3 left half finished."""
+    yield from (f"delete_delta_{i}_{i}_0000" for i in range(1, 2 * size + 1))
+    yield from (f"delta_{i}_{i + 1}" for i in range(1, 2 * size, 2))
+
+
+def empty_minors(size: int) -> Iterable[str]:
+    """Each pair of deltas within the empty result of a minor compaction."""
+    yield from narrow(2 * size)
+    yield from (f"delta_{i}_{i + 1}_v{i}/" for i in range(1, 2 * size, 2))
+
+
+def overwritten(size: int) -> Iterable[str]:
+    return (f"base_{i}" for i in range(1, size + 1))
+
+
+def compacted(size: int) -> Iterable[str]:
+    return (name for i in range(1, size + 1) for name in (f"delta_{2 * i}_{2 * i}_0000", f"base_{2 * i}_v{i}"))
+
+
+def questions(listing: Listing, txns: ValidTxns | None) -> dict[str, Callable[[], object]]:
+    ids = ValidWriteIds()
+    state = select(listing, ids, txns)
+    return {
+        "select": lambda: select(listing, ids, txns),
+        "doubtful": lambda: doubtful(listing, state, ids, txns),
+        "only_by_doubt": lambda: only_by_doubt(listing, state, ids, txns, {}),
+        "half_finished": lambda: half_finished(state, committed_too=True),
+        "layout_problems": lambda: layout_problems(listing, state),
+        "live_writers": lambda: live_writers(listing, state, 5.0),
+        "unmarked_bases": lambda: unmarked_bases(listing, state),
+        "empty_results": lambda: empty_results(listing, state),
+        "current_files": lambda: current_files(state, listing),
+        "look_back": lambda: look_back(listing, FEW // 2, ids, txns),
+    }
+
+
+def listed(names: Iterable[str]) -> Listing:
+    """Directories with a file of rows in each, but for those that end with a slash."""
+    paths = (f"{name.rstrip('/')}/{file}" for name in names for file in FILES if file != FILES[0] or name[-1] != "/")
+    return Listing("t", tuple(Entry(path, 100, 1.0, is_dir=False) for path in sorted(paths)))
+
+
+@pytest.mark.parametrize("txns", [None, ValidTxns(10**6)], ids=["unknown", "known"])
+@pytest.mark.parametrize("names", [narrow, in_pairs, empty_minors, overwritten, compacted])
+def test_calls_grow_as_directories_do(names: Callable[[int], Iterable[str]], txns: ValidTxns | None) -> None:
+    few, many = ({k: calls_of(q) for k, q in questions(listed(names(n)), txns).items()} for n in (FEW, 4 * FEW))
+    grown = {name: many[name] / few[name] for name in few}
+    assert max(grown.values()) < 5, grown

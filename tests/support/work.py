@@ -1,0 +1,23 @@
+"""How much a function does: the calls that Python makes for it, which are the same on every machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+
+def calls_of(action: Callable[[], object]) -> int:
+    """Calls of functions, in Python and in C, while it runs; a generator that goes on is a call, too."""
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return count
