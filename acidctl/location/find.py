@@ -6,12 +6,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Listing, TableType
-from acidctl.acid.names import AcidDirectory, acid_directory, is_hidden, partition_name
+from acidctl.acid.names import AcidDirectory, is_hidden, partition_name
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import with_reasons
 from acidctl.acid.writeids import ValidWriteIds
@@ -55,6 +55,7 @@ class Found:
         declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
         partition: its partition, where the metastore was asked for it a moment ago.
         said: the table type that the user gave; the metastore's type takes precedence.
+        around: what lies above it and above others.
         may_go: it is one of many, and where it was dropped meanwhile the others are none the worse.
         root: of the tree in which it was found; empty where a metastore named it.
     """
@@ -70,6 +71,7 @@ class Found:
     may_go: bool = False
     root: str = ""
     said: TableType | None = None
+    around: Surroundings = field(default_factory=Surroundings, compare=False, repr=False)
 
     @property
     def shown(self) -> str:
@@ -284,11 +286,7 @@ class Found:
             return location.is_inside
         # The store that a command opens for changes sees nothing above the path.
         fs = registry.open_file_system(FileSystemSpec("file")) if self.fs.is_local else self.fs
-        try:
-            above = fs.list_dir(parent_of(location.path))
-        except AcidctlError:  # nothing but the partition may be listed
-            return False
-        return any(acid_directory(entry.path) for entry in above.entries if entry.is_dir)
+        return self.around.holds_acid(fs, parent_of(location.path))
 
     def afresh(self) -> Found:
         """The same location, to be listed when its snapshot is taken."""
@@ -335,7 +333,7 @@ def find(
             format, or in one.
     """
     tables: dict[str, None] = {}
-    observer = observer or Observer()
+    observer, around = observer or Observer(), surroundings or Surroundings()
     lists = _begun(lists, paths)
     lists.expect([path for path in paths if is_hive_name(path)])
     for path in paths:
@@ -346,7 +344,7 @@ def find(
                 observer.coverage.met(path)
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
-            yield found if found.is_given else replace(found, may_go=True)
+            yield replace(found, around=around, may_go=not found.is_given)
 
 
 def refuse_unusable(
@@ -355,7 +353,7 @@ def refuse_unusable(
     lists: SnapshotLists,
     said: TableType | None = None,
     *,
-    by_evidence: bool = True,
+    surroundings: Surroundings | None = None,
 ) -> None:
     """Refuse to change any of several named places if one of them cannot be used: it may be a typing error.
 
@@ -363,7 +361,8 @@ def refuse_unusable(
 
     Args:
         said: the table type that the user gave.
-        by_evidence: whether to refuse places that are not known to be transactional, too.
+        surroundings: as for :func:`find`, which goes on with it; None leaves it to the locations themselves whether
+            they are known to be transactional.
 
     Raises:
         NotFoundError, AccessError, StorageError, UsageProblem, RefusedError: of the first; it names the others.
@@ -375,7 +374,7 @@ def refuse_unusable(
     errors = []
     for path in paths:
         try:
-            _require_usable(path, storage, lists, said, by_evidence=by_evidence)
+            _require_usable(path, storage, lists, said, surroundings)
         except AcidctlError as error:
             at_its_line(error, path)
             _by_path_alone(error, path)
@@ -388,13 +387,17 @@ def refuse_unusable(
 
 
 def _require_usable(
-    path: str, storage: Mapping[str, str], lists: SnapshotLists, said: TableType | None, *, by_evidence: bool
+    path: str,
+    storage: Mapping[str, str],
+    lists: SnapshotLists,
+    said: TableType | None,
+    surroundings: Surroundings | None,
 ) -> None:
     others = Observer(lambda _: None)  # what is not named itself
-    around = Surroundings() if by_evidence else None
-    found = next(_places(path, storage, lists, others, looks=False, surroundings=around), None)
-    if found is None or not by_evidence:
+    found = next(_places(path, storage, lists, others, looks=False, surroundings=surroundings), None)
+    if found is None or surroundings is None:
         return
+    found = replace(found, around=surroundings)
     if found.is_given or table_path(found) == found.root:
         found.refuse_assuming(lists)
         lists.write_ids_of(found.location.table)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Set
+from contextlib import suppress
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import is_hidden
+from acidctl.acid.names import acid_directory, is_hidden
 from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
@@ -88,6 +89,7 @@ class Surroundings:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], str] = {}
+        self._acid: dict[tuple[str, str], bool] = {}
 
     def of(self, fs: FileSystem, path: str) -> tuple[str, str] | None:
         """What a directory lies in, or is, that keeps it from being a table of its own.
@@ -117,15 +119,26 @@ class Surroundings:
     def _what_is(self, fs: FileSystem, path: str) -> str:
         key = (fs.url, path)
         if key not in self._known:
-            self._known[key] = _what_is(fs, path)
+            try:
+                listing = _marks(fs, path) if fs.spec.protocol in _FLAT else self._listed(fs, path)
+                self._known[key] = other_format(fs, path, listing)
+            except (AccessError, NotFoundError):  # a store that fails does not say that there is nothing
+                self._known[key] = ""
         return self._known[key]
 
+    def holds_acid(self, fs: FileSystem, path: str) -> bool:
+        """Whether ACID directories lie directly in a directory; False where it cannot be listed."""
+        key = (fs.url, path)
+        if key not in self._acid:
+            self._acid[key] = False
+            with suppress(AcidctlError):
+                self._listed(fs, path)
+        return self._acid[key]
 
-def _what_is(fs: FileSystem, path: str) -> str:
-    try:
-        return other_format(fs, path, _marks(fs, path) if fs.spec.protocol in _FLAT else fs.list_dir(path))
-    except (AccessError, NotFoundError):  # a store that fails does not say that there is nothing
-        return ""
+    def _listed(self, fs: FileSystem, path: str) -> Listing:
+        listing = fs.list_dir(path)
+        self._acid[fs.url, path] = any(acid_directory(entry.path) for entry in listing.entries if entry.is_dir)
+        return listing
 
 
 def _marks(fs: FileSystem, path: str) -> Listing:

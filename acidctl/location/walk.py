@@ -252,17 +252,7 @@ class _Walk:
 
     def _has_acid(self, directory: str, names: list[str]) -> bool:
         """Whether ACID directories stand below one of them, or one cannot be listed: then the walk says why."""
-        paths = [join(directory, name) for name in names]
-        return any(_acid_below(self._fs, path) for path in paths) or any(map(self._is_closed, paths))
-
-    def _is_closed(self, path: str) -> bool:
-        try:
-            self._fs.list_dir(path)
-        except NotFoundError:
-            return False
-        except AcidctlError:
-            return True
-        return False
+        return any(_acid_below(self._fs, join(directory, name), or_closed=True) for name in names)
 
     def _shown(self, directory: str, name: str) -> str:
         return self._fs.display(join(directory, name))
@@ -334,18 +324,21 @@ def _not_ours(fs: FileSystem, path: str, what: str) -> RefusedError:
     return RefusedError(f"{fs.display(path)} is {what}", why, "use a tool for that format")
 
 
-def _acid_below(fs: FileSystem, directory: str) -> str:
+def _acid_below(fs: FileSystem, directory: str, *, or_closed: bool = False) -> str:
     """The path of an ACID directory below a directory that is none itself; empty where there is none.
 
     Those of Hive's own ``HIVE_UNION_SUBDIR_N`` hold original files. What cannot be listed is passed over: whoever
     lists the location says so.
+
+    Args:
+        or_closed: gives the path of the directory itself where that is there and cannot be listed.
     """
     if is_union_subdirectory(base_name(directory)) or _leads_back(fs, directory):
         return ""
     try:
         listing = fs.list_dir(directory)
-    except AcidctlError:
-        return ""
+    except AcidctlError as error:
+        return directory if or_closed and not isinstance(error, NotFoundError) else ""
     if other_format(fs, directory, listing):
         return ""
     children = _children(listing)

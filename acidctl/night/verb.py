@@ -78,9 +78,9 @@ def nightly(
             what = Outcome(location="", result=Result.FAILED, error=error)
             lost.append(NightStep.made(NightPart.COMPACT, what, night.id))
 
-        refuse_unusable(given, storage, lists)
-        coverage = Coverage()
-        every = once(find(given, storage, lists, Observer(failed, coverage), surroundings=Surroundings()))
+        coverage, around = Coverage(), Surroundings()
+        refuse_unusable(given, storage, lists, surroundings=around)
+        every = once(find(given, storage, lists, Observer(failed, coverage), surroundings=around))
         yield from night.plan(_changeable(every), changes_nothing=dry_run)
         looked = coverage.looked
         before = memory.looked(looked.where) if memory else None

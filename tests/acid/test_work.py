@@ -1,4 +1,4 @@
-"""No rule looks at every directory once for every other: with four times the directories it makes four times the calls."""
+"""No rule compares every directory with every other: four times the directories make four times the calls."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@
 
 A line has the exponent of CPU time, and how many bytes of memory each further item takes. What a run costs with next to
 nothing to do is taken off first: starting Python and importing modules. An exponent above 1.15 is marked, and so is
-memory that follows the number of locations, deltas or buckets; the exit status is then 1.
+memory that follows the number of locations, deltas or buckets; the exit status is then 1. Work of less than half a
+second has no exponent: the noise is as large.
 
 With `--scale` all sizes are multiplied by a number.
 """
@@ -34,11 +35,12 @@ from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids, with_ids
 from acidctl.storage.registry import open_location
 
-FACTOR, WORST = 4, 1.15
+FACTOR, WORST, LEAST_SECONDS = 4, 1.15, 0.5
 HELD_BYTES = 2048
 """Bytes for each location, delta or bucket: names and figures, and not what was read of them."""
 LOCAL = ("--engine", "local", "--jobs", "1")
 COMMITTED = "--assume-committed=0s"
+CHANGING = ("compact", "clean", "purge", "nightly", "restore", "demo")
 SETTINGS = WriterSettings.for_delta("zlib")
 
 
@@ -144,6 +146,36 @@ def with_findings(table: Path, size: int) -> None:
         (table / f"delta_x{number}").mkdir()
 
 
+def with_bases(table: Path, size: int) -> None:
+    """Overwritten again and again, and never cleaned."""
+    write(table, 1)
+    first = table / "delta_0000001_0000001_0000"
+    for number in range(2, size + 1):
+        shutil.copytree(first, table / format_directory(Kind.BASE, number, number), copy_function=os.link)
+
+
+def with_half_minors(table: Path, size: int) -> None:
+    """Each pair of deltas within the one directory that a compaction of Hive 3 left before it died."""
+    with_deltas(table, 2 * size)
+    for number in range(1, 2 * size, 2):
+        wide = table / format_directory(Kind.DELETE_DELTA, number, number + 1)
+        shutil.copytree(table / format_directory(Kind.DELTA, number, number, 0), wide, copy_function=os.link)
+
+
+def with_trash(table: Path, size: int) -> None:
+    """Many cleanings, of two directories each."""
+    with_obsolete(table, 2)
+    clean = ["clean", "--yes", "--assume-committed=0s", "--older-than", "0", "--unsafe-retention", str(table)]
+    subprocess.run([sys.executable, "-m", "acidctl", *clean], check=True, capture_output=True)
+    (first,) = (table / ".acidctl-trash").iterdir()
+    for number in range(size - 1):
+        run = first.with_name(f"{first.name[:-8]}{number:08x}")
+        shutil.copytree(first, run, copy_function=os.link)
+        (run / "manifest.json").unlink()
+        text = (first / "manifest.json").read_text().replace(first.name, run.name)
+        (run / "manifest.json").write_text(text)
+
+
 def nothing(table: Path, size: int) -> None:
     del table, size
 
@@ -159,6 +191,24 @@ class Case:
         item: what is counted.
         holds: memory may follow the number of items.
     """
+
+    @property
+    def title(self) -> str:
+        return f"{self.item}: {' '.join(self.words)}"
+
+    @property
+    def changes(self) -> bool:
+        """Whether the command changes the table, so that it needs one of its own."""
+        return self.words[0] in CHANGING and "--dry-run" not in self.words
+
+    def line(self, table: Path, size: int) -> list[str]:
+        """The words with the table's path and the numbers in them."""
+        aborted = ",".join(str(one) for one in range(2, size, 2))
+        texts = {"TABLE": str(table), "SIZE": str(size), "MAXL": str((1 << 63) - 1), "ABORTED": aborted}
+        words = list(self.words)
+        for name, text in texts.items():
+            words = [word.replace(name, text) for word in words]
+        return words
 
     item: str
     size: int
@@ -180,19 +230,50 @@ def cases() -> list[Case]:
     looks = ("ls TABLE", "ls -o jsonl TABLE", "status TABLE", "advise TABLE", f"clean --dry-run {COMMITTED} TABLE")
     checks = ("validate TABLE", "validate --footers TABLE")
     past = ("history TABLE", "blame TABLE 1:536870912:0", "diff --from 1 TABLE")
-    add("rows", 250_000, with_rows, *reads, major, "validate --deep TABLE", "history TABLE", holds=True)
+    sees = ("cat --where c0=999999 TABLE", "erasure --where c0=999999 TABLE", "upgrade-check --offline TABLE")
+    clean = f"clean --yes --older-than 0 --unsafe-retention {COMMITTED} TABLE"
+    add(
+        "rows",
+        250_000,
+        with_rows,
+        *reads,
+        *sees,
+        "diff --from 1 TABLE",
+        major,
+        "validate --deep TABLE",
+        "history TABLE",
+        holds=True,
+    )
     add("rows", 250_000, nothing, "demo --big --rows SIZE TABLE/big")
-    add("columns", 1000, with_columns, *reads, major, *checks, "validate --deep TABLE", holds=True)
-    add("deltas", 400, with_deltas, *looks, *checks, *past, *reads, "cat --at 5 --count TABLE", "timeline TABLE")
+    add("columns", 1000, with_columns, *reads, *sees, *past, major, *checks, "validate --deep TABLE", holds=True)
+    add("deltas", 400, with_deltas, *looks, *checks, *past, *reads, *sees, "cat --at 5 --count TABLE")
+    add("deltas", 400, with_deltas, "validate --deep TABLE", f"{auto} TABLE", holds=True)
     add("deltas", 400, with_deltas, major, f"{major} --dry-run", f"compact --minor --offline {major[16:]}", holds=True)
     add("streams", 400, with_streams, *past, "ls TABLE", major, holds=True)
-    add("delete deltas", 400, with_delete_deltas, *past, *reads, major, f"{major} --dry-run", holds=True)
-    add("buckets", 32, with_buckets, major, f"{major} --dry-run", *reads, *checks, holds=True)
-    add("partitions", 500, with_partitions, *looks, "validate TABLE", f"{auto} --dry-run TABLE")
+    add("delete deltas", 400, with_delete_deltas, *past, *reads, *sees, major, f"{major} --dry-run", holds=True)
+    add("delete deltas", 400, with_delete_deltas, "validate --deep TABLE", holds=True)
+    add("buckets", 32, with_buckets, major, f"{major} --dry-run", *reads, *checks, *sees, *past, holds=True)
+    add("buckets", 32, with_buckets, *looks, "validate --deep TABLE", holds=True)
+    add(
+        "partitions",
+        500,
+        with_partitions,
+        *looks,
+        *sees,
+        *checks,
+        "history TABLE",
+        "report -o json TABLE",
+        f"{auto} --dry-run TABLE",
+    )
     add("partitions", 500, with_partitions, f"nightly --dry-run {COMMITTED} {' '.join(LOCAL)} TABLE", f"{auto} TABLE")
+    add("partitions", 500, with_partitions, f"nightly --yes {COMMITTED} {' '.join(LOCAL)} TABLE", clean)
     add("tables", 500, with_tables, *looks, "report TABLE -o json", "erasure --where c0=999999 TABLE")
     add("files", 1000, with_files, *looks, "validate TABLE", major, "cat --count TABLE", holds=True)
-    add("obsolete", 1000, with_obsolete, *looks, "validate TABLE", "why TABLE/delta_0000002_0000002_0000")
+    add("obsolete", 1000, with_obsolete, *looks, "validate TABLE", "why TABLE/delta_0000002_0000002_0000", clean)
+    add("bases", 1000, with_bases, *looks, "validate TABLE", clean)
+    add("half minors", 400, with_half_minors, *looks, "validate TABLE", "cat --count TABLE")
+    add("trash runs", 500, with_trash, *looks, "validate TABLE", "purge --dry-run --older-than 0 TABLE")
+    add("trash runs", 500, with_trash, "purge --yes --older-than 0 TABLE", "restore TABLE")
     add("findings", 1000, with_findings, "validate TABLE", "ls TABLE", holds=True)
     wide = "t:SIZE:MAXL::ABORTED"
     add("aborted ids", 2000, with_aborted, f"cat --count --write-ids {wide} TABLE", f"ls --write-ids {wide} TABLE")
@@ -209,33 +290,30 @@ def with_aborted(table: Path, size: int) -> None:
         (table / format_directory(Kind.DELTA, low, low, 0)).rename(table / wide)
 
 
-def measured(case: Case, size: int, rounds: int) -> tuple[float, int]:
+def measured(case: Case, size: int, rounds: int, inputs: Path) -> tuple[float, int]:
     """CPU seconds and bytes of memory at most, the least of some rounds."""
-    best: list[tuple[float, int]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        original = Path(folder, "original", "t")
+    original = inputs / f"{case.build.__name__}-{size}" / "t"
+    if not original.exists():
         original.mkdir(parents=True)
         case.build(original, size)
-        for number in range(rounds):
-            table = original
-            if any(word.startswith("compact") for word in case.words) and "--dry-run" not in case.words:
-                table = Path(folder, str(number), "t")
-                shutil.copytree(original, table, copy_function=os.link)
-            aborted = ",".join(str(one) for one in range(2, size, 2))
-            texts = {"TABLE": str(table), "SIZE": str(size), "MAXL": str((1 << 63) - 1), "ABORTED": aborted}
-            words = list(case.words)
-            for name, text in texts.items():
-                words = [word.replace(name, text) for word in words]
-            command = [sys.executable, "-m", "acidctl", *words]
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            assert process.stderr
-            said = process.stderr.read().decode()
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            if process.returncode not in (0, 2, 6, 14):
-                raise SystemExit(f"acidctl {' '.join(case.words)}: {process.returncode}: {said[-2000:]}")
-            best.append((used.ru_utime + used.ru_stime, used.ru_maxrss << 10))
-    return min(cpu for cpu, _ in best), min(size for _, size in best)
+    return min(_run(case, size, original) for _ in range(rounds))
+
+
+def _run(case: Case, size: int, original: Path) -> tuple[float, int]:
+    with tempfile.TemporaryDirectory(dir=original.parent) as folder:
+        table = original
+        if case.changes:
+            table = Path(folder, "t")
+            shutil.copytree(original, table, copy_function=os.link)
+        command = [sys.executable, "-m", "acidctl", *case.line(table, size)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        assert process.stderr
+        said = process.stderr.read().decode()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode not in (0, 2, 6, 14):
+            raise SystemExit(f"acidctl {' '.join(case.words)}: {process.returncode}: {said[-2000:]}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss << 10
 
 
 def main() -> int:
@@ -244,25 +322,30 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--rounds", type=int, default=1)
     args = parser.parse_args()
+    chosen = [case for case in cases() if args.only in case.title]
+    with tempfile.TemporaryDirectory() as folder:
+        return judged(chosen, args.scale, args.rounds, Path(folder))
+
+
+def judged(chosen: list[Case], scale: float, rounds: int, inputs: Path) -> int:
+    """Run them, print a line for each; 1 if one grows faster than its input."""
     failures = 0
     print(f"{'items':>22}  {'exponent':>8}  {'CPU s':>15}  {'memory':>16}  command", flush=True)
-    for case in cases():
-        shown = f"{case.item}: {' '.join(case.words)}"
-        if args.only not in shown:
-            continue
-        size = int(case.size * args.scale)
+    for case in chosen:
+        size = int(case.size * scale)
         (start, _), (few, low), (many, high) = (
-            measured(case, one, args.rounds) for one in (max(2, size // 50), size, size * FACTOR)
+            measured(case, one, rounds, inputs) for one in (max(2, size // 50), size, size * FACTOR)
         )
-        work = max(few - start, 0.02), max(many - start, 0.02)
-        exponent = math.log(work[1] / work[0]) / math.log(FACTOR)
+        is_told = many - start >= LEAST_SECONDS
+        exponent = math.log((many - start) / max(few - start, 0.02)) / math.log(FACTOR) if is_told else 0.0
         each = (high - low) / (size * (FACTOR - 1))
         is_bad = exponent > WORST or (not case.holds and each > HELD_BYTES)
         failures += is_bad
         numbers = f"{size:,} to {size * FACTOR:,}"
         cpu = f"{few - start:.2f} to {many - start:.2f}"
         mark = " <--" if is_bad else ""
-        print(f"{numbers:>22}  {exponent:8.2f}  {cpu:>15}  {each:8,.0f} B each  {shown}{mark}", flush=True)
+        shown = f"{exponent:.2f}" if is_told else "-"
+        print(f"{numbers:>22}  {shown:>8}  {cpu:>15}  {each:8,.0f} B each  {case.title}{mark}", flush=True)
     return int(failures > 0)
 
 

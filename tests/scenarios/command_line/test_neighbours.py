@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
+from support.files.acid_files import insert, write_acid
 from support.tables import CLEAN_NOW, read_rows
 
 from acidctl.acid.listing import Listing
 from acidctl.errors import AccessError, AcidctlError, StorageError
-from acidctl.location.find import find
+from acidctl.location.find import find, refuse_unusable
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -191,7 +192,7 @@ def test_named_itself_it_is_refused(acidctl: Call, tmp_path: Path, write: Any, c
 def test_what_lies_above_many_paths_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [tmp_path / "t" / f"day={number}" for number in range(5)]
     for path in paths:
-        put(path / "delta_1_1" / "bucket_00000")
+        write_acid(path / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (2, "b")))
     listed: list[str] = []
     real = LocalFileSystem.list_dir
 
@@ -200,9 +201,14 @@ def test_what_lies_above_many_paths_is_looked_at_once(tmp_path: Path, monkeypatc
         return real(fs, path)
 
     monkeypatch.setattr(LocalFileSystem, "list_dir", counting)
-    found = list(find([*map(str, paths)], {}, SnapshotLists(), surroundings=Surroundings()))
-    assert len(found) == len(paths)
+    around = Surroundings()
+    refuse_unusable([*map(str, paths)], {}, SnapshotLists(), surroundings=around)
+    found = list(find([*map(str, paths)], {}, SnapshotLists(), surroundings=around))
+    assert [one.evidence().may_change for one in found] == [True] * len(paths)
     assert listed.count(str(tmp_path / "t")) == listed.count(str(tmp_path)) == 1
+    listed.clear()  # and so do readers
+    assert all(one.evidence().may_change for one in find([*map(str, paths)], {}, SnapshotLists()))
+    assert listed.count(str(tmp_path / "t")) == 1
 
 
 def test_a_store_that_fails_does_not_say_that_nothing_is_above(

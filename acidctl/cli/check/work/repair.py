@@ -112,7 +112,7 @@ def _places(
             named.append((fs.display(location), inside))
         except AcidctlError as error:
             raise at_its_line(error, text) from error
-    refuse_unusable([top for top, _ in named], storage, SnapshotLists(), said)
+    refuse_unusable([top for top, _ in named], storage, SnapshotLists(), said, surroundings=surroundings)
     for top, inside in named:
         places = find([top], storage, SnapshotLists(), printer.observer, surroundings=surroundings)
         if inside:
@@ -175,7 +175,7 @@ def forget_all(
 ) -> int:
     """`acidctl repair forget`."""
     visits = Visits(run)
-    refuse_unusable(locations, storage, SnapshotLists(), by_evidence=False)
+    refuse_unusable(locations, storage, SnapshotLists())
     every: dict[tuple[str, str], tuple[Found, list[RepairRun]]] = {}
     for found in find(locations, storage, SnapshotLists(), visits.observer, looks=False):
         try:

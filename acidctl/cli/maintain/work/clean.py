@@ -78,9 +78,9 @@ def work(
     work.locking = replace(work.locking, age=policy.older_than)
     if work.stop.until is not None:
         lists.end_by(Deadline(work.stop.until))
-    printer = CleaningPrinter(output, run, locations)
-    refuse_unusable(locations, storage, lists, table_type)
-    places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
+    printer, around = CleaningPrinter(output, run, locations), Surroundings()
+    refuse_unusable(locations, storage, lists, table_type, surroundings=around)
+    places = once(find(locations, storage, lists, printer.observer, surroundings=around))
     of_hive: dict[str, Found] = {}
     known = _noted(printer.changeable(places, table_type), of_hive)
     every = with_tables(known, locations, storage) if leftovers else ((found, False) for found in known)

@@ -134,8 +134,8 @@ def work(
         buckets=buckets or 0,
         order_by=order_by or "",
     )
-    printer = CompactionPrinter(output, run)
-    refuse_unusable(locations, storage, lists, request.table_type)
+    printer, around = CompactionPrinter(output, run), Surroundings()
+    refuse_unusable(locations, storage, lists, request.table_type, surroundings=around)
     check = None
     if check_inputs:
         from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
@@ -145,7 +145,7 @@ def work(
     is_held = asks or max_bytes is not None or table_type is not None or lists.is_of_one_table
     with closing(_Portions(lists, request, printer, _Engines(engine, jobs, until, lists), check)) as doing:
         waiting: list[Waiting] = []
-        places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
+        places = once(find(locations, storage, lists, printer.observer, surroundings=around))
         for found in printer.changeable(places, request.table_type):
             if closed or until.is_over:
                 printer.postponed(found.shown, closed or TIME_IS_UP)

@@ -109,7 +109,8 @@ def work(
     memory = Memory(Path(state) if state else usual_folder(), warn)
     procedure = Procedure(yes, locking, _AT_ONCE, Stop(until.at))
     with nullcontext() if dry_run else memory.alone(locking.wait):
-        refuse_unusable(locations, storage, lists)
+        around = Surroundings()
+        refuse_unusable(locations, storage, lists, surroundings=around)
         check = None
         if check_inputs:
             from acidctl.cli.maintain.work.check_inputs import sound  # noqa: PLC0415 - only for --check-inputs
@@ -117,7 +118,7 @@ def work(
             check = partial(sound, jobs=jobs, printer=printer)
         night = Night(request, lists, locations, storage=storage, memory=memory, each=procedure.each, check=check)
         printer.begins(night.id)
-        places = once(find(locations, storage, lists, printer.observer, surroundings=Surroundings()))
+        places = once(find(locations, storage, lists, printer.observer, surroundings=around))
         taken = printer.changeable(places, None)
         printer.take(night.plan(taken, changes_nothing=dry_run, on_planned=printer.answered))
         looked = printer.looked_through(memory.looked)
