@@ -3,27 +3,32 @@
 `concurrent.futures` gives up the whole pool when one process dies, and cannot end one that hangs. Here every process
 has one task at a time and a time limit between signs of life: the task that was running is known, and the rest goes on.
 
-Workers are not forked: the threads of Arrow would be missing in the child, which then waits for them for ever.  And not
-started by multiprocessing, which runs the main module again, a user's script, and imports from the current directory.
+Workers are interpreters of their own, or forks, which begin in milliseconds. A fork is for small tasks on local disks:
+Arrow makes its threads again there, but clients of remote stores do not. Neither is started by multiprocessing, which
+runs the main module again, a user's script, and imports from the current directory.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
+import math
 import multiprocessing
 import os
 import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, EnvironmentProblem
@@ -32,6 +37,8 @@ from acidctl.imports import child_environment, import_path, leave_out_pandas
 _START_SECONDS = 120.0
 _BEAT_SECONDS = 0.1
 """Between two words of a worker about its task."""
+_POLL_SECONDS = 0.001
+"""Between two looks at whether a fork has ended that is about to."""
 _LOOK_SECONDS = 1.0
 """Between two looks at whether the time is up."""
 _AHEAD = 4
@@ -71,9 +78,11 @@ class Crash:
 
     Attributes:
         reason: one line.
+        signal: the number of the signal that ended it; 0 if none did.
     """
 
     reason: str
+    signal: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +117,41 @@ class Runner(Protocol):
 
 
 @dataclass(slots=True)
+class _Fork:
+    """A child of this process, used as `subprocess.Popen` is.
+
+    Attributes:
+        stdin: the child ends when it is closed.
+    """
+
+    pid: int
+    stdin: io.FileIO
+    returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while the child runs."""
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if ended else None
+        return self.returncode
+
+    def wait(self, timeout: float = math.inf) -> None:
+        """Wait for its end; raises TimeoutExpired."""
+        end = time.monotonic() + timeout
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("fork", timeout)
+            time.sleep(_POLL_SECONDS)
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+@dataclass(slots=True)
 class _Worker:
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | _Fork
     connection: Connection
     key: Any = None
     task: Task | None = None
@@ -149,6 +191,7 @@ class Pool:
         until: when there are no more results.
         on_done: told of a task, by its key, how many more bytes of its input are done.
         is_quiet: what workers write, a native library's last words, is for nobody.
+        forks: workers are forks of this process; `limits.memory` and `is_quiet` do not count then.
     """
 
     size: int
@@ -157,6 +200,7 @@ class Pool:
     until: Deadline = field(default_factory=Deadline)
     on_done: Callable[[Any, int], None] = lambda _key, _count: None
     is_quiet: bool = True
+    forks: bool = False
     _queue: deque[tuple[Any, Task]] = field(default_factory=deque)
     _workers: list[_Worker] = field(default_factory=list)
 
@@ -236,7 +280,7 @@ class Pool:
 
     def _start(self) -> _Worker:
         try:
-            worker = _start(self.limits.memory, is_quiet=self.is_quiet)
+            worker = _fork() if self.forks else _start(self.limits.memory, is_quiet=self.is_quiet)
         except OSError as error:
             raise _not_started((error.strerror or str(error)).lower()) from error
         self._workers.append(worker)
@@ -275,7 +319,7 @@ class Pool:
         """The crash of its task; of one that never came up the task goes to another, and there is one fewer."""
         code, how = self._drop(worker).how_it_ended()
         if worker.is_ready or code is None:
-            yield worker.key, Crash(f"{self.worker}'s process {how}")
+            yield worker.key, Crash(f"{self.worker}'s process {how}", max(0, -(code or 0)))
         elif self.size > 1 and worker.task is not None:
             self.size -= 1
             self._queue.appendleft((worker.key, worker.task))
@@ -322,7 +366,47 @@ def _start(memory: int, *, is_quiet: bool) -> _Worker:
     return _Worker(process, ours)
 
 
+def _fork() -> _Worker:
+    """A fork of this process that serves tasks."""
+    with _ALONE, warnings.catch_warnings():  # another fork made here meanwhile would hold the ends of these pipes open
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: this fork uses none of them
+        ours, theirs = multiprocessing.Pipe()
+        reads, writes = os.pipe()
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _serve_as_fork(theirs, reads, [ours.fileno(), writes])
+        except OSError:
+            ours.close()
+            os.close(writes)
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            theirs.close()
+            os.close(reads)
+        return _Worker(_Fork(pid, io.FileIO(writes, "w")), ours)
+
+
+_ALONE = threading.Lock()
+
+
 # --- in the worker ---
+
+
+def _serve_as_fork(connection: Connection, line: int, others: list[int]) -> NoReturn:
+    """The life of a fork: nothing that its parent began is ended by it, no handler runs and no buffer is written."""
+    try:
+        for descriptor in others:
+            os.close(descriptor)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN if number is signal.SIGINT else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        _end_with(line)
+        _serve(connection)
+    finally:
+        os._exit(0)
 
 
 def serve_tasks(descriptor: int, memory: int) -> None:
@@ -330,10 +414,13 @@ def serve_tasks(descriptor: int, memory: int) -> None:
     leave_out_pandas()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends us
     _end_with_parent()
-    connection = Connection(descriptor)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory:
         _limit_memory(memory)
+    _serve(Connection(descriptor))
+
+
+def _serve(connection: Connection) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(EOFError, OSError):  # nobody listens any more
         while True:
             task = connection.recv()
@@ -342,13 +429,18 @@ def serve_tasks(descriptor: int, memory: int) -> None:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel end this process when the other end of its input closes, even while native code hangs.
-
-    PR_SET_PDEATHSIG would do it when the thread ends that started us, though the process lives.
-    """
+    """As :func:`_end_with`, by its input."""
     line = os.dup(0)
     with Path(os.devnull).open() as empty:  # for whatever a library starts
         os.dup2(empty.fileno(), 0)
+    _end_with(line)
+
+
+def _end_with(line: int) -> None:
+    """Have the kernel end this process when the other end of a pipe closes, even while native code hangs.
+
+    PR_SET_PDEATHSIG would do it when the thread ends that started us, though the process lives.
+    """
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGIO])
     fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())

@@ -1,16 +1,22 @@
-"""The local engine: tasks in processes of this machine, without Java."""
+"""The local engine: tasks in processes of this machine, without Java.
+
+Native libraries read what others wrote, and a file may end the process that reads it. So tasks run in processes beside
+this one: only the task fails whose process died.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from acidctl.compaction.tasks import BucketResult, Task
+from acidctl.compaction.tasks import BucketResult, JoinTask, Task
 from acidctl.compaction.working import telling
 from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError, EnvironmentProblem, out_of_memory
+from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem, out_of_memory
+from acidctl.storage import registry
 from acidctl.worker_pool import Beat, Crash, Limits, Pool
 
 WORTH_A_PROCESS = 32 << 20
@@ -22,7 +28,9 @@ OnBytes = Callable[[Task, int], None]
 
 
 class LocalEngine:
-    """Runs tasks in this process, or in several where there is enough to do.
+    """Runs tasks in one process beside this one, or in several if there is enough to do.
+
+    Only tasks of a store that lives in this process (``memory://``) run in it.
 
     Args:
         jobs: most processes at once; None for one a core.
@@ -43,7 +51,11 @@ class LocalEngine:
     def __call__(self, tasks: Sequence[Task], function: Function) -> Iterator[Result]:
         """The place and outcome of every task, in the order they end."""
         jobs = min(self._jobs, len(tasks), max(1, sum(task.weight for task in tasks) // WORTH_A_PROCESS))
-        return self._in_processes(tasks, function, jobs) if jobs > 1 else self._here(tasks, function)
+        specs = {(task.like if isinstance(task, JoinTask) else task).storage for task in tasks}
+        if not all(registry.is_shared(spec) for spec in specs):
+            return self._here(tasks, function)
+        forks = jobs == 1 and all(spec.protocol == "file" for spec in specs)
+        return self._in_processes(tasks, function, jobs, forks=forks)
 
     def _here(self, tasks: Sequence[Task], function: Function) -> Iterator[Result]:
         for place, task in enumerate(tasks):
@@ -57,11 +69,11 @@ class LocalEngine:
         except AcidctlError as error:
             return error
 
-    def _in_processes(self, tasks: Sequence[Task], function: Function, jobs: int) -> Iterator[Result]:
+    def _in_processes(self, tasks: Sequence[Task], function: Function, jobs: int, *, forks: bool) -> Iterator[Result]:
         def on_done(place: int, count: int) -> None:
             self._on_bytes(tasks[place], count)
 
-        with Pool(jobs, _LIMITS, "the worker", self._until, on_done, is_quiet=False) as pool:
+        with Pool(jobs, _LIMITS, "the worker", self._until, on_done, is_quiet=False, forks=forks) as pool:
             for place in sorted(range(len(tasks)), key=lambda place: -tasks[place].weight):
                 pool.submit(place, _InWorker(function, tasks[place]))
             while pool.unfinished and not pool.is_over:
@@ -115,5 +127,12 @@ def _outcome_there(result: BucketResult | AcidctlError | Crash | _Bug) -> Bucket
         raise AcidctlError(result.text, "in a worker process")
     if not isinstance(result, Crash):
         return result
+    if result.signal in _BY_ITSELF:
+        hint = "a file of this location ends the process that reads it: `validate` with `deep` names the file"
+        return BadDataError("a worker process died", result.reason, hint)
     hint = "often memory: use fewer at once (`jobs=1`) or smaller `task_bytes`"
     return EnvironmentProblem("a worker process died", result.reason, hint)
+
+
+_BY_ITSELF = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL))
+"""Signals that a process gets for what it did itself."""

@@ -15,12 +15,12 @@ from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
+from acidctl.orc.codecs import MAX_BLOCK
 from acidctl.orc.limits import DecodingBudget, LimitError
-from acidctl.orc.read import wide_timestamps
+from acidctl.orc.read import hostile_streams, wide_timestamps
 from acidctl.orc.read.map_keys import check_map_keys
 from acidctl.orc.read.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
-from acidctl.orc.read.union_tags import check_union_tags
 from acidctl.orc.read.zones import is_utc
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, placed_streams, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
@@ -127,8 +127,7 @@ class OrcFile:
         if "map" in self.tail.schema.kinds and _has(self._tree(chosen), "map"):
             check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
         has_unions = "uniontype" in self.tail.schema.kinds and _has(self._tree(chosen), "uniontype")
-        if has_unions:
-            check_union_tags(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._window.piece)
+        self._check_streams(i, chosen)
         with native_errors(self.tail.path, i):
             reader = self._native()
             try:
@@ -173,6 +172,7 @@ class OrcFile:
         form = dataset.OrcFileFormat()
         try:
             self._fetch_ahead(0, None, _FIRST_BYTES)
+            self._check_streams(0, None)
             if not is_small_at_first(self.tail, self._stripe_footer(0), count, self._window.piece, _FIRST_BYTES):
                 return None
             if self._local is None:
@@ -181,7 +181,7 @@ class OrcFile:
                 fragment = form.make_fragment(self._local, filesystem=fs.LocalFileSystem())
             # Without threads it would read all of the file before it hands out the first rows.
             return fragment.head(count, batch_size=count, use_threads=True)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, BadDataError):
             return None
 
     def close(self) -> None:
@@ -258,6 +258,13 @@ class OrcFile:
         most = min(_MAX_ROWS, 1000 + stripe.dataLength * ratio * _ROWS_A_BYTE)
         if stripe.numberOfRows > most and self.tail.type_tree.children:
             raise damaged(self.tail.path, f"stripe {i} claims {stripe.numberOfRows} rows in {stripe.dataLength} bytes")
+
+    def _check_streams(self, i: int, chosen: dict[str, int] | None) -> None:
+        """Refuse what ORC's reader would not survive."""
+        if not hostile_streams.KINDS.isdisjoint(self.tail.schema.kinds):
+            hostile_streams.check_streams(
+                self.tail, i, self._stripe_footer(i), self._tree(chosen), self._window.piece
+            )
 
     def _check_size(self, i: int, chosen: dict[str, int] | None) -> None:
         """Refuse what would take too much memory, before any is taken."""
@@ -338,6 +345,8 @@ def _check_readable(tail: Tail) -> None:
             "a table's file has a struct at its root",
             "this file was not written by Hive for a table",
         )
+    if tail.compression != "none" and tail.block_size > MAX_BLOCK:
+        raise damaged(tail.path, f"it claims compression blocks of {tail.block_size} bytes, which no chunk can hold")
     if tail.compression == "lzo":
         raise BadDataError(
             f"{tail.path} is compressed with LZO", "acidctl has no LZO codec", "rewrite it with another orc.compress"

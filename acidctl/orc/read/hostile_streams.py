@@ -1,0 +1,100 @@
+"""Checks for two streams with which a file ends, or holds up for ever, the process that reads it by ORC's C++ reader.
+
+It takes a union's tag for a place in its list of alternatives, whatever it is: the process crashes. And it brings a
+decimal from its own scale to that of the column in steps of 18 digits: a scale of 2^62 takes years.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from acidctl.errors import BadDataError
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.byte_source import damaged
+from acidctl.orc.codecs import ChunkError, TooLarge, decompress
+from acidctl.orc.limits import TAIL
+from acidctl.orc.read.integer_runs import bound_of_runs, unsigned_runs
+from acidctl.orc.tail import Tail, placed_streams
+from acidctl.orc.types import OrcType
+from acidctl.orc.varint import TooLongError
+
+KINDS = frozenset(("uniontype", "decimal"))
+"""Types of columns that have such streams."""
+
+_LITERALS = 128
+"""The first byte of a run of tags: below this, the repeats of the next byte minus 3; else 256 minus the number of
+literals."""
+_HIGHEST_SCALE = 128
+"""Hive's scales are 0 to 38; a little more costs nothing."""
+
+
+def check_streams(
+    tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Callable[[int, int], bytes]
+) -> None:
+    """Refuse a stripe that ORC's reader would not survive.
+
+    Args:
+        tree: the root struct of the columns that are to be read, with the file's column ids.
+        read: gives the bytes at an offset of the file.
+
+    Raises:
+        BadDataError: a union has a tag that names none of its alternatives, a decimal has an impossible scale, or
+            these streams cannot be decompressed.
+    """
+    unions = {node.column_id: len(node.children) for node in tree.walk() if node.kind == "uniontype"}
+    decimals = {node.column_id for node in tree.walk() if node.kind == "decimal"}
+
+    def content(at: int, length: int, what: str) -> bytes:
+        try:
+            return decompress(read(at, length), tail.compression, tail.block_size)
+        except TooLarge as error:
+            raise TAIL.error(f"stripe {i} of {tail.path}", f"size of the {what}") from error
+        except ChunkError as error:
+            raise damaged(tail.path, f"in stripe {i} the {what}: {error}") from error
+
+    for stream, at in placed_streams(footer, tail.stripes[i].offset):
+        why = ""
+        if stream.length and stream.kind == pb.Stream.DATA and stream.column in unions:
+            count, highest = unions[stream.column], highest_byte(content(at, stream.length, "tags of a union"))
+            if highest >= count:
+                why = f"a union, column {stream.column}, has the tag {highest}, and {count} alternatives"
+        elif stream.length and stream.kind == pb.Stream.SECONDARY and stream.column in decimals:
+            scale = highest_scale(content(at, stream.length, "scales of a decimal"), _version(footer, stream.column))
+            if scale > _HIGHEST_SCALE:
+                why = f"a decimal, column {stream.column}, has a scale of up to {scale:.0f}"
+        if why:
+            raise BadDataError(f"stripe {i} of {tail.path} cannot be read", why, "the file is damaged")
+
+
+def highest_byte(data: bytes) -> int:
+    """The greatest value of a stream of run-length encoded bytes; 0 where there is none."""
+    at, end, highest = 0, len(data), 0
+    while at < end:
+        head = data[at]
+        after = at + 2 if head < _LITERALS else at + 257 - head
+        highest = max(highest, max(data[at + 1 : after], default=0))
+        at = after
+    return highest
+
+
+def highest_scale(data: bytes, version: int) -> float:
+    """At least the greatest distance from 0 of the signed integers of a stream, which is cut short where it is damaged.
+
+    Negative scales count as large ones if they lie in a run with a slope: no writer makes such.
+
+    Args:
+        version: of the encoding, 1 or 2.
+    """
+    if version == 2 and (bound := bound_of_runs(data, float("inf"))[1] / 2) <= _HIGHEST_SCALE:
+        return bound
+    highest = 0.0
+    with suppress(IndexError, TooLongError):
+        for values, _ in unsigned_runs(data, version=version):
+            highest = max(highest, float(values.max()) / 2)
+    return highest
+
+
+def _version(footer: pb.StripeFooter, column: int) -> int:
+    is_known = column < len(footer.columns)
+    return 2 if is_known and footer.columns[column].kind == pb.ColumnEncoding.DIRECT_V2 else 1
