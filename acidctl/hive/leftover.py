@@ -7,9 +7,12 @@ import uuid
 from collections.abc import Container
 from contextlib import suppress
 from dataclasses import replace
+from shlex import quote
 
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.hive.worker_id import is_dead
+from acidctl.location.change.owner import started_at
+from acidctl.location.given import HIVE
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_transactions
 from acidctl.metastore.client import Metastore
@@ -127,10 +130,18 @@ def free_dead(metastore: Metastore) -> list[int]:
 
 
 def _free_of_dead(metastore: Metastore, one: Compaction) -> bool:
-    """Ask again for an entry whose worker died; mark it as failed if that happened before: two have died of it."""
-    again = not one.initiator.endswith(f"-{AFTER_DEATH}") or number_of(one.kind) not in COMPACTED
-    why = f"its worker {one.worker} died" + ("" if again else ", as the one before it")
-    return free(metastore, one, why, again=again, initiator=AFTER_DEATH)
+    """End an entry whose worker died, as failed: it may have died of this very entry, and the next one would, too.
+
+    It is asked for once more if something else ended the worker: it had no transaction yet in which it reads, or the
+    machine was started since.
+    """
+    is_innocent = not one.txn or (one.started or 0.0) < started_at()
+    again = is_innocent and not one.initiator.endswith(f"-{AFTER_DEATH}")
+    why = f"its worker {one.worker} died"
+    if not again:
+        line = f"acidctl request --{one.kind} {quote(HIVE + one.name)}"
+        why += f": it is not taken again by itself; `{line}` asks for it again"
+    return free(metastore, one, why, again=again or number_of(one.kind) not in COMPACTED, initiator=AFTER_DEATH)
 
 
 def free_uncommitted(metastore: Metastore, one: Compaction, aborted: Container[int]) -> bool:

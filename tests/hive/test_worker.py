@@ -447,7 +447,7 @@ def test_entries_of_the_dead_are_given_back_and_done(fake: FakeHive) -> None:
     ended.wait()
     txn = fake.begin(type=3)
     dead = fake.entry(
-        "s", "t", "working", type=int(CompactionType.MINOR), txn=txn,
+        "s", "t", "working", type=int(CompactionType.MINOR), txn=txn, started=time.time(),
         worker=f"acidctl-{socket.gethostname()}-{ended.pid}.77-1",
     )  # fmt: skip
     others = fake.entry("s", "u", "working", worker="acidctl-elsewhere-12.77-1")
@@ -492,12 +492,29 @@ def test_what_was_handed_on_by_a_transaction_that_was_aborted_is_done_again(fake
     assert rows(fake, acidctl, "t") == before
 
 
-def test_an_entry_of_which_two_workers_died_has_failed(fake: FakeHive) -> None:
-    """A third one would die of it, too; the first may have been ended by a person."""
-    first = fake.entry("s", "t", "working", worker=dead_worker())
+def free_the_dead(fake: FakeHive) -> None:
     Worker(client(fake), Work(), lambda *_: None, print, print).free_dead()  # type: ignore[arg-type]
+
+
+def test_an_entry_that_was_being_read_when_its_worker_died_has_failed(fake: FakeHive) -> None:
+    """The next worker would die of it, too."""
+    first = fake.entry("s", "t", "working", worker=dead_worker(), txn=fake.begin(type=3), started=0)
+    assert work(fake) == ([], [])
+    assert states(fake) == [(first, "failed")]
+    assert "acidctl request --major hive:s.t" in (fake.queue[0].error or "")
+
+
+@pytest.mark.parametrize("innocent", ["had no transaction", "machine was restarted"])
+def test_an_entry_of_which_no_worker_can_have_died_is_asked_for_once_more(fake: FakeHive, innocent: str) -> None:
+    def taken() -> dict[str, Any]:
+        txn, began = (0, time.time()) if innocent == "had no transaction" else (fake.begin(type=3), 1.0)
+        return {"worker": dead_worker(), "txn": txn, "started": int(began * 1000)}
+
+    first = fake.entry("s", "t", "working")
+    fake.set_entry(first, **taken())
+    free_the_dead(fake)
     assert states(fake) == [(first, "refused"), (first + 1, "initiated")]
-    fake.set_entry(first + 1, state="working", worker=dead_worker())
+    fake.set_entry(first + 1, state="working", **taken())
     assert work(fake) == ([], [])
     assert states(fake) == [(first, "refused"), (first + 1, "failed")]
 

@@ -99,6 +99,14 @@ def owner_at(fs: FileSystem, path: str) -> Owner | None:
     return Owner.from_bytes(read_small(fs, path, MOST_METADATA))
 
 
+def started_at() -> float:
+    """When this machine was started, seconds since the epoch; 0 where the kernel does not tell."""
+    try:
+        return time.time() - float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def _here() -> str:
     """``<machine>/<start of the kernel>/<space of process ids>``; empty where the kernel does not tell."""
     try:

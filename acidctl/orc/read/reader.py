@@ -262,9 +262,7 @@ class OrcFile:
     def _check_streams(self, i: int, chosen: dict[str, int] | None) -> None:
         """Refuse what ORC's reader would not survive."""
         if not hostile_streams.KINDS.isdisjoint(self.tail.schema.kinds):
-            hostile_streams.check_streams(
-                self.tail, i, self._stripe_footer(i), self._tree(chosen), self._window.piece
-            )
+            hostile_streams.check_streams(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._window.piece)
 
     def _check_size(self, i: int, chosen: dict[str, int] | None) -> None:
         """Refuse what would take too much memory, before any is taken."""

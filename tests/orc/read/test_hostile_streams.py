@@ -12,8 +12,8 @@ from support.files.orc_bytes import Remote, retailed, tail_of
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.read.reader import open_orc
 from acidctl.orc.read.hostile_streams import highest_byte, highest_scale
+from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import placed_streams
 
 NESTED = "struct<a:int,l:array<struct<u:uniontype<int,string>>>,m:map<string,uniontype<int,string>>>"
@@ -124,7 +124,13 @@ def test_a_scale_that_takes_years_is_named(how: str) -> None:
 
 @pytest.mark.parametrize(
     ("data", "version", "highest"),
-    [(b"", 2, 0), (b"\x02\x14", 2, 10), (b"\xc0\x04\x4c\x00", 2, 38), (b"\x02\x00\x4c", 1, 38), (b"\xfd\x4c\x02\x04", 1, 38)],
+    [
+        (b"", 2, 0),
+        (b"\x02\x14", 2, 10),
+        (b"\xc0\x04\x4c\x00", 2, 38),
+        (b"\x02\x00\x4c", 1, 38),
+        (b"\xfd\x4c\x02\x04", 1, 38),
+    ],
 )
 def test_scales_of_sound_files(data: bytes, version: int, highest: float) -> None:
     assert highest_scale(data, version) == highest
