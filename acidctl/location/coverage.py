@@ -15,7 +15,7 @@ from acidctl.errors import ExitStatus, NotLookedAtError
 from acidctl.location.given import is_hive_name
 from acidctl.wording import human_count, some_of
 
-_FEW = 3
+_FEW, _LISTED = 3, 20
 _LONGEST = 200
 _FEWER_BY_NAMES = "if they were dropped on purpose, there is nothing to do: the new number is on record now"
 _FEWER_BY_PATHS = "find those that are missing; if they were dropped on purpose, run it once with `accept_fewer`"
@@ -94,6 +94,10 @@ class Coverage:
             why: what is true of it, ``is hidden``.
         """
         self.passed.append(f"{shown} {why}")
+
+    def as_json(self) -> dict[str, object]:
+        """The named places and directories that were not looked at: all are counted, the first are listed."""
+        return {"nothingAt": self.nothing_at, "count": len(self.passed), "first": self.passed[:_LISTED]}
 
     def problem(self, before: int | None = None) -> NotLookedAtError | None:
         """Why this was too little; None where it was not.

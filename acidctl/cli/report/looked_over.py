@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.location.coverage import Coverage
 from acidctl.location.lists import SnapshotLists
-from acidctl.overview.overview import NAMED, Overview
+from acidctl.overview.overview import Overview
 
 if TYPE_CHECKING:  # what it needs is there only where a metastore is used
     from acidctl.overview.queue_view import QueueView
@@ -28,11 +27,6 @@ def everything(lists: SnapshotLists) -> tuple[str, ...]:
             "give a table, a database or a warehouse; or give `metastore`",
         )
     return ("hive:*.*",)
-
-
-def not_looked_at(coverage: Coverage) -> dict[str, Any]:
-    """The JSON record of named places and directories that were not looked at."""
-    return {"nothingAt": coverage.nothing_at, "count": len(coverage.passed), "first": coverage.passed[:NAMED]}
 
 
 def queue_seen(lists: SnapshotLists, overview: Overview, where: Sequence[str], visits: Visits) -> QueueView | None:

@@ -93,6 +93,7 @@ class Visits:
         problem = self.coverage.problem(None if is_accepted or self.status else max(known, default=None))
         if self.run:
             self.run.looked = looked
+            self.run.facts["notLookedAt"] = self.coverage.as_json()
         if problem:
             Visits.failed(self, "", problem)  # of no location: documents have none for it
         return replace(looked, locations=looked.on_record(before, self.status, is_accepted=is_accepted))

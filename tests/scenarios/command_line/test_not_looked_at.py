@@ -254,3 +254,32 @@ def test_a_partition_beside_acid_directories_is_not_compacted(acidctl: Acidctl, 
         done = acidctl("compact", "--major", "--engine", "local", "--assume-committed=0s", "--force", place)
         assert done.status != 0 or "left alone" in done.err, place
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_plan_of_locations_that_are_gone_was_applied_to_nothing(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
+    for name in ("orders", "items"):
+        write_acid(sales / name / "base_0000002" / "bucket_00000", insert(2, 0, (1, "x")))
+    plan, metrics = tmp_path / "plan.json", tmp_path / "run.prom"
+    apply = ("apply", "--yes", "--unsafe-retention", "--metrics-file", metrics)
+    assert acidctl("clean", "--plan", plan, *TOLD, "--older-than", "0s", "--unsafe-retention", sales).status == 0
+    assert acidctl(*apply, plan).status == 0
+    good = succeeded(metrics)
+    shutil.rmtree(sales / "items")
+    assert acidctl(*apply, plan).status != 0
+    shutil.rmtree(sales)
+    assert acidctl(*apply, plan).status != 0
+    assert succeeded(metrics) == good
+
+
+def test_a_repair_that_looked_at_nothing_or_at_fewer_says_so(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    metrics, report = tmp_path / "run.prom", tmp_path / "run.json"
+    words = ("repair", "version-file", "--yes", "--force", "--metrics-file", metrics, "--report", report)
+    assert acidctl(*words, tmp_path / "empty").status == 17
+    (sales / "_hidden").mkdir()
+    assert acidctl(*words, sales).status == 0
+    assert json.loads(report.read_text())["notLookedAt"]["count"] == 1
+    good = succeeded(metrics)
+    (sales / "items").rename(tmp_path / "away")
+    assert acidctl(*words, sales).status == 17
+    assert succeeded(metrics) == good

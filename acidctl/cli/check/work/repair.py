@@ -59,6 +59,7 @@ def work(
     """Plan, show, ask, do; the exit status."""
     printer = RepairPrinter(output, run)
     planned = list(_plans(RepairKind(kind), _places(locations, storage, table_type, printer), printer, force=force))
+    printer.looked_through()
     printer.tell_strangers()
     due = [one for one in planned if one.has_work]
     for one in planned:
@@ -73,8 +74,8 @@ def work(
             except AcidctlError as error:
                 printer.failed(one.location, error)
     # What is broken and stays broken is no success.
-    refused = ExitStatus.REFUSED if any(one.plan.refused for one in planned) else 0
-    status = max(printer.status, refused)
+    is_refused = any(one.plan.refused for one in planned) and printer.status in (0, ExitStatus.NOT_LOOKED_AT)
+    status = ExitStatus.REFUSED if is_refused else printer.status
     return ExitStatus.NOTHING_TO_DO if exit_code and not due and not status else status
 
 
@@ -118,6 +119,8 @@ def _places(
         if inside:
             fs, path = open_location(top, storage)
             places = iter([Found(fs, WalkedLocation(path, ""), True)])
+            printer.coverage.begin(top)
+            printer.coverage.met(top)
         for found in printer.changeable(places, said):
             yield found, inside
 

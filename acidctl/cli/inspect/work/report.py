@@ -13,7 +13,7 @@ from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.output.progress import progress
 from acidctl.cli.page.report_html import report_html
 from acidctl.cli.page.report_markdown import report_markdown
-from acidctl.cli.report.looked_over import everything, not_looked_at, queue_seen
+from acidctl.cli.report.looked_over import everything, queue_seen
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.run_files import refuse_target
 from acidctl.errors import BadDataError, UsageProblem
@@ -53,7 +53,7 @@ def work(
         found.overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
     )
     record = report_record(where, found, queue, verdict, older_than, past)
-    record["notLookedAt"] = not_looked_at(visits.coverage)
+    record["notLookedAt"] = visits.coverage.as_json()
     _put(_text(output, record, found.costliest), out)
     if history and visits.coverage.locations:
         _remember(history, PastReport(found.now, tuple(where), figures_of_report(record)))

@@ -11,7 +11,7 @@ from acidctl.acid.reasons import Code
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.output.console import human_bytes, put_json, put_text
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.looked_over import everything, not_looked_at, queue_seen
+from acidctl.cli.report.looked_over import everything, queue_seen
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import ExitStatus
 from acidctl.location.find import find, once
@@ -66,7 +66,7 @@ def work(
     )
     if output == "json":
         record = status_record(where, overview, queue, verdict)
-        put_json({**record, "notLookedAt": not_looked_at(visits.coverage), "night": night.record}, lines=False)
+        put_json({**record, "notLookedAt": visits.coverage.as_json(), "night": night.record}, lines=False)
     else:
         for line in _screen(where, overview, queue, night, verdict, older_than):
             put_text(line, _LABEL + 2 * line.startswith(" "))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from acidctl.acid.listing import TableType
-from acidctl.cleaning.saved import read_plans, who_may_change
+from acidctl.cleaning.saved import SavedPlan, read_plans, who_may_change
 from acidctl.cli.maintain.work.clean import CleaningPrinter, clean_all, cut_to
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.output.console import note
 from acidctl.cli.report.run_report import RunReport
-from acidctl.errors import RefusedError
+from acidctl.errors import AcidctlError, GoneError, RefusedError
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 
@@ -43,15 +43,22 @@ def work(
     printer = CleaningPrinter(output, run)
     surroundings = Surroundings()
     planned = []
-    for one, found in work.each(
-        saved,
-        lambda one: one.plan(storage, lists, table_type, surroundings),
-        lambda one, error: printer.failed(one.url, error),
-    ):
+    for one in saved:
+        printer.coverage.begin(one.url)
+
+    def failed(one: SavedPlan, error: AcidctlError) -> None:
+        if not isinstance(error, GoneError):  # of what is gone the coverage tells
+            printer.coverage.failed.add(one.url)
+        printer.failed(one.url, error)
+
+    for one, found in work.each(saved, lambda one: one.plan(storage, lists, table_type, surroundings), failed):
+        printer.coverage.met(one.url)
         if found is None:
             printer.postponed(one.url)
         else:
             planned.append(found)
+    if saved:
+        printer.looked_through()
     plans = printer.plans(cut_to(planned, max_bytes), dry_run=dry_run)
     if not dry_run:
         clean_all(plans, how, work, printer)
