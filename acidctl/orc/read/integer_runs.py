@@ -19,6 +19,7 @@ Run = tuple[Floats, int]
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _ROUNDED = (*range(1, 25), 26, 26, 28, 28, 30, 30, 32, 32, *(40,) * 8, *(48,) * 8, *(56,) * 8, *(64,) * 8)
 _V1_REPEATS = 128
+_BELOW_ZERO = 1 << 63
 
 
 def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
@@ -44,7 +45,8 @@ def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
 
 
 def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
-    """At least what the first `count` unsigned integers of a stream of version 2 come to, and the greatest of them.
+    """At least what the first `count` unsigned integers of a stream of version 2 come to, and the greatest of them; far
+    too much where some of them may be below 0.
 
     Only the heads of runs are looked at, which takes a tenth of the time of :func:`unsigned_runs`; a stream that is
     cut short is taken as far as it goes.
@@ -89,10 +91,11 @@ def _bound_delta(data: bytes, at: int, width: int, count: int) -> tuple[int, int
     is_even = not data[at] >> 1 & 31
     base, at = unsigned(data, at + 2)
     delta, at = signed(data, at)
-    if is_even:
-        return base + abs(delta) * (count - 1), 0, at
-    steps = max(0, count - 2)
-    return base + abs(delta) + steps * ((1 << width) - 1), 0, at + (width * steps + 7 >> 3)
+    steps = 0 if is_even else max(0, count - 2)
+    slope = abs(delta) * (count - 1) if is_even else abs(delta) + steps * ((1 << width) - 1)
+    # Lengths below 0 crash the native reader, and are huge where a run is read as unsigned.
+    most = base + slope if delta >= 0 or slope <= base else _BELOW_ZERO
+    return most, 0, at + (width * steps + 7 >> 3)
 
 
 _BOUNDS = {1: _bound_direct, 2: _bound_patched, 3: _bound_delta}
@@ -173,4 +176,4 @@ def _packed(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int]:
 
 def _clean(values: Floats) -> Floats:
     """Without what only damage can make negative: unsigned readers see huge numbers there."""
-    return np.where(values < 0, 2.0**63, values)
+    return np.where(values < 0, float(_BELOW_ZERO), values)

@@ -15,6 +15,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.hostile_streams import highest_byte, highest_scale
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import placed_streams
+from acidctl.orc.varint import encoded
 
 NESTED = "struct<a:int,l:array<struct<u:uniontype<int,string>>>,m:map<string,uniontype<int,string>>>"
 ROWS = [(i, [(i,), (f"t{i}",)], {"k": i if i % 2 else "v"}) for i in range(5)]
@@ -88,27 +89,31 @@ SCALES = {
 }
 
 
-def with_scales(scales: bytes, version: int, rows: int) -> bytes:
-    """A file of decimals whose scales are these bytes."""
-    schema = "struct<a:int,d:decimal(38,2)>"
-    values = [(i, Decimal(i * 7 ** (i % 40)).scaleb(-2)) for i in range(rows)]
-    data = written(schema, values, compression=pyorc.CompressionKind.NONE)
+def with_streams(data: bytes, changed: dict[tuple[int, int], bytes], encoding: dict[int, int] | None = None) -> bytes:
+    """An uncompressed file of one stripe with other streams, by column and kind, and other encodings of columns."""
     tail, body = tail_of(data), b"ORC"
-    footer = tail.stripe_footer(0)
-    for stream, at in placed_streams(footer, tail.stripes[0].offset):
-        is_scale = stream.column == 2 and stream.kind == pb.Stream.SECONDARY
-        body += scales if is_scale else data[at : at + stream.length]
-        stream.length = len(scales) if is_scale else stream.length
-    footer.columns[2].kind = pb.ColumnEncoding.DIRECT_V2 if version else pb.ColumnEncoding.DIRECT
+    stripe, footer = tail.stripes[0], tail.stripe_footer(0)
+    for stream, at in placed_streams(footer, stripe.offset):
+        raw = changed.get((stream.column, stream.kind), data[at : at + stream.length])
+        body, stream.length = body + raw, len(raw)
+    for column, kind in (encoding or {}).items():
+        footer.columns[column].kind = kind  # type: ignore[assignment]
     end = footer.SerializeToString()
 
     def change(of_file: Any, _: Any) -> None:
         of_file.stripes[0].footerLength = len(end)
-        of_file.stripes[0].dataLength = len(body) - 3 - of_file.stripes[0].indexLength
+        of_file.stripes[0].dataLength = len(body) - 3 - stripe.indexLength
 
-    stripe = tail.stripes[0]
     rest = data[stripe.offset + stripe.indexLength + stripe.dataLength + stripe.footerLength :]
     return retailed(body + end + rest, change)
+
+
+def with_scales(scales: bytes, version: int, rows: int) -> bytes:
+    """A file of decimals whose scales are these bytes."""
+    values = [(i, Decimal(i * 7 ** (i % 40)).scaleb(-2)) for i in range(rows)]
+    data = written("struct<a:int,d:decimal(38,2)>", values, compression=pyorc.CompressionKind.NONE)
+    kind = pb.ColumnEncoding.DIRECT_V2 if version else pb.ColumnEncoding.DIRECT
+    return with_streams(data, {(2, pb.Stream.SECONDARY): scales}, {2: kind})
 
 
 @pytest.mark.parametrize("how", SCALES)
@@ -143,3 +148,18 @@ def test_a_block_size_that_no_memory_holds_is_named(size: int) -> None:
     evil = retailed(data, lambda _, postscript: setattr(postscript, "compressionBlockSize", size))
     with pytest.raises(BadDataError, match="compression blocks"):
         open_orc(Remote(f=evil), "f")
+
+
+@pytest.mark.parametrize("schema", ["struct<a:string>", "struct<a:array<tinyint>>", "struct<a:map<tinyint,tinyint>>"])
+@pytest.mark.parametrize("step", [-1, -1000, -4_165_161])
+def test_lengths_below_0_are_too_large(schema: str, step: int) -> None:
+    """Their sum is small: the library would take it for an offset in front of its memory."""
+    value = {"string": "x", "array": [1], "map": {1: 1}}[schema[9:].partition(">")[0].partition("<")[0]]
+    data = written(schema, [(value,)] * 512, compression=pyorc.CompressionKind.NONE)
+    tail = tail_of(data)
+    footer = tail.stripe_footer(0)
+    lengths = b"\xc1\xff\x00" + encoded(-2 * step - 1)
+    evil = with_streams(data, {(1, pb.Stream.LENGTH): lengths})
+    assert footer.columns[1].kind == pb.ColumnEncoding.DIRECT_V2
+    with open_orc(Remote(f=evil), "f") as file, pytest.raises(BadDataError, match="size of its rows"):
+        file.read_stripe(0)

@@ -256,7 +256,9 @@ def test_a_partition_beside_acid_directories_is_not_compacted(acidctl: Acidctl, 
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_plan_of_locations_that_are_gone_was_applied_to_nothing(acidctl: Acidctl, sales: Path, tmp_path: Path) -> None:
+def test_a_plan_of_locations_that_are_gone_was_applied_to_nothing(
+    acidctl: Acidctl, sales: Path, tmp_path: Path
+) -> None:
     for name in ("orders", "items"):
         write_acid(sales / name / "base_0000002" / "bucket_00000", insert(2, 0, (1, "x")))
     plan, metrics = tmp_path / "plan.json", tmp_path / "run.prom"

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import pytest
 
 from acidctl.location.change.owner import Owner
+from acidctl.storage import registry
 from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import join
@@ -58,6 +59,7 @@ class Death:
         self.count += 1
 
     def install(self, patch: pytest.MonkeyPatch, store: type = LocalFileSystem) -> None:
+        patch.setattr(registry, "is_shared", lambda _: False)  # it counts in this process
         for name in READING:
             patch.setattr(store, name, self._reading(getattr(store, name)))
         for name in CHANGING:
