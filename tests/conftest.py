@@ -13,6 +13,7 @@ from support import memory_store
 from support.paths import DATA, REPO
 
 from acidctl.cli.output import redact
+from acidctl.storage import registry
 
 pytest_plugins = (
     "support.command_line",  # acidctl, crud, terminal
@@ -88,6 +89,12 @@ def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command line's secrets are hidden as long as its process lives: here that of thousands of tests."""
     monkeypatch.setattr(redact, "_known", set())
+
+
+@pytest.fixture
+def tasks_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The local engine runs its tasks in this process, as for a store that lives in it: what they record is seen."""
+    monkeypatch.setattr(registry, "is_shared", lambda _: False)
 
 
 @pytest.fixture(scope="session")

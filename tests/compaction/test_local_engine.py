@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import compact
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
+from acidctl.orc.read.reader import OrcFile
 
 
 @pytest.fixture(autouse=True)
@@ -109,3 +111,58 @@ def group_of(session: int) -> list[int]:
     listed = subprocess.run(["ps", "-eo", "sid=,pid=,stat="], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in listed.splitlines()]
     return [int(pid) for sid, pid, state in rows if int(sid) == session and not state.startswith("Z")]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [(signal.SIGSEGV, BadDataError), (signal.SIGABRT, BadDataError), (signal.SIGKILL, EnvironmentProblem)],
+)
+def test_a_file_that_ends_its_reader_fails_its_location_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[AcidctlError]
+) -> None:
+    """Small tasks run in a fork of this process, which is not the one that dies."""
+    monkeypatch.setattr(local_engine, "WORTH_A_PROCESS", 1 << 40)
+    made = plans(tmp_path, 3)
+    copy = OrcFile.read_stripe
+
+    def read(file: OrcFile, *rest: object) -> object:
+        if "/t1/" in file.tail.path:
+            os.kill(os.getpid(), number)
+        return copy(file, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(OrcFile, "read_stripe", read)
+    outcomes = {Path(one.location).name: one for one in compact(made)}
+    assert {name: one.result for name, one in outcomes.items()} == {
+        "t0": "compacted",
+        "t1": "failed",
+        "t2": "compacted",
+    }
+    error = outcomes["t1"].error
+    assert type(error) is kind
+    assert signal.Signals(number).name in str(error)
+    assert sorted(path.name for path in (tmp_path / "t1").iterdir()) == ["delta_1_1_0", "delta_2_2_0"], (
+        "nothing is staged"
+    )
+
+
+def test_a_fork_ends_with_its_parent_and_runs_none_of_its_handlers(tmp_path: Path) -> None:
+    script = tmp_path / "orphan.py"
+    script.write_text(
+        ORPHAN.replace("WORTH_A_PROCESS = 1", "WORTH_A_PROCESS = 1 << 40").replace(
+            'print("go"', "import atexit, signal; atexit.register(print, 'at exit'); print('go'"
+        )
+    )
+    environ = os.environ | {"PYTHONPATH": PYTHONPATH}
+    command = [sys.executable, str(script), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        while len(group_of(process.pid)) < 2:
+            time.sleep(0.05)
+        process.kill()
+        assert process.stdout.read() == ""
+    for _ in range(400):
+        if not group_of(process.pid):
+            break
+        time.sleep(0.05)
+    assert group_of(process.pid) == []

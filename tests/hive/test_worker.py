@@ -38,7 +38,6 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, DeltaFigure, LockType, TxnState
 from acidctl.metastore.queue.compactions import AFTER_DEATH
 from acidctl.metastore.settings import find_settings
-from acidctl.storage import registry
 
 Acidctl = Callable[..., Result]
 
@@ -399,8 +398,8 @@ def test_why_it_failed_is_said_whatever_names_are_there(fake: FakeHive) -> None:
     require_ended(fake)
 
 
-def test_a_task_in_this_process_ends_when_it_is_told_to(fake: FakeHive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "is_shared", lambda _: False)
+@pytest.mark.usefixtures("tasks_run_here")
+def test_a_task_in_this_process_ends_when_it_is_told_to(fake: FakeHive) -> None:
     fake.entry("s", "t", "initiated")
     done: list[Worked] = []
 

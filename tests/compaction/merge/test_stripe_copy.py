@@ -137,6 +137,7 @@ def the_index(info: pb.StripeInformation, ids: IdBytes) -> int:
     return info.indexLength // 2
 
 
+@pytest.mark.usefixtures("tasks_run_here")
 @pytest.mark.parametrize(
     ("place", "verify"),
     [(the_ids, Verify.KEYS), (the_footer, Verify.KEYS)]
