@@ -203,8 +203,11 @@ def changes_since(fs: FileSystem, run: TrashRun) -> tuple[str, ...] | None:
     return tuple(texts)
 
 
-def purge(fs: FileSystem, runs: Sequence[TrashRun]) -> None:
+def purge(fs: FileSystem, runs: Sequence[TrashRun], *, are_more: bool = False) -> None:
     """Remove runs from the trash for good, and the trash itself when it is empty; what others purged is fine.
+
+    Args:
+        are_more: others are purged next.
 
     Raises:
         BadDataError: nobody can say what a run holds.
@@ -216,7 +219,7 @@ def purge(fs: FileSystem, runs: Sequence[TrashRun]) -> None:
         if run.is_complete:
             with suppress(NotFoundError):
                 mark(fs, run, RunState.FORGOTTEN)
-        drop(fs, run)
+        drop(fs, run, are_more=are_more or run is not runs[-1])
 
 
 def _states(snapshot: Snapshot) -> dict[str, str]:

@@ -74,7 +74,7 @@ def delete(
         for run in runs:
             if should_stop():
                 break
-            purge(fs, [run])
+            purge(fs, [run], are_more=run is not runs[-1])
             gone.append(in_trash(fs, run, Result.PURGED))
             log_done(fs, run.location, _entry("purge", Result.PURGED, run, night), locking.tell)
             on_deleted()

@@ -263,7 +263,7 @@ def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> lis
     with (locking or Locking()).at(fs, location):
         going = [run for run in backup_runs(fs, location) if run.state in SETTLED]
         for run in going:
-            drop(fs, run)
+            drop(fs, run, are_more=True)
         _leave(fs, location)
         if going:
             entry = LogEntry("repair forget", "forgotten", facts={"runs": [run.id for run in going]})

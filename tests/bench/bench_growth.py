@@ -4,8 +4,8 @@
 
 A line has the exponent of CPU time, and how many bytes of memory each further item takes. What a run costs with next to
 nothing to do is taken off first: starting Python and importing modules. An exponent above 1.15 is marked, and so is
-memory that follows the number of locations, deltas or buckets; the exit status is then 1. Work of less than half a
-second has no exponent: the noise is as large.
+memory that follows the number of locations, deltas or buckets; the exit status is then 1. Work of less than a
+quarter of a second, and of a second at the larger size, has no exponent: the noise is as large.
 
 With `--scale` all sizes are multiplied by a number.
 """
@@ -35,7 +35,7 @@ from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids, with_ids
 from acidctl.storage.registry import open_location
 
-FACTOR, WORST, LEAST_SECONDS = 4, 1.15, 0.5
+FACTOR, WORST, LEAST_SECONDS = 4, 1.15, 0.25
 HELD_BYTES = 2048
 """Bytes for each location, delta or bucket: names and figures, and not what was read of them."""
 LOCAL = ("--engine", "local", "--jobs", "1")
@@ -336,7 +336,7 @@ def judged(chosen: list[Case], scale: float, rounds: int, inputs: Path) -> int:
         (start, _), (few, low), (many, high) = (
             measured(case, one, rounds, inputs) for one in (max(2, size // 50), size, size * FACTOR)
         )
-        is_told = many - start >= LEAST_SECONDS
+        is_told = few - start >= LEAST_SECONDS or many - start >= FACTOR * LEAST_SECONDS
         exponent = math.log((many - start) / max(few - start, 0.02)) / math.log(FACTOR) if is_told else 0.0
         each = (high - low) / (size * (FACTOR - 1))
         is_bad = exponent > WORST or (not case.holds and each > HELD_BYTES)

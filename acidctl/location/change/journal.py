@@ -306,10 +306,16 @@ def mark(fs: FileSystem, run: Run, state: RunState) -> None:
         fs.rename(join(run.path, MANIFEST), join(run.path, _NAMES[state]))
 
 
-def drop(fs: FileSystem, run: Run) -> None:
-    """Remove a run's directory, and the folder when it is empty; that somebody else was faster is fine."""
+def drop(fs: FileSystem, run: Run, *, are_more: bool = False) -> None:
+    """Remove a run's directory, and the folder when it is empty; that somebody else was faster is fine.
+
+    Args:
+        are_more: others are dropped next, so that the folder is not empty yet; many stores list it to know that.
+    """
     with suppress(NotFoundError):
         remove_run(fs, run.path, MANIFEST, _NAMES.values())
+    if are_more:
+        return
     fs.remove_empty(join(run.location, run.folder))  # somebody may just have begun another run there
 
 

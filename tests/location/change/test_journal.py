@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from acidctl.cleaning import trash
+from acidctl.cleaning.undo import delete
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, RunState, Step
+from acidctl.location.change.lock import Locking
 from acidctl.location.change.publication import INTENT, finish_half_published, half_published
 from acidctl.location.snapshot import take_snapshot
 from acidctl.repair import backup
+from acidctl.repair.apply import forget
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 FS = LocalFileSystem()
@@ -65,6 +68,26 @@ def test_what_is_left_of_a_run_says_what_it_is(mark: str, state: RunState, tmp_p
     assert (run.state, run.is_complete) == (state, False)
     trash.purge(FS, [run])
     assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_of_many_runs_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HDFS and object stores list it to see whether it is empty."""
+    for number in range(5):
+        run, kept = (f"{folder}/{ID[:-1]}{number}" for folder in (trash.TRASH, backup.BACKUP))
+        put(tmp_path, **{f"{run}/base_3/b": "3", f"{kept}/x": ""})
+        note(tmp_path, run, cleaning(names=["base_3"]))
+    asked: list[str] = []
+    real = LocalFileSystem.remove_empty
+
+    def counting(fs: LocalFileSystem, path: str) -> None:
+        asked.append(path.rpartition("/")[2])
+        real(fs, path)
+
+    monkeypatch.setattr(LocalFileSystem, "remove_empty", counting)
+    assert len(delete(FS, trash.trash_runs(FS, str(tmp_path)), Locking())) == 5
+    assert len(forget(FS, str(tmp_path))) == 5
+    assert (asked.count(trash.TRASH), asked.count(backup.BACKUP)) == (1, 1)
+    assert {path.name.partition("-2")[0] for path in tmp_path.iterdir()} == {".acidctl-log"}
 
 
 @pytest.mark.parametrize("mark", ["done.json", "undo.json"])
