@@ -18,10 +18,15 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
         name: as it was typed; case does not count.
         known: what it can be; of names that differ in case only, the first.
     """
+    return asked(near_names(name, known), otherwise)
+
+
+def near_names(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three names, the nearest first."""
     from difflib import get_close_matches  # noqa: PLC0415 - milliseconds that only a mistake costs
 
     folded = {one.lower(): one for one in reversed(list(known))}
-    return asked([folded[one] for one in get_close_matches(name.lower(), list(folded), 3)], otherwise)
+    return [folded[one] for one in get_close_matches(name.lower(), list(folded), 3)]
 
 
 def member(kind: type[E], name: str, what: str) -> E:

@@ -26,6 +26,7 @@ from acidctl.location.snapshot import Look, Snapshot, files_ahead, look_at, take
 from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
 from acidctl.spelling import spelled
 from acidctl.storage import registry
+from acidctl.storage.near_paths import naming_near
 from acidctl.storage.port import FileSystem, FileSystemSpec, parent_of
 from acidctl.storage.registry import open_location
 from acidctl.wording import some_of, text_of
@@ -553,7 +554,7 @@ def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iter
     if not fs.is_local and looks:
         yield from _ahead(fs, root, observer)
         return
-    with nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
+    with naming_near(fs, root), nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
         for location, top in walk_locations(fs, root, observer, walkers):
             yield Found(fs, location, location.path == root, top, root=root)
 

@@ -11,6 +11,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.orc.tail_document import tail_document
 from acidctl.printable import printable
+from acidctl.storage.near_paths import naming_near
 from acidctl.storage.registry import open_location
 from acidctl.wording import human_count
 
@@ -28,7 +29,8 @@ def work(
     for path in paths:
         try:
             fs, inner = open_location(path, storage)
-            tail = read_tail(ByteSource(fs, inner))
+            with naming_near(fs, inner):
+                tail = read_tail(ByteSource(fs, inner))
             description = {"path": fs.display(inner), **tail_document(tail, with_streams=True)}
         except AcidctlError as error:
             if len(paths) == 1:

@@ -22,6 +22,7 @@ from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch, read_ids
 from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.rows.read.selection import limited
+from acidctl.storage.near_paths import naming_near
 from acidctl.storage.registry import open_location
 
 if TYPE_CHECKING:
@@ -66,8 +67,9 @@ def work(
 
 def _places(fs: FileSystem, path: str) -> list[str]:
     """The path itself, or the partitions of the table that it is."""
-    if not fs.stat(path).is_dir:
-        return [path]
+    with naming_near(fs, path):
+        if not fs.stat(path).is_dir:
+            return [path]
     locations = [location for location, _ in walk_locations(fs, path)]
     tables = sorted({location.table for location in locations})
     if len(tables) > 1:

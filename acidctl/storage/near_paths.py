@@ -1,0 +1,45 @@
+"""What a path that does not exist may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.nearest import asked, near_names
+from acidctl.storage.port import FileSystem, base_name, join, parent_of
+from acidctl.storage.registry import open_location
+
+_MOST_PARENTS = 3
+
+
+@contextmanager
+def naming_near(fs: FileSystem, path: str) -> Iterator[None]:
+    """Add near names to the hint of a NotFoundError in the block, if there is nothing at `path`.
+
+    It costs one listing: that of the nearest parent that exists. Object stores are not asked, as a prefix may hold
+    millions of objects.
+    """
+    try:
+        yield
+    except NotFoundError as error:
+        raise type(error)(error.what, error.why, _near(fs, path) or error.hint) from error
+
+
+def _near(fs: FileSystem, path: str) -> str:
+    if not fs.can_rename:
+        return ""
+    try:
+        if fs.is_local:  # it may be confined to the path itself
+            fs, path = open_location(fs.display(path))
+        if fs.exists(path):
+            return ""
+        for _ in range(_MOST_PARENTS):
+            parent = parent_of(path)
+            if fs.exists(parent):
+                names = [entry.path for entry in fs.list_dir(parent).entries]
+                return asked([fs.display(join(parent, name)) for name in near_names(base_name(path), names)])
+            path = parent
+    except AcidctlError:
+        pass  # the error that brought us here says more
+    return ""

@@ -1,0 +1,50 @@
+"""A path that does not exist: its hint names what is near, after one listing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command_line import Result
+
+from acidctl.errors import NotFoundError
+from acidctl.storage.near_paths import naming_near
+from acidctl.storage.registry import open_location
+
+Acidctl = Callable[..., Result]
+CHANGING = ("--assume-committed=0s",)
+
+
+@pytest.mark.parametrize(
+    ("line", "typed", "near"),
+    [
+        (("ls",), "sales.db/order", "sales.db/orders"),
+        (("cat",), "sale.db/orders", "sales.db"),
+        (("compact", "--major", *CHANGING), "sales.db/ordres", "sales.db/orders"),
+        (("clean",), "sales.db/ORDERS", "sales.db/orders"),
+        (("dump",), "sales.db/orders/delta_0000001_0000001_0000/bucket_0000", "bucket_00000"),
+        (("meta",), "sales.db/orders/delta_0000001_0000001_000/bucket_00000", "delta_0000001_0000001_0000"),
+        (("ls",), "sales.db/nothing like it", ""),
+        (("ls",), "a/b/c/d/e", ""),
+    ],
+)
+def test_near_names_of_the_nearest_parent(
+    acidctl: Acidctl, tmp_path: Path, line: tuple[str, ...], typed: str, near: str
+) -> None:
+    assert acidctl("demo", tmp_path / "sales.db" / "orders").status == 0
+    (tmp_path / "sales.db" / "odd name?").mkdir()
+    found = acidctl(*line, tmp_path / typed)
+    assert found.status == 3
+    assert ("did you mean" in found.err) == bool(near)
+    assert near in found.err.partition("did you mean")[2]
+
+
+def test_nothing_is_listed_for_what_is_there_nor_on_an_object_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    fs, inner = open_location("memory://bucket/none")
+    monkeypatch.setattr(type(fs), "list_dir", None)
+    for path, renames in ((inner, False), ("/", True)):
+        monkeypatch.setattr(fs, "can_rename", renames, raising=False)
+        with pytest.raises(NotFoundError) as raised, naming_near(fs, path):
+            raise NotFoundError("cannot list it", "", "check the spelling")
+        assert raised.value.hint == "check the spelling"
