@@ -391,10 +391,12 @@ def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
     """
     insert_only = snapshot.table_type is TableType.INSERT_ONLY
     in_base = file.directory is not None and file.directory.kind is Kind.BASE
-    if insert_only or (full and not file.native_name and not in_base):
-        why = (
-            "it has the ACID columns in an insert-only table" if insert_only else "only bucket_N may have ACID columns"
-        )
+    # By its name it is of an insert-only table, which may have six columns of these names.
+    is_either = not full and file.directory is not None
+    if insert_only or (not file.native_name and (is_either or (full and not in_base))):
+        why = "only bucket_N may have ACID columns; in an insert-only table they would be columns like others"
+        if insert_only:
+            why = "it has the ACID columns in an insert-only table, and acidctl would take them for ids"
         raise BadDataError(
             f"Hive does not read {snapshot.display(file.path)} as ACID events",
             why,

@@ -91,3 +91,13 @@ def test_lines_of_text_are_events_of_an_insert_only_table_alone(acidctl: Acidctl
     lines.rename(tmp_path / "000000_0")
     found = acidctl("dump", tmp_path)
     assert (found.status, [event["row"]["a"] for event in found.lines()]) == (4, [2])
+
+
+def test_six_columns_of_an_insert_only_table_are_no_ids(acidctl: Acidctl, tmp_path: Path) -> None:
+    """Their names are those of the ACID columns; Hive shows all six, and reads no such file of a full-ACID table."""
+    for directory in ("delta_0000001_0000001_0000", "base_0000001"):
+        write_acid(tmp_path / directory / "bucket_00000", insert(1, 0, (2, "b"))).rename(
+            tmp_path / directory / "000000_0"
+        )
+        found = acidctl("cat", tmp_path)
+        assert (found.status, found.out) == (4, "")
