@@ -100,7 +100,7 @@ def main(arguments: list[str]) -> None:
 def _entry(own: str, entry: dict[str, Any]) -> str:
     """A type as the file has it, with a line for each other type."""
     lines = (f"  {_shown(target)}: {_shown(found)}" for target, found in entry["targets"].items())
-    return f'{_shown(own)}: {{"values": {_shown(entry["values"])}, "targets": {{\n' + ",\n".join(lines) + "\n}}"
+    return f'{_shown(own)}: {{"values": {_shown(entry["values"])}, "targets": {{\n' + ",\n".join(lines) + "}}"
 
 
 def _shown(value: object) -> str:
