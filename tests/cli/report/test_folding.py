@@ -56,5 +56,5 @@ def test_idle_locations_are_counted_by_reason(capsys: pytest.CaptureFixture[str]
     put_idle("left for later", Counter({"time-is-up": 3, "locked": 1}))
     assert capsys.readouterr().out.splitlines() == [
         "nothing to do in 1,200 locations: few deltas",
-        "left for later in 4 locations: time-is-up (3), locked (1)",
+        "left for later in 4 locations: time is up (3), locked (1)",
     ]
