@@ -11,8 +11,7 @@ from acidctl.cleaning.retention import Policy
 from acidctl.cli.inspect.work.report_record import figures_of_report, report_record
 from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.output.progress import progress
-from acidctl.cli.page.report_html import report_html
-from acidctl.cli.page.report_markdown import report_markdown
+from acidctl.cli.page.report_page import report_html, report_markdown
 from acidctl.cli.report.looked_over import everything, queue_seen
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.run_files import refuse_target

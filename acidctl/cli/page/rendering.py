@@ -1,0 +1,91 @@
+"""Pages made from templates: any text of a value is escaped, and shows no control characters and no known secrets.
+
+Names in a page are anybody's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from acidctl.cli.output.console import human_bytes
+from acidctl.cli.output.redact import hidden_in
+from acidctl.cli.output.screen import on_screen
+from acidctl.printable import printable
+from acidctl.wording import human_count
+
+GENERATOR = "acidctl report"
+"""The name of the generator in every page, by which a later run knows that it may replace the file."""
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|&#!~$])")
+
+
+def safe(text: str) -> str:
+    """Return the text without control characters, which a browser or a terminal would act on, and known secrets."""
+    return printable(str(hidden_in(text)))
+
+
+def plain(text: str) -> Markup:
+    """Return text in which Markdown, and HTML inside of it, sees nothing special."""
+    return Markup(_MARKDOWN.sub(r"\\\1", safe(text)))
+
+
+def rendered(template: str, values: dict[str, Any], *, markdown: bool = False) -> str:
+    """Render one of the templates.
+
+    Args:
+        template: the name of a file of ``templates``.
+        values: what it names; a name that is missing is an error.
+        markdown: escape values for Markdown rather than for HTML.
+    """
+    escape: Callable[[str], str] = plain if markdown else safe
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+        finalize=partial(_finalized, escape),
+    )
+    environment.filters |= {
+        "bytes": human_bytes, "human": human_count, "moment": moment_text, "count": count, "reads": reads_text,
+    }  # fmt: skip
+    return environment.get_template(template).render(values)
+
+
+def resource(name: str) -> Markup:
+    """Return a file of ours, beside the templates, as it stands."""
+    return Markup(files(__package__).joinpath("templates", name).read_text("utf-8"))
+
+
+def _finalized(escape: Callable[[str], str], value: object) -> object:
+    return value if hasattr(value, "__html__") else escape(str(value))
+
+
+def count(number: int) -> str:
+    """``1,234``."""
+    return f"{number:,}"
+
+
+def moment_text(at: str | None) -> str:
+    """``2026-11-25 20:02 UTC``."""
+    return f"{on_screen(at)[:16]} UTC"
+
+
+def reads_text(table: dict[str, Any]) -> str:
+    """The time of a full read now, and after the compaction: ``2.5 h → 3.1 min``."""
+    return f"{_seconds(table['seconds'])} → {_seconds(table['secondsAfter'])}"
+
+
+def _seconds(seconds: float) -> str:
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.1f} s"

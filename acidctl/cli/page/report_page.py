@@ -1,0 +1,228 @@
+"""`acidctl report -o html` and `-o md`: a page from the object of a report."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from acidctl.cli.output.console import human_bytes
+from acidctl.cli.page.rendering import GENERATOR, count, moment_text, rendered, resource
+from acidctl.cli.page.timeline_svg import timeline_picture
+from acidctl.overview.lanes import Lanes
+from acidctl.wording import duration, human_count
+
+Record = Mapping[str, Any]
+USES = {
+    "current": "what readers read", "obsolete": "nobody needs it any more", "aborted": "writes that were rolled back",
+    "ignored": "open, or of work that goes on", "trash": "of earlier cleanings",
+}  # fmt: skip
+"""What bytes are for, with its meaning, in the order of every table and bar."""
+
+_FIGURES = (
+    ("bytes", "all bytes", human_bytes), ("freeBytes", "can go now", human_bytes), ("deltas", "current deltas", count),
+    ("due", "compactions due", count),
+)  # fmt: skip
+_VERDICTS = {
+    "fine": "Fine: nothing to do", "due": "Due: there is work, and nothing is wrong",
+    "trouble": "Trouble: something needs attention",
+}  # fmt: skip
+_SOURCES = {
+    "metastore": "the metastore", "write-ids": "the lists of write ids that were given",
+    "assumption": "an assumption about their age", "everything": "nobody: all that is on disk counts as committed",
+    "saved-plan": "the lists of a saved plan",
+}  # fmt: skip
+
+
+def report_html(report: Record, lanes: Sequence[tuple[str, Lanes]]) -> str:
+    """Return the page, which loads nothing and runs nothing: its policy allows its own style alone.
+
+    Args:
+        report: as `acidctl report -o json` has it.
+        lanes: the locations that cost their readers most.
+    """
+    style = resource("report.css")
+    series = [*report["before"], {"at": report["at"], **_now(report)}]
+    values = {
+        "style": style,
+        "digest": b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
+        "tiles": _tiles(report),
+        "freeable": _freeable(report),
+        "series": series,
+        "trends": list(_trends(series)),
+        "trend_of": _FIGURES,
+        "trend_heads": [f">{label}" for _, label, _ in _FIGURES],
+        "largest_bytes": max(
+            (one["bytes"] for one in (*report["largest"], report["others"] or {"bytes": 0})), default=0
+        )
+        or 1,
+        "timelines": [
+            (location, timeline_picture(location, one, f"lanes-{number}"))
+            for number, (location, one) in enumerate(lanes, 1)
+        ],
+    }
+    return rendered("report.html.j2", _shared(report) | values)
+
+
+def report_markdown(report: Record) -> str:
+    """Return the report in Markdown, which is read as it stands in a mail, too."""
+    return rendered("report.md.j2", _shared(report) | {"glance": list(_glance(report))}, markdown=True)
+
+
+def _shared(report: Record) -> dict[str, Any]:
+    done = report["compactions"]
+    compacted = (
+        f"{human_count(done['count'], 'compaction')} by acidctl: {human_bytes(done['inputBytes'])} became "
+        f"{human_bytes(done['bytes'])}."
+    )
+    return {
+        "r": report,
+        "generator": GENERATOR,
+        "where": where_text(report),
+        "headline": headline(report),
+        "verdict": _VERDICTS[report["verdict"]],
+        "trouble": list(trouble_lines(report)),
+        "blocked": list(blocked_lines(report)),
+        "compacted": compacted,
+        "notes": list(notes_of(report)),
+        "uses": USES,
+        "uses_heads": [f">{use}" for use in USES],
+    }
+
+
+def _now(report: Record) -> dict[str, Any]:
+    return {**report["whole"], **report["cleaning"], "due": report["compaction"]["due"], "bytes": report["bytes"]}
+
+
+def _tiles(report: Record) -> list[tuple[str, str, str]]:
+    cleaning, compaction, whole, now = report["cleaning"], report["compaction"], report["whole"], _now(report)
+    before = report["before"][-1] if report["before"] else {}
+    kept = cleaning["keptBack"]
+
+    def changed(key: str, shown: Callable[[int], str], otherwise: str) -> str:
+        return change_text(now[key], before.get(key), shown) or otherwise
+
+    return [
+        ("bytes", human_bytes(now["bytes"]),
+         changed("bytes", human_bytes, f"in {human_count(report['tables'], 'table')}")),
+        ("can go now", human_bytes(now["freeBytes"]),
+         changed("freeBytes", human_bytes, f"in {human_count(cleaning['locations'], 'location')}")),
+        ("within a day", human_bytes(cleaning["soonBytes"]), f"{human_bytes(cleaning['laterBytes'])} later"),
+        ("held back", human_bytes(sum(one["bytes"] for one in kept)),
+         human_count(len(kept), "reason") + " below" if kept else "nothing is"),
+        ("compactions due", count(now["due"]),
+         changed("due", count, f"{count(compaction['major'])} major, {count(compaction['minor'])} minor")),
+        ("read score", f"{whole['score']} of 100", f"{count(whole['files'])} files, {count(whole['deltas'])} deltas"),
+    ]  # fmt: skip
+
+
+def _freeable(report: Record) -> list[tuple[str, int, str]]:
+    """What cleaning can free, its bytes, and where or when."""
+    cleaning, trash = report["cleaning"], report["trash"]
+    rows = [
+        ("can go now", cleaning["freeBytes"], f"in {human_count(cleaning['locations'], 'location')}: acidctl clean"),
+        ("within a day", cleaning["soonBytes"], "when they are old enough"),
+        ("later", cleaning["laterBytes"], "when they are old enough, or when a time is known"),
+        *(("held back", one["bytes"], f"in {human_count(one['locations'], 'location')}: {one['reason']}")
+          for one in cleaning["keptBack"]),
+        ("trash", trash["bytes"], f"{human_count(trash['runs'], 'cleaning run')}: acidctl purge"),
+    ]  # fmt: skip
+    return [row for row in rows if row[1]]
+
+
+def _glance(report: Record) -> Iterator[tuple[str, int, str, Callable[[int], str]]]:
+    """Name, value now, change since the last report, and how a value is written."""
+    now, cleaning = _now(report), report["cleaning"]
+    before = report["before"][-1] if report["before"] else {}
+    for name, value, key, shown in (
+        ("all bytes", now["bytes"], "bytes", human_bytes),
+        ("can go now", cleaning["freeBytes"], "freeBytes", human_bytes),
+        ("within a day", cleaning["soonBytes"], "soonBytes", human_bytes),
+        ("later", cleaning["laterBytes"], "laterBytes", human_bytes),
+        ("compactions due", now["due"], "due", count),
+        ("current deltas", now["deltas"], "deltas", count),
+        ("files", now["files"], "files", count),
+    ):
+        yield name, value, change_text(value, before.get(key), shown), shown
+
+
+def _trends(series: Sequence[Record]) -> Iterator[tuple[str, Callable[[int], str], int, int, str, list[str]]]:
+    """Label, how a value is written, first and last value, the change, and the points of a curve 100 wide, 40 high."""
+    for key, label, shown in _FIGURES:
+        known = [(datetime.fromisoformat(one["at"]).timestamp(), one[key]) for one in series if key in one]
+        if len(known) < 2:
+            continue
+        (start, first), (end, last) = known[0], known[-1]
+        highest = max(value for _, value in known) or 1
+        points = [
+            f"{100 * ((at - start) / (end - start) if end > start else place):.2f},{40 - 38 * value / highest:.2f}"
+            for place, (at, value) in enumerate(known)
+        ]
+        yield label, shown, first, last, change_text(last, first, shown, "at first") or "as at first", points
+
+
+def where_text(report: Record) -> str:
+    """The places."""
+    where: list[str] = report["where"]
+    return where[0] + (f" and {len(where) - 1:,} more" if len(where) > 1 else "")
+
+
+def headline(report: Record) -> str:
+    """How much there is, and when."""
+    tables, places = human_count(report["tables"], "table"), human_count(report["locations"], "location")
+    return f"{tables}, {places}, {human_bytes(report['bytes'])}, at {moment_text(report['at'])}"
+
+
+def change_text(now: int, before: int | None, shown: Callable[[int], str], when: str = "last time") -> str:
+    """``2.1 GiB more than last time``; empty where nothing is known of that, or nothing changed."""
+    if before is None or now == before:
+        return ""
+    return f"{shown(abs(now - before))} {'more' if now > before else 'less'} than {when}"
+
+
+def trouble_lines(report: Record) -> Iterator[str]:
+    """What needs attention, a line each; a last line says how many more there are."""
+    if report["failed"]:
+        yield f"{human_count(report['failed'], 'location')} could not be looked at: acidctl status says why"
+    unfinished = report["unfinished"]
+    for one in unfinished["first"]:
+        yield f"{one['location']}: {one['staging']} is half shown: acidctl compact finishes it"
+    yield from _more(unfinished["count"], unfinished["first"], "half-published compaction")
+    refused = report["refused"]
+    for one in refused["first"]:
+        yield f"{one['location']}: {one['what']}" + (f": {one['why']}" if one["why"] else "")
+    yield from _more(refused["locations"], refused["first"], "location that cannot be compacted or cleaned as it is")
+    if stuck := report["stuck"]:
+        for one in stuck["first"]:
+            yield f"{one['id']} {one['kind']} of {one['on']} is stuck: {one['why']}"
+        yield from _more(stuck["count"], stuck["first"], "stuck entry of the queue")
+
+
+def _more(number: int, first: list[Any], noun: str) -> Iterator[str]:
+    if number > len(first):
+        yield f"{number - len(first):,} more: {noun}"
+
+
+def blocked_lines(report: Record) -> Iterator[str]:
+    """Who holds back cleanings, a line each."""
+    blocked = report["blocked"]
+    if not blocked:
+        return
+    for one in blocked["first"]:
+        what = f"transaction {one['id']}" if one["id"] else f"lock {one['lock']}"
+        size = f", {human_bytes(one['bytes'])}" if one["bytes"] is not None else ""
+        since = f" since {moment_text(one['started'])}" if one["started"] else ""
+        places = human_count(one["waiting"], "location")
+        yield f"{what} of {one['user']}@{one['host']}{since}: {places}{size}; {one['advice']}"
+    yield from _more(blocked["count"], blocked["first"], "transactions and locks")
+
+
+def notes_of(report: Record) -> Iterator[str]:
+    """How the figures came about."""
+    sources = [f"{_SOURCES.get(kind, kind)} ({human_count(n, 'location')})" for kind, n in report["sources"].items()]
+    if sources:
+        yield f"Who said which write ids are committed: {'; '.join(sources)}."
+    yield f"Cleaning may take what was superseded, or aborted, at least {duration(report['olderThan'])} ago."
+    yield f"acidctl {report['acidctl']}, {moment_text(report['at'])}."
