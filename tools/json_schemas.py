@@ -330,9 +330,9 @@ SHAPES: dict[str, Shape] = {
         "userMetadata": "map", "notes": ["str"], "problems": ["str"],
     },
     "config-show": {
-        "files": ["str"], "profile": "str?", "settings": [{"name": "str", "value": "any", "origin": "str"}],
+        "file": "str?", "profile": "str?", "settings": [{"name": "str", "value": "any", "origin": "str"}],
     },
-    "config-path": {"user": {"path": "str", "state": "str"}, "project?": {"path": "str", "state": "str"}},
+    "config-path": {"path": "str", "state": "str"},
     "explain": {
         "word": "str", "kind": "str", "family": "str?", "what": "str", "example": "str?", "todo": "str?",
         "words?": ["str"],

@@ -114,11 +114,6 @@ FILES: tuple[tuple[str, str], ...] = (
         'The user\'s settings: a table for each command, [storage."URL"] and [profile.NAME]; see `acidctl config`.',
     ),
     (
-        ".acidctl.toml",
-        "A project's settings, in the working directory or above. They count where trusted-projects in the user's file "
-        "names its directory.",
-    ),
-    (
         "~/.local/state/acidctl/nightly.json",
         "What a night of `acidctl nightly` left for later; --state names another folder.",
     ),

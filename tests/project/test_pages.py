@@ -14,7 +14,7 @@ from support.paths import REPO
 
 from acidctl import errors
 from acidctl.cli.command_table import SUMMARIES, command_named
-from acidctl.cli.config.layers import GENERAL, TRUSTED, options_of
+from acidctl.cli.config.layers import GENERAL, options_of
 from acidctl.cli.report import metrics
 from acidctl.metastore.queue.stuck import Cause
 from acidctl.spark.datasource.load_options import METASTORE, NAMES, STORAGE
@@ -139,7 +139,7 @@ def test_the_list_of_typed_options_is_whole() -> None:
     names = set(re.findall(r"`--([a-z-]+)`", listed))
     typed = set().union(*(typed_options(command_named(name)) for name in SUMMARIES))
     assert names == typed | {"config", "profile", "help", "version"}  # which say where to look, or what to print
-    assert {TRUSTED, *GENERAL} <= table_names("docs/reference/configuration.md")
+    assert {*GENERAL} <= table_names("docs/reference/configuration.md")
 
 
 def test_every_error_of_the_api_is_listed_with_its_code() -> None:

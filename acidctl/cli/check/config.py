@@ -13,14 +13,11 @@ from acidctl.cli.options import shared
     no_args_is_help=True,
 )
 def command() -> None:
-    """Show the settings of the configuration files and of ACIDCTL_* in the environment.
+    """Show the settings of the configuration file and of ACIDCTL_* in the environment.
 
-    What is typed wins; then the environment, the project file, the user's file, and what acidctl does by itself. A file
+    What is typed wins; then the environment, the file, and the defaults of acidctl. The file
     has a table for each command, [clean] for example, whose keys are the command's options; [storage."URL"] holds
     options for the stores below a URL, [profile.NAME.clean] what --profile NAME puts before the rest of its file.
-
-    The project file is .acidctl.toml in the working directory or above. It counts only where the list trusted-projects
-    in the user's file names its directory, as it may say where data is sent and when it goes.
     """
 
 
@@ -43,8 +40,8 @@ def show_command() -> None:
     """
 
 
-@shared.command("path", "acidctl config path", group=command, short_help="Print where the files are.")
+@shared.command("path", "acidctl config path", group=command, short_help="Print where the file is.")
 @shared.output_option("table", "json", default="table")
 @shared.by_work("show_paths")
 def path_command() -> None:
-    """Print the paths of the user's file and of the project's, and whether they are used."""
+    """Print the path of the configuration file, and whether it is used."""

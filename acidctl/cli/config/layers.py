@@ -1,4 +1,4 @@
-"""Settings from files and from ``ACIDCTL_*``, put in order and checked: from what was read to what click looks up.
+"""Settings from a file and from ``ACIDCTL_*``, checked: from what was read to what click looks up.
 
 A file has a table for each command, whose keys are the command's options without the dashes::
 
@@ -34,7 +34,6 @@ from acidctl.cli.output.redact import is_secret_name, remember_pair
 from acidctl.errors import RefusedError, UsageProblem
 from acidctl.nearest import did_you_mean
 
-TRUSTED = "trusted-projects"
 GENERAL = ("log-format",)
 _TABLES = ("storage", "profile", "limits", "metastore", "policy")
 
@@ -47,18 +46,16 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class SettingsFile:
     """One file.
 
     Attributes:
-        origin: what it is and its path, ``user file ~/.config/acidctl/config.toml``.
-        is_project: it may be part of what others send: no credentials, and it trusts nobody.
-        readers: what keeps the file from others, where they can read it: then it holds no credentials.
+        origin: its path, ``user file ~/.config/acidctl/config.toml``.
+        readers: the command that keeps the file from others who can read it; then it may hold no credentials.
     """
 
     origin: str
     table: Mapping[str, Any]
-    is_project: bool = False
     readers: str = ""
 
 
@@ -96,34 +93,26 @@ class Settings(dict[Name, Value]):
         return made
 
 
-def merged_settings(layers: Sequence[Layer], commands: Commands, profile: str | None = None) -> Settings:
-    """The settings of all files: of each the profile first, then what it says without one.
-
-    Args:
-        layers: the strongest first.
+def settings_of(file: SettingsFile, commands: Commands, profile: str | None = None) -> Settings:
+    """Return the settings of a file; those of the profile go before the others.
 
     Raises:
-        UsageProblem: a key or a value that cannot be used, or no file has the profile.
-        RefusedError: others can read the credentials of a file.
+        UsageProblem: a key or a value that cannot be used, or the file lacks the profile.
+        RefusedError: others can read the credentials of the file.
     """
-    merged = Settings()
-    known: list[str] = []
-    for layer in layers:
-        profiles = _table(layer, ("profile",), layer.table.get("profile", {}))
-        known += profiles
-        # All are looked at: a mistake should not wait for the night its profile is used.
-        read = {name: dict(_read(layer, ("profile", name), table, commands)) for name, table in profiles.items()}
-        base = dict(_read(layer, (), layer.table, commands))
-        chosen = read.get(profile or "", {})
-        chosen = {name: found._replace(origin=f"{found.origin}, profile {profile}") for name, found in chosen.items()}
-        for part in (chosen, base):
-            merged.update({name: value for name, value in part.items() if name not in merged})
-    if profile is not None and profile not in known:
-        near = _near(profile, known)
+    profiles = _table(file, ("profile",), file.table.get("profile", {}))
+    # All are checked: a mistake should not wait for the night its profile is used.
+    read = {name: dict(_read(file, ("profile", name), table, commands)) for name, table in profiles.items()}
+    settings = Settings(_read(file, (), file.table, commands))
+    if profile is not None and profile not in profiles:
         raise UsageProblem(
-            f"no profile is called {profile!r}", f"the files have {', '.join(sorted(set(known))) or 'none'}", near
+            f"no profile is called {profile!r}",
+            f"the file has {', '.join(sorted(profiles)) or 'none'}",
+            _near(profile, list(profiles)),
         )
-    return merged
+    chosen = read[profile] if profile is not None else {}
+    origin = f"{file.origin}, profile {profile}"
+    return Settings(settings | {name: found._replace(origin=origin) for name, found in chosen.items()})
 
 
 def options_of(command: click.Command, *, typed_only: bool = False) -> dict[str, click.Option]:
@@ -147,127 +136,125 @@ def variable_of(path: CommandPath, option: str) -> str:
 
 
 def _read(
-    layer: Layer, above: CommandPath, table: Mapping[str, Any], commands: Commands
+    file: SettingsFile, above: CommandPath, table: Mapping[str, Any], commands: Commands
 ) -> Iterator[tuple[Name, Value]]:
     """What one table of a file says, the file's own or a profile's."""
-    for key, value in _table(layer, above, table).items():
+    for key, value in _table(file, above, table).items():
         place = (*above, key)
         if key == "storage":
-            yield from _storage(layer, place, _table(layer, place, value))
+            yield from _storage(file, place, _table(file, place, value))
         elif key == "limits":
-            yield from _limits(layer, place, _table(layer, place, value))
+            yield from _limits(file, place, _table(file, place, value))
         elif key == "metastore":
-            yield from _metastore(layer, place, _table(layer, place, value))
+            yield from _metastore(file, place, _table(file, place, value))
         elif key == "policy":
-            yield from _policies(layer, place, _table(layer, place, value), commands)
+            yield from _policies(file, place, _table(file, place, value), commands)
         elif key in GENERAL:
-            yield (key,), _general(layer, place, value)
+            yield (key,), _general(file, place, value)
         elif command := None if key in _TABLES else commands(key):
-            yield from _options(layer, place, _table(layer, place, value), command, (key,))
-        elif above or key not in ("profile", TRUSTED):
-            _refuse(layer, place, "no command or setting is called so", _near(key, _top_level(top=not above)))
-        elif key == TRUSTED and layer.is_project:
-            _refuse(layer, place, "a project file cannot trust others", "it goes into the user file")
+            yield from _options(file, place, _table(file, place, value), command, (key,))
+        elif above or key != "profile":
+            _refuse(file, place, "no command or setting is called so", _near(key, _top_level(top=not above)))
 
 
 def _top_level(*, top: bool) -> list[str]:
-    return [*SUMMARIES, *GENERAL, "storage", "limits", "metastore", "policy", *(["profile", TRUSTED] if top else [])]
+    return [*SUMMARIES, *GENERAL, "storage", "limits", "metastore", "policy", *(["profile"] if top else [])]
 
 
 def _options(
-    layer: Layer, place: CommandPath, table: Mapping[str, Any], command: click.Command, path: CommandPath
+    file: SettingsFile, place: CommandPath, table: Mapping[str, Any], command: click.Command, path: CommandPath
 ) -> Iterator[tuple[Name, Value]]:
     options = options_of(command)
     below = command.commands if isinstance(command, click.Group) else {}
     for key, value in table.items():
         at = (*place, key)
         if key in below:
-            yield from _options(layer, at, _table(layer, at, value), below[key], (*path, key))
+            yield from _options(file, at, _table(file, at, value), below[key], (*path, key))
         elif key in options_of(command, typed_only=True):
-            _refuse(layer, at, f"--{key} counts on the command line only", "take it out, and give it where it is meant")
+            _refuse(file, at, f"--{key} counts on the command line only", "take it out, and give it where it is meant")
         elif key not in options:
-            _refuse(layer, at, f"`acidctl {' '.join(path)}` has no such option", _near(key, [*options, *below]))
+            _refuse(file, at, f"`acidctl {' '.join(path)}` has no such option", _near(key, [*options, *below]))
         else:
-            yield (*path, key), Value(_converted(layer, at, value, options[key]), layer.origin)
+            yield (*path, key), Value(_converted(file, at, value, options[key]), file.origin)
 
 
-def _converted(layer: Layer, place: CommandPath, value: Any, option: click.Option) -> Any:
+def _converted(file: SettingsFile, place: CommandPath, value: Any, option: click.Option) -> Any:
     """As it would stand on the command line: texts, and booleans for flags."""
     if option.is_flag:
         if not isinstance(value, bool):
-            _refuse(layer, place, "it is a switch", "write true or false")
+            _refuse(file, place, "it is a switch", "write true or false")
         return value
     if not option.multiple:
-        return _text(layer, place, value)
+        return _text(file, place, value)
     pairs = option.metavar == "KEY=VALUE"
     if isinstance(value, dict) and pairs:
-        value = [f"{key}={_text(layer, (*place, key), item)}" for key, item in value.items()]
+        value = [f"{key}={_text(file, (*place, key), item)}" for key, item in value.items()]
     if not isinstance(value, list):
-        _refuse(layer, place, "it takes several values", 'write a list: ["a", "b"]')
-    texts = tuple(_text(layer, place, item) for item in value)
+        _refuse(file, place, "it takes several values", 'write a list: ["a", "b"]')
+    texts = tuple(_text(file, place, item) for item in value)
     for key, equals, item in (text.partition("=") for text in texts if pairs):
         if equals:
-            _keep_secret(layer, (*place, key), key, item)
+            _keep_secret(file, (*place, key), key, item)
     return texts
 
 
-def _storage(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[Name, Value]]:
+def _storage(file: SettingsFile, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[Name, Value]]:
     for prefix, options in table.items():
         at = (*place, prefix)
         if "://" not in prefix:
-            _refuse(layer, at, "it is not the beginning of a URL", 'write [storage."webhdfs://namenode:9870"]')
+            _refuse(file, at, "it is not the beginning of a URL", 'write [storage."webhdfs://namenode:9870"]')
         if "@" in prefix.partition("://")[2].partition("/")[0] and ":" in prefix.partition("://")[2].partition("@")[0]:
-            _refuse(layer, (*place, "..."), "a URL must not hold a password", "write it as an option below the URL")
-        for key, value in _flat(_table(layer, at, options)):
-            text = _text(layer, (*at, key), value)
-            _keep_secret(layer, (*at, key), key, text)
-            yield ("storage", prefix, key), Value(text, layer.origin)
+            _refuse(file, (*place, "..."), "a URL must not hold a password", "write it as an option below the URL")
+        for key, value in _flat(_table(file, at, options)):
+            text = _text(file, (*at, key), value)
+            _keep_secret(file, (*at, key), key, text)
+            yield ("storage", prefix, key), Value(text, file.origin)
 
 
-def _limits(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[Name, Value]]:
+def _limits(file: SettingsFile, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[Name, Value]]:
     from acidctl.orc.limits import LIMITS, check_value  # noqa: PLC0415 - only where limits are set
 
     known = {limit.key: limit for limit in LIMITS}
     for key, value in table.items():
         at = (*place, key)
         if key not in known:
-            _refuse(layer, at, "there is no such limit", _near(key, [*known]) or f"limits: {', '.join(known)}")
-        text = _text(layer, at, value)
+            _refuse(file, at, "there is no such limit", _near(key, [*known]) or f"limits: {', '.join(known)}")
+        text = _text(file, at, value)
         try:
             check_value(known[key], text)
         except UsageProblem as error:
-            _refuse(layer, at, error.why, error.hint)
-        yield ("limits", key), Value(text, layer.origin)
+            _refuse(file, at, error.why, error.hint)
+        yield ("limits", key), Value(text, file.origin)
 
 
-def _metastore(layer: Layer, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[Name, Value]]:
+def _metastore(file: SettingsFile, place: CommandPath, table: Mapping[str, Any]) -> Iterator[tuple[Name, Value]]:
     from acidctl.metastore.settings import NAMES  # noqa: PLC0415 - with XML: only where one is set
 
     for key, value in table.items():
         at = (*place, key)
         if key not in NAMES:
             _refuse(
-                layer, at, "the metastore has no such setting", _near(key, [*NAMES]) or f"settings: {', '.join(NAMES)}"
+                file, at, "the metastore has no such setting", _near(key, [*NAMES]) or f"settings: {', '.join(NAMES)}"
             )
-        text = _text(layer, at, value)
-        _keep_secret(layer, at, key, text)
-        yield ("metastore", key), Value(text, layer.origin)
+        text = _text(file, at, value)
+        _keep_secret(file, at, key, text)
+        yield ("metastore", key), Value(text, file.origin)
 
 
 def _policies(
-    layer: Layer, place: CommandPath, table: Mapping[str, Any], commands: Commands
+    file: SettingsFile, place: CommandPath, table: Mapping[str, Any], commands: Commands
 ) -> Iterator[tuple[Name, Value]]:
     from acidctl.cli.config.policy_tables import check_policy  # noqa: PLC0415 - only where there are policies
 
     for pattern, policy in table.items():
-        for key, value in _table(layer, (*place, pattern), policy).items():
+        for key, value in _table(file, (*place, pattern), policy).items():
             at = (*place, pattern, key)
-            given = value if isinstance(value, bool | dict) else _text(layer, at, value)
+            given = value if isinstance(value, bool | dict) else _text(file, at, value)
             try:
                 check_policy(pattern, key, given, _command(["nightly"], commands))
             except UsageProblem as error:
-                _refuse(layer, at, str(error), error.hint)
-            yield ("policy", pattern.lower(), key), Value(given, layer.origin)
+                _refuse(file, at, str(error), error.hint)
+            yield ("policy", pattern.lower(), key), Value(given, file.origin)
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
@@ -279,37 +266,35 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
             yield above + key, value
 
 
-def _general(layer: Layer, place: CommandPath, value: Any) -> Value:
+def _general(file: SettingsFile, place: CommandPath, value: Any) -> Value:
     if value not in ("text", "json"):
-        _refuse(layer, place, "it is none of text and json", 'write log-format = "json"')
-    return Value(value, layer.origin)
+        _refuse(file, place, "it is none of text and json", 'write log-format = "json"')
+    return Value(value, file.origin)
 
 
-def _keep_secret(layer: Layer, place: CommandPath, key: str, value: str) -> None:
+def _keep_secret(file: SettingsFile, place: CommandPath, key: str, value: str) -> None:
     remember_pair(key, value)
-    if layer.is_project and is_secret_name(key):
-        _refuse(layer, place, "credentials have no place in a project file", "put them into the user file")
-    if layer.readers and is_secret_name(key):
-        what = f"{layer.origin}: {'.'.join(place)} is a credential that others can read"
-        raise RefusedError(what, "it may be known to them already: change it, and close the file", layer.readers)
+    if file.readers and is_secret_name(key):
+        what = f"{file.origin}: {'.'.join(place)} is a credential that others can read"
+        raise RefusedError(what, "it may be known to them already: change it, and close the file", file.readers)
 
 
-def _text(layer: Layer, place: CommandPath, value: Any) -> str:
+def _text(file: SettingsFile, place: CommandPath, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict | list):
-        _refuse(layer, place, "it takes one value", "write a text or a number")
+        _refuse(file, place, "it takes one value", "write a text or a number")
     return str(value)
 
 
-def _table(layer: Layer, place: CommandPath, value: Any) -> dict[str, Any]:
+def _table(file: SettingsFile, place: CommandPath, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        _refuse(layer, place, "it is not a table", f"write [{'.'.join(place)}] and its keys below")
+        _refuse(file, place, "it is not a table", f"write [{'.'.join(place)}] and its keys below")
     return value
 
 
-def _refuse(layer: Layer, place: CommandPath, why: str, hint: str) -> NoReturn:
-    raise UsageProblem(f"{layer.origin}: {'.'.join(place)} cannot be used", why, hint)
+def _refuse(file: SettingsFile, place: CommandPath, why: str, hint: str) -> NoReturn:
+    raise UsageProblem(f"{file.origin}: {'.'.join(place)} cannot be used", why, hint)
 
 
 def _near(name: str, known: Sequence[str]) -> str:

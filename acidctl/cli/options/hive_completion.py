@@ -8,8 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from acidctl.cli.command_table import command_named
-from acidctl.cli.config.layers import merged_settings
-from acidctl.cli.config.setting_files import read_files
+from acidctl.cli.config.setting_files import load
 from acidctl.cli.options.metastore import metastore_of
 from acidctl.errors import AcidctlError
 from acidctl.location.given import HIVE
@@ -29,8 +28,7 @@ def hive_names(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]
     params, root = ctx.params, ctx.find_root()
     try:
         # No command runs, so nobody has read the configuration yet.
-        files = read_files(root.params.get("config_file"))
-        root.meta["acidctl.settings"] = merged_settings(files.layers, command_named, root.params.get("profile"))
+        root.meta["acidctl.settings"] = load(root.params.get("config_file"), root.params.get("profile"), command_named)
         with ctx.scope(cleanup=False):
             metastore = metastore_of(params.get("metastore"), params.get("metastore_option") or ())
         if metastore is None:

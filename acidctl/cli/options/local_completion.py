@@ -99,10 +99,10 @@ def _runs(ctx: click.Context, runs: Callable[[Any, str], Iterable[TrashRun | Rep
 
 
 def _profiles(ctx: click.Context) -> Iterable[str]:
-    from acidctl.cli.config.setting_files import read_files  # noqa: PLC0415 - only where a shell asks
+    from acidctl.cli.config.setting_files import read_settings_file  # noqa: PLC0415 - only where a shell asks
 
-    for layer in read_files(ctx.params.get("config_file")).layers:
-        yield from layer.table.get("profile", {})
+    if file := read_settings_file(ctx.params.get("config_file")):
+        yield from file.table.get("profile", {})
 
 
 def _rules(_: click.Context) -> Iterable[str]:

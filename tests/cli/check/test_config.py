@@ -19,7 +19,7 @@ from platformdirs import user_config_dir
 from support.terminals import Terminals
 
 from acidctl.cli.command_table import command_named
-from acidctl.cli.config.layers import Layer, merged_settings, options_of, variable_of
+from acidctl.cli.config.layers import SettingsFile, options_of, settings_of, variable_of
 from acidctl.cli.config.setting_files import user_path
 from acidctl.cli.main import value_of, with_program_options_first
 from acidctl.errors import StorageError, UsageProblem
@@ -53,19 +53,6 @@ def user(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-@pytest.fixture
-def project(tmp_path: Path, user: Callable[[str], Path]) -> Callable[..., Path]:
-    """Write a project file, and trust it with `more` in the user's file."""
-
-    def write(text: str, more: str = "") -> Path:
-        path = tmp_path / "project" / ".acidctl.toml"
-        path.write_text(text)
-        user(f"trusted-projects = ['{path.parent}']\n{more}")
-        return path
-
-    return write
-
-
 def shown(acidctl: Acidctl, *options: str) -> dict[str, tuple[Any, str]]:
     """What `config show` says: value and origin by name."""
     found = acidctl("config", "show", "-o", "json", *options)
@@ -73,16 +60,14 @@ def shown(acidctl: Acidctl, *options: str) -> dict[str, tuple[Any, str]]:
     return {".".join(one["name"]): (one["value"], one["origin"]) for one in found.json()["settings"]}
 
 
-def test_typed_then_environment_then_project_then_user_wins(
-    acidctl: Acidctl, project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+def test_typed_then_environment_then_file_wins(
+    acidctl: Acidctl, user: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = project("[clean]\njobs = 3\ntrash = 'hdfs'", "[clean]\njobs = 2\ntrash = 'location'\nolder-than = '48h'")
+    path = user("[clean]\njobs = 3\ntrash = 'hdfs'")
     monkeypatch.setenv("ACIDCTL_CLEAN_JOBS", "5")
     found = shown(acidctl)
     assert found["clean.jobs"] == ("5", "environment ACIDCTL_CLEAN_JOBS")
-    assert found["clean.trash"] == ("hdfs", f"project file {path}")
-    assert found["clean.older-than"][0] == "48h"
-    assert found["clean.older-than"][1].startswith("user file ")
+    assert found["clean.trash"] == ("hdfs", f"user file {path}")
     assert "clean.output" not in found
     assert shown(acidctl, "--all")["clean.output"] == ("table", "default")
 
@@ -151,8 +136,6 @@ def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, us
         ("[ls]\noutput = ['json']", ("ls.output cannot be used", "it takes one value")),
         ("clean = 5", ("clean cannot be used", "it is not a table")),
         ("log-format = 'xml'", ("log-format cannot be used",)),
-        ("trusted-projects = '/'", ("trusted-projects cannot be used", "a list of directories")),
-        ("trusted-projects = ['.']", ("trusted-projects cannot be used", "not an absolute path")),
         ("[storage.nn]\nuser = 'u'", ("storage.nn cannot be used", "beginning of a URL")),
         ("[storage.'s3://k:pw@b']\nuser = 'u'", ("must not hold a password",)),
         ("[clean]\njobs = ]", ("is not TOML", "line 2")),
@@ -268,56 +251,23 @@ def test_no_dangerous_option_may_be_set() -> None:
     assert len(variables) == len(set(variables))
 
 
-# --- project files ---
+# --- whose file it is ---
 
 
-def test_a_project_file_counts_only_where_it_is_trusted(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
-    user("")
-    Path(".acidctl.toml").write_text("[clean]\njobs = 3")
-    found = acidctl("config", "show")
-    assert found.status == 0
-    assert "clean.jobs" not in found.out
-    assert "is not used: if you trust it" in found.err
-    Path("below/delta_0000001_0000001_0000").mkdir(parents=True)
-    os.chdir("below")
-    assert "is not used" in acidctl("ls", ".").err
-    assert acidctl("ls", "--config", "/dev/null", ".").status == 0
+def test_the_working_directory_sets_nothing(acidctl: Acidctl, tmp_path: Path) -> None:
+    for name in (".acidctl.toml", "acidctl.toml", "config.toml", "acidctl/config.toml"):
+        path = tmp_path / "project" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("[clean]\njobs = 3")
+    assert shown(acidctl) == {}
 
 
-def test_it_is_found_from_below(acidctl: Acidctl, project: Callable[..., Path]) -> None:
-    project("[clean]\njobs = 3")
-    Path("a/b").mkdir(parents=True)
-    os.chdir("a/b")
-    assert shown(acidctl)["clean.jobs"][0] == "3"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[storage.'s3://b']\nsecret = 'topsecret'", "credentials have no place in a project file"),
-        ("[compact]\nconf = {'spark.hadoop.fs.s3a.secret.key' = 'topsecret'}", "credentials have no place"),
-        ("trusted-projects = ['/']", "a project file cannot trust others"),
-        ("[clean]\nyes = true", "command line only"),
-    ],
-)
-def test_what_a_project_file_must_not_say(acidctl: Acidctl, project: Callable[..., Path], text: str, said: str) -> None:
-    project(text)
-    found = acidctl("ls", ".")
-    assert found.status == 2
-    assert said in found.err
-    assert "topsecret" not in found.err
-
-
-def test_files_that_others_may_have_written(acidctl: Acidctl, project: Callable[..., Path], tmp_path: Path) -> None:
-    path = project("[clean]\njobs = 3")
-    path.chmod(0o666)
+def test_files_that_others_may_have_written(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
+    own = user("[clean]\njobs = 3")
+    own.chmod(0o602)
     found = acidctl("ls", ".")
     assert found.status == 7
     assert "everybody can write it" in found.err
-    path.unlink()
-    own = tmp_path / "home" / "acidctl" / "config.toml"
-    own.chmod(0o602)
-    assert acidctl("ls", ".").status == 7
     own.chmod(0o600)
     if os.geteuid() == 0:
         os.chown(own, 65534, 65534)
@@ -497,14 +447,14 @@ def test_toml_can_be_read_again(acidctl: Acidctl, user: Callable[[str], Path]) -
     assert acidctl("config", "show", "-o", "toml", "--origin").out == shown_once
 
 
-def test_config_path_says_which_files_are_used(acidctl: Acidctl, project: Callable[..., Path]) -> None:
+def test_config_path_says_whether_the_file_is_used(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
     assert "not there" in acidctl("config", "path").out
-    path = project("")
+    path = user("")
     assert f"{path}  used" in acidctl("config", "path").out
-    path.parent.parent.joinpath("home/acidctl/config.toml").write_text("")
+    path.chmod(0o602)
     found = acidctl("config", "path", "-o", "json").json()
-    assert found["user"]["state"] == "used"
-    assert found["project"]["state"].startswith("not used: if you trust it")
+    assert found["path"] == str(path)
+    assert found["state"].startswith("not known: ")
 
 
 # --- pure parts ---
@@ -528,22 +478,19 @@ KEYS = ["jobs", "older-than", "trash", "output"]
 TABLES = st.dictionaries(st.sampled_from(KEYS), st.text(max_size=3))
 
 
-@given(st.lists(st.tuples(TABLES, st.dictionaries(st.sampled_from("pq"), TABLES)), max_size=3), st.sampled_from("pq"))
-def test_the_first_that_says_something_wins(files: list[tuple[dict[str, str], dict[str, Any]]], profile: str) -> None:
-    layers = [
-        Layer(str(place), {"clean": base, "profile": {name: {"clean": table} for name, table in profiles.items()}})
-        for place, (base, profiles) in enumerate(files)
-    ]
-    if not any(profile in profiles for _, profiles in files):
+@given(TABLES, st.dictionaries(st.sampled_from("pq"), TABLES), st.sampled_from("pq"))
+def test_the_profile_goes_before_the_rest(
+    base: dict[str, str], profiles: dict[str, dict[str, str]], profile: str
+) -> None:
+    tables = {"clean": base, "profile": {name: {"clean": table} for name, table in profiles.items()}}
+    file = SettingsFile("f", tables)
+    if profile not in profiles:
         with pytest.raises(UsageProblem):
-            merged_settings(layers, command_named, profile)
+            settings_of(file, command_named, profile)
         return
-    expected: dict[str, tuple[str, str]] = {}
-    for place, (base, profiles) in enumerate(files):
-        for table, origin in ((profiles.get(profile, {}), f"{place}, profile {profile}"), (base, str(place))):
-            for key, value in table.items():
-                expected.setdefault(key, (value, origin))
-    merged = merged_settings(layers, command_named, profile)
+    chosen = {key: (value, f"f, profile {profile}") for key, value in profiles[profile].items()}
+    expected = {key: (value, "f") for key, value in base.items()} | chosen
+    merged = settings_of(file, command_named, profile)
     assert {key: tuple(value) for key, value in merged.below("clean").items()} == expected
     names = options_of(command_named("clean"))  # type: ignore[arg-type]
     made = merged.default_map(command_named).get("clean", {})

@@ -125,10 +125,9 @@ def test_commands_that_look_send_nothing_hostile(
     assert Path(filled(["{f}"])[0]).is_file()
     config = tmp_path / "home" / "acidctl" / "config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text('trusted-projects = []\n[clean]\nolder-than = "24h"\n[cat]\nwhere = "x\\u202e\\u009b\\u001b"\n')
+    config.write_text('[clean]\nolder-than = "24h"\n[cat]\nwhere = "x\\u202e\\u009b\\u001b"\n')
     project = tmp_path / f"project{EVIL}"
     project.mkdir()
-    (project / ".acidctl.toml").touch()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(project)
     monkeypatch.setenv("ACIDCTL_CLEAN_OLDR_THAN", EVIL)

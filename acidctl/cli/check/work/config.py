@@ -15,13 +15,13 @@ from acidctl.cli.config.layers import (
     CommandPath,
     Name,
     Settings,
+    SettingsFile,
     Value,
-    merged_settings,
     options_of,
     variable_of,
     wrong_variables,
 )
-from acidctl.cli.config.setting_files import Files, how_to_trust, project_path, read_files, user_path
+from acidctl.cli.config.setting_files import load, read_settings_file, user_path
 from acidctl.cli.output.console import console, note, put_json, put_line, table_of
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
 from acidctl.cli.report.outcomes import Visits
@@ -35,13 +35,11 @@ _DEFAULT = "default"
 def show_settings(*, origin: bool, with_defaults: bool, output: str) -> int:
     """Print the settings; the exit status."""
     given, profile = _of_program()
-    files = read_files(given)
-    settings = merged_settings(files.layers, command_named, profile)
+    file = read_settings_file(given)
+    settings = load(given, profile, command_named)
     found = dict(sorted(_settings(settings, with_defaults=with_defaults)))
-    if files.ignored:
-        note(f"{files.ignored} is not used: {how_to_trust(files)}")
     if output == "json":
-        put_json(_record(files, profile, found), lines=False)
+        put_json(_record(file, profile, found), lines=False)
     elif output == "toml":
         for line in _toml(found, origin=origin):
             put_line(line)
@@ -63,28 +61,17 @@ def show_settings(*, origin: bool, with_defaults: bool, output: str) -> int:
 
 
 def show_paths(*, output: str) -> None:
-    """Print where the files are, and whether they are used."""
+    """Print where the file is, and whether it is used."""
     given, _ = _of_program()
     try:
-        files = read_files(given)
-        used = {layer.is_project for layer in files.layers}
-        states = {False: "used" if False in used else "not there", True: "used"}
-        if files.ignored:
-            states[True] = f"not used: {how_to_trust(files)}"
+        state = "used" if read_settings_file(given) else "not there"
     except AcidctlError as error:
-        states = dict.fromkeys((False, True), f"not known: {error}")
-    places = {False: given or str(user_path()), True: project_path()}
+        state = f"not known: {error}"
+    path = given or str(user_path())
     if output == "json":
-        record = {
-            ("project" if key else "user"): {"path": str(place), "state": states[key]}
-            for key, place in places.items()
-            if place
-        }
-        put_json(record, lines=False)
-        return
-    for key, place in places.items():
-        if place:
-            put_line(f"{'project' if key else 'user':8} {place}  {states[key]}")
+        put_json({"path": path, "state": state}, lines=False)
+    else:
+        put_line(f"{path}  {state}")
 
 
 def _of_program() -> tuple[str | None, str | None]:
@@ -165,9 +152,9 @@ def _without_secrets(value: Any) -> Any:
     return hidden(value) if isinstance(value, str) else value
 
 
-def _record(files: Files, profile: str | None, found: dict[Name, Value]) -> dict[str, Any]:
+def _record(file: SettingsFile | None, profile: str | None, found: dict[Name, Value]) -> dict[str, Any]:
     return {
-        "files": [layer.origin for layer in files.layers],
+        "file": file and file.origin,
         "profile": profile,
         "settings": [
             {"name": list(name), "value": list(value) if isinstance(value, tuple) else value, "origin": origin}
