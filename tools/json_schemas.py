@@ -347,6 +347,7 @@ SHAPES: dict[str, Shape] = {
         "acidctl": "str", "command": "str", "arguments": ["str"], "host": "str", "pid": "int", "user": "str",
         "started": "time", "ended": "time", "seconds": "num", "exitStatus": "int", "outcome": "str", "run?": "str",
         "lookedAt": ({"where": "str", "locations": "int", "onRecord": "int"},),
+        "notLookedAt?": {"nothingAt": ["str"], "count": "int", "first": ["str"]},
         "errors": ["map"], "totals": {"locations": "map", "bytes": "map", "failures": "int"},
         "locations": ["map"],
     },

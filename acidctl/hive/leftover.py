@@ -7,12 +7,10 @@ import uuid
 from collections.abc import Container
 from contextlib import suppress
 from dataclasses import replace
-from shlex import quote
 
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.hive.worker_id import is_dead
 from acidctl.location.change.owner import started_at
-from acidctl.location.given import HIVE
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_transactions
 from acidctl.metastore.client import Metastore
@@ -139,8 +137,7 @@ def _free_of_dead(metastore: Metastore, one: Compaction) -> bool:
     again = is_innocent and not one.initiator.endswith(f"-{AFTER_DEATH}")
     why = f"its worker {one.worker} died"
     if not again:
-        line = f"acidctl request --{one.kind} {quote(HIVE + one.name)}"
-        why += f": it is not taken again by itself; `{line}` asks for it again"
+        why += f": it is not taken again by itself; ALTER TABLE ... COMPACT '{one.kind}' asks for it again"
     return free(metastore, one, why, again=again or number_of(one.kind) not in COMPACTED, initiator=AFTER_DEATH)
 
 

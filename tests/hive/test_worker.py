@@ -502,7 +502,7 @@ def test_an_entry_that_was_being_read_when_its_worker_died_has_failed(fake: Fake
     first = fake.entry("s", "t", "working", worker=dead_worker(), txn=fake.begin(type=3), started=0)
     assert work(fake) == ([], [])
     assert states(fake) == [(first, "failed")]
-    assert "acidctl request --major hive:s.t" in (fake.queue[0].error or "")
+    assert "COMPACT 'major'" in (fake.queue[0].error or "")
 
 
 @pytest.mark.parametrize("innocent", ["had no transaction", "machine was restarted"])
