@@ -84,7 +84,7 @@ def _below(fs: FileSystem, path: str, root: str, kind: HolderKind, on_closed: On
     except AcidctlError as error:
         on_closed(path, error)
         return
-    for file in physical_files(listing, {}):
+    for file in physical_files(fs, listing, {}):
         yield StrayFile(PhysicalFile(holder, file.path, file.entry, file.side), _keys(file.path, root))
 
 

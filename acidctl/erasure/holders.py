@@ -10,20 +10,25 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, METADATA_ACID, ORC_ACID_VERSION, acid_directory, is_hidden
 from acidctl.acid.state import Verdict
 from acidctl.cleaning.trash import TRASH
+from acidctl.errors import AcidctlError
 from acidctl.location.change.journal import MANIFEST
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.own_files import TORN
 from acidctl.location.change.owner import OWNER
 from acidctl.location.change.publication import INTENT
 from acidctl.location.walk import is_log
+from acidctl.orc.byte_source import ByteSource
 from acidctl.repair.backup import BACKUP
-from acidctl.storage.port import base_name, join, parent_of
+from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
 _NOTES = frozenset((MANIFEST, TORN, OWNER, INTENT, "undo.json", "done.json", "restored.json", "purged.json"))
 """What acidctl writes into its own hidden directories beside what it keeps there."""
 _CHECKSUM = ".crc"
 _MOST_OF_A_VERSION = 16
 """Bytes: no file of rows is as short."""
+
+_LOOKED_AT = 64
+"""Bytes at the beginning of a small file."""
 
 
 class HolderKind(StrEnum):
@@ -82,34 +87,49 @@ class PhysicalFile:
         return False
 
 
-def physical_files(listing: Listing, verdicts: Mapping[str, Verdict]) -> Iterator[PhysicalFile]:
-    """All files of a location that may hold rows, whatever their names are.
+def physical_files(fs: FileSystem, listing: Listing, verdicts: Mapping[str, Verdict]) -> Iterator[PhysicalFile]:
+    """Yield all files of a location that may hold rows.
 
-    Left out are empty ones, Hive's and acidctl's small files, and checksums beside their files: none of them holds
-    values.
+    Empty files, Hive's and acidctl's small files, and checksums beside their files are left out. Such a name alone
+    proves nothing: a file is left out only if it also begins as one of its kind does.
     """
     paths = {entry.path for entry in listing.entries if not entry.is_dir}
     for entry in listing.entries:
-        if entry.is_dir or not entry.size or _holds_no_values(entry.path, entry.size, paths):
+        if entry.is_dir or not entry.size:
+            continue
+        start = _start_of_small_file(entry.path, entry.size, paths)
+        if start is not None and _begins_so(fs, join(listing.location, entry.path), entry.size, start):
             continue
         side = entry.path + FLUSH_LENGTH_SUFFIX
         absolute = join(listing.location, side) if side in paths else ""
         yield PhysicalFile(_holder(entry.path, verdicts), join(listing.location, entry.path), entry, absolute)
 
 
-def _holds_no_values(path: str, size: int, paths: set[str]) -> bool:
+def _start_of_small_file(path: str, size: int, paths: set[str]) -> bytes | None:
+    """Return how a file begins that holds no values, if it is what its name says; None for all other names."""
     folder, slash, name = path.rpartition("/")
     if name.startswith(".") and name.endswith(_CHECKSUM):
-        return f"{folder}{slash}{name[1 : -len(_CHECKSUM)]}" in paths
-    if name.endswith(FLUSH_LENGTH_SUFFIX):
-        return path.removesuffix(FLUSH_LENGTH_SUFFIX) in paths
+        return b"crc\0" if f"{folder}{slash}{name[1 : -len(_CHECKSUM)]}" in paths else None
+    if name.endswith(FLUSH_LENGTH_SUFFIX):  # lengths of 8 bytes, none of them near the largest
+        return b"\0\0" if path.removesuffix(FLUSH_LENGTH_SUFFIX) in paths else None
     if name == ORC_ACID_VERSION and size <= _MOST_OF_A_VERSION:  # Hive 2 puts one into the location, too
-        return True
+        return b""
+    is_json = name in _NOTES and _is_own(folder)
     if not slash:
-        return is_log(path) or path == LOCK
-    if name == METADATA_ACID:
-        return acid_directory(base_name(folder)) is not None
-    return name in _NOTES and _is_own(folder)
+        is_json = is_log(path) or path == LOCK
+    elif name == METADATA_ACID:
+        is_json = acid_directory(base_name(folder)) is not None
+    return b"{" if is_json else None
+
+
+def _begins_so(fs: FileSystem, path: str, size: int, start: bytes) -> bool:
+    """Whether a file begins with some bytes, after blanks; False if it cannot be read, which its search will report."""
+    if not start:
+        return True
+    try:
+        return ByteSource(fs, path, None, size).read(0, min(size, _LOOKED_AT)).lstrip().startswith(start)
+    except AcidctlError:
+        return False
 
 
 def _is_own(folder: str) -> bool:

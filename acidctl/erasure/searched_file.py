@@ -14,6 +14,7 @@ from acidctl.erasure.holders import Holder, PhysicalFile
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.declared import Declared
 from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.tail import MAGIC
 from acidctl.rows.foreign.format import Format, read_any_tail
 from acidctl.rows.read.events import EventFile, Synthetic
 from acidctl.storage.port import FileSystem
@@ -78,7 +79,8 @@ class SearchedFile:
 def open_file(fs: FileSystem, file: PhysicalFile, declared: Declared | None) -> OpenedFile:
     """Read the tail of a file; nothing that is wrong with it is raised."""
     try:
-        return OpenedFile(file, _opened(fs, file, declared, None))
+        source = _opened(fs, file, declared, None)
+        return OpenedFile(file, source, _unaccounted(source))
     except AcidctlError as error:
         if not file.side:
             return OpenedFile(file, None, _said(error))
@@ -103,6 +105,18 @@ def _opened(fs: FileSystem, file: PhysicalFile, declared: Declared | None, lengt
     data = DataFile(file.entry.path, file.entry.size, Role.INSERT, None, NO_BUCKET, is_native)
     synthetic = None if is_native else _NO_IDS
     return EventFile(fs, data, file.path, length, found.tail, synthetic, found.format, declared if is_text else None)
+
+
+def _unaccounted(source: EventFile) -> str:
+    """Say that a footer does not describe all bytes before it, as if another file stood there; empty if it does.
+
+    Footers count their content with or without the three bytes of the header, or leave the count out.
+    """
+    footer, end = source.tail.footer, source.tail.content_end
+    last = max((one.offset + one.indexLength + one.dataLength + one.footerLength for one in footer.stripes), default=3)
+    if source.format is not Format.ORC or last == end or abs(footer.contentLength - end) <= len(MAGIC):
+        return ""
+    return "its footer does not describe all bytes before it, which may be another file"
 
 
 def _said(error: AcidctlError) -> str:

@@ -58,7 +58,7 @@ def survey(found: Found, lists: SnapshotLists) -> Survey:
         closed[found.shown] = error
         snapshot = take_snapshot(found.fs, path, on_bad_metadata=lambda _path, _error: None, look=looked.look)
     verdicts: dict[str, Verdict] = {verdict.name: verdict for verdict in snapshot.state.verdicts}
-    return Survey(looked, snapshot, tuple(physical_files(snapshot.listing, verdicts)), closed)
+    return Survey(looked, snapshot, tuple(physical_files(found.fs, snapshot.listing, verdicts)), closed)
 
 
 def _looked(found: Found) -> tuple[Found, dict[str, AcidctlError]]:

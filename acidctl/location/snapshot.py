@@ -246,7 +246,7 @@ def _look_once(
 ) -> Look:
     listing = list_location(fs, path, top, on_unreadable, hidden=hidden)
     logs = [entry.path for entry in listing.entries if not entry.is_dir and is_log(entry.path)]
-    if logs:
+    if logs and not hidden:
         listing = without(listing, set(logs))
     _refuse_acid_directory(fs, path, listing)
     look = Look(listing, {}, {}, max(logs, default=""))

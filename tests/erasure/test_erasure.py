@@ -236,3 +236,29 @@ def test_a_delete_among_rows_holds_none_though_its_columns_are_null(tmp_path: Pa
     )
     assert found_by(Location(table, write_ids=LISTS).erasure("a IS NULL")) == {}
     assert found_by(Location(table, write_ids=LISTS).erasure("a = 1")) == {str(path): 1}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".acidctl-lock", ".acidctl-log-20260101T000000.000Z-aa.jsonl", "base_0000001/_metadata_acid",
+        "base_0000001/.bucket_00000.crc", "base_0000001/bucket_00000_flush_length",
+        ".acidctl-trash/20260101T000000.000Z-aa/manifest.json", "_tmp_space/_owner.json",
+    ],
+)  # fmt: skip
+def test_rows_in_a_file_that_is_called_as_a_small_one_are_found(tmp_path: Path, name: str) -> None:
+    plant(tmp_path / "t", "base_0000001", [(1, 1)], random.Random(1))
+    write_plain(tmp_path / "t" / name, (3, 3), row=AB)
+    found = Location(tmp_path / "t", write_ids=ValidWriteIds.parse("t:1:9::")).erasure("a = 3")
+    assert found_by(found) == {str(tmp_path / "t" / name): 1}
+
+
+def test_rows_behind_a_flush_length_are_found_or_not_known(tmp_path: Path) -> None:
+    path = plant(tmp_path / "t", "delta_0000001_0000001_0000", [(1, 1)], random.Random(1))
+    first = path.read_bytes()
+    other = plant(tmp_path / "other", "delta_0000001_0000001_0000", [(3, 3)], random.Random(1)).read_bytes()
+    path.with_name("bucket_00000_flush_length").write_bytes(len(first).to_bytes(8, "big"))
+    for behind in (other, b"\0" * 100 + other, other + b"torn", other[:-20]):
+        path.write_bytes(first + behind)
+        found = Location(tmp_path / "t", write_ids=ValidWriteIds.parse("t:1:9::")).erasure("a = 3")
+        assert found.events == 1 or not found.is_known
