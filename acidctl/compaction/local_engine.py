@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -54,7 +55,9 @@ class LocalEngine:
         specs = {(task.like if isinstance(task, JoinTask) else task).storage for task in tasks}
         if not all(registry.is_shared(spec) for spec in specs):
             return self._here(tasks, function)
-        forks = jobs == 1 and all(spec.protocol == "file" for spec in specs)
+        # A lock that another thread holds, that of an import for one, is held in a fork for ever.
+        is_main = threading.current_thread() is threading.main_thread()
+        forks = jobs == 1 and is_main and all(spec.protocol == "file" for spec in specs)
         return self._in_processes(tasks, function, jobs, forks=forks)
 
     def _here(self, tasks: Sequence[Task], function: Function) -> Iterator[Result]:
@@ -77,9 +80,9 @@ class LocalEngine:
             for place in sorted(range(len(tasks)), key=lambda place: -tasks[place].weight):
                 pool.submit(place, _InWorker(function, tasks[place]))
             while pool.unfinished and not pool.is_over:
-                for place, result in pool.results():
-                    yield place, _outcome_there(result)
-                pool.end_idle()
+                ended = list(pool.results())
+                pool.end_idle()  # before the caller goes on: a fork keeps connections open that this process closes
+                yield from ((place, _outcome_there(result)) for place, result in ended)
 
 
 _LIMITS = Limits(seconds=math.inf, memory=0)

@@ -144,7 +144,9 @@ def test_a_minor_that_was_killed_between_its_renames_is_finished(table: Path, mo
 
 
 @pytest.mark.parametrize("change", ["grow", "add", "remove"])
-def test_an_input_that_changes_meanwhile_is_noticed(table: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+def test_an_input_that_changes_meanwhile_is_noticed(
+    table: Path, monkeypatch: pytest.MonkeyPatch, tasks_run_here: None, change: str
+) -> None:
     plan = plan_of(table, MAJOR)
     file = table / "delta_2_2_0" / "bucket_00000"
     work = kernel.run_task
