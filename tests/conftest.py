@@ -38,6 +38,11 @@ settings.register_profile("untimed", deadline=None)  # nothing is timed in tests
 settings.load_profile("untimed")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the processes of ``-n auto``: one more than cores, since many tests wait for a child or a timer."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which writes the groups into the ids of the tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is left out of sampled tests; let one process run all tests of a file (``--dist loadgroup``).
