@@ -389,3 +389,17 @@ def test_plans_are_one_line_however_large(tmp_path: Path) -> None:
     for plan in (table.plan_compaction("major"), table.plan_clean(0)):
         assert len(repr(plan)) < 1000
         assert "\n" not in repr(plan)
+
+
+def test_plans_are_tables_in_notebooks(tmp_path: Path) -> None:
+    for write_id in range(1, 71):
+        write_delta(tmp_path / "<b>t", write_id, ids(write_id))
+    table = acidctl.Location(tmp_path / "<b>t", assume_committed=0)
+    page = table.plan_compaction("major")._repr_html_()  # type: ignore[union-attr]
+    assert page.count("<tr>") == 52
+    assert "and 21 more" in page
+    assert "<b>" not in page
+    table.compact("major")
+    removed = table.plan_clean(0)._repr_html_()  # type: ignore[union-attr]
+    assert removed.count("<tr>") == 52
+    assert "delta_0000001_0000001_0000" in removed

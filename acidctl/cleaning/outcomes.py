@@ -20,6 +20,9 @@ class PlannedCleaning(Outcome):
 
     plan: CleaningPlan
 
+    def _repr_html_(self) -> str:
+        return self.plan._repr_html_()
+
     @classmethod
     def of(cls, plan: CleaningPlan) -> Self:
         """The outcome that a plan is, where nothing more is done."""

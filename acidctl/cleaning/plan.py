@@ -22,6 +22,7 @@ from acidctl.cleaning.soundness import Contents
 from acidctl.errors import RefusedError
 from acidctl.location.change.publication import refuse_half_published
 from acidctl.location.snapshot import Reader, Snapshot
+from acidctl.printable import html_table
 from acidctl.wording import text_of
 
 
@@ -93,6 +94,10 @@ class CleaningPlan:
         return (
             f"<cleaning of {self.shown}: {len(self.removals):,} of {self.bytes:,} bytes, {len(self.kept_back):,} kept>"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [(one.name, one.state.value, f"{one.bytes:,}", text_of(one.reason)) for one in self.removals]
+        return html_table(repr(self), ("removed", "state", "bytes", "reason"), rows)
 
     @property
     def shown(self) -> str:

@@ -29,6 +29,7 @@ from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
+from acidctl.printable import html_table
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.lost_rows import find_lost_rows
@@ -70,6 +71,10 @@ class CompactionPlan:
         return (
             f"<{self.asked} compaction of {self.shown}: {len(self.inputs):,} inputs, {self.rows:,} rows -> {outputs}>"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [(name, "read") for name in self.inputs] + [(name, "written") for name in self.output_names]
+        return html_table(repr(self), ("name", ""), rows)
 
     @property
     def asked(self) -> str:

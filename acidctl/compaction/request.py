@@ -155,6 +155,9 @@ class Planned(Answer):
     plan: CompactionPlan
     result: Result = Result.PLANNED
 
+    def _repr_html_(self) -> str:
+        return self.plan._repr_html_()
+
     @property
     def is_decided(self) -> bool:
         """Whether thresholds decided, and not the user."""
