@@ -192,8 +192,9 @@ class TestRefused:
         found = sorted((shared_data / "orc-corpus" / "apache-orc" / "corrupt").glob("*.orc"))
         assert len(found) == 4
         for path in found:
-            with open_local(path) as file, pytest.raises(BadDataError, match="stripe 0 of .*" + path.name):
+            with open_local(path) as file, pytest.raises(BadDataError, match="stripe 0") as caught:
                 file.read_stripe(0)
+            assert path.name in caught.value.what
 
     @pytest.mark.parametrize("rows", [1 << 40, (1 << 63) - 1, 1 << 31])
     def test_more_rows_than_the_bytes_can_hold(self, rows: int) -> None:

@@ -374,10 +374,10 @@ class _KeptBack:
             for plan in self._first:
                 _kept_back(plan)
             return
-        for code, (plan, why, entries) in self._by_code.items():
+        for plan, why, entries in self._by_code.values():
             count = human_count(entries.total(), "entry", "entries")
             where = human_count(len(entries), "location")
-            note(f"kept back: {count} in {where}: {code}, as in {plan.shown}: {text_of(why)}")
+            note(f"kept back: {count} in {where}, as in {plan.shown}: {text_of(why)}")
         if self._young.later:
             note(f"together {self._young.text}")
         if self._later:
