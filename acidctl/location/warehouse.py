@@ -332,7 +332,8 @@ class Warehouse:
     @property
     def source(self) -> SnapshotSource:
         """The same for programs."""
-        return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
+        taken = self.transactions
+        return SnapshotSource("metastore", taken.server, taken.taken, self.metastore.features.hive)
 
     # -- from names to locations -------------------------------------------------------------------------------
 

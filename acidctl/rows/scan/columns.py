@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.errors import BadDataError, NotFoundError
 from acidctl.nearest import did_you_mean
 from acidctl.orc.arrow import null_where
@@ -161,11 +162,19 @@ class FileColumns:
         target: the row type of the result.
         places: the data columns wanted, in `target`.
         format_: of the file.
+        hive: the version of Hive that reads the table, if it is known: values are converted as it does.
     """
 
-    def __init__(self, own: OrcType, target: OrcType, places: Sequence[Place], format_: Format = Format.ORC) -> None:
+    def __init__(
+        self,
+        own: OrcType,
+        target: OrcType,
+        places: Sequence[Place],
+        format_: Format = Format.ORC,
+        hive: Hive | None = None,
+    ) -> None:
         self._own = own
-        self._how = How(parquet=format_ is Format.PARQUET)
+        self._how = How(parquet=format_ is Format.PARQUET, by=hive)
         self._target = target
         self._found = {place: place_in(own, place, target) for place in places}
         known = [place for place in self._found.values() if place]

@@ -241,7 +241,13 @@ class Scan:
             yield (
                 source,
                 wanted,
-                FileColumns(source.row_type, self.row_type, list(dict.fromkeys(places)), source.format),
+                FileColumns(
+                    source.row_type,
+                    self.row_type,
+                    list(dict.fromkeys(places)),
+                    source.format,
+                    self._snapshot.source.hive,
+                ),
             )
 
     def _may_match(self, source: EventFile, stripe: int) -> bool:
