@@ -57,6 +57,7 @@ def warehouse(tmp_path: Path) -> Path:
     table = top / f"t{EVIL}"
     (table / f"delta_{EVIL}").mkdir()
     (table / f"_tmp_{EVIL}").mkdir()
+    (table / ".acidctl-trash" / "20260101T000000.000Z-0d9b0f3a" / f"delta_{EVIL}").mkdir(parents=True)
     return top
 
 
