@@ -1,4 +1,4 @@
-"""What a path that does not exist may have meant."""
+"""Suggest existing paths for one that does not exist."""
 
 from __future__ import annotations
 

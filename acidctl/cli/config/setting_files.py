@@ -1,4 +1,4 @@
-"""Where the file of settings is, and reading it."""
+"""Find and read the file of settings."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ USES = {
     "current": "what readers read", "obsolete": "nobody needs it any more", "aborted": "writes that were rolled back",
     "ignored": "open, or of work that goes on", "trash": "of earlier cleanings",
 }  # fmt: skip
-"""What bytes are for, with its meaning, in the order of every table and bar."""
+"""Uses of bytes and their meanings, in the order of every table and bar."""
 
 _FIGURES = (
     ("bytes", "all bytes", human_bytes), ("freeBytes", "can go now", human_bytes), ("deltas", "current deltas", count),
@@ -119,7 +119,7 @@ def _tiles(report: Record) -> list[tuple[str, str, str]]:
 
 
 def _freeable(report: Record) -> list[tuple[str, int, str]]:
-    """What cleaning can free, its bytes, and where or when."""
+    """Return what cleaning can free: a name, bytes, and where or when."""
     cleaning, trash = report["cleaning"], report["trash"]
     rows = [
         ("can go now", cleaning["freeBytes"], f"in {human_count(cleaning['locations'], 'location')}: acidctl clean"),
@@ -183,7 +183,7 @@ def change_text(now: int, before: int | None, shown: Callable[[int], str], when:
 
 
 def trouble_lines(report: Record) -> Iterator[str]:
-    """What needs attention, a line each; a last line says how many more there are."""
+    """Yield what needs attention, a line each; a last line says how many more there are."""
     if report["failed"]:
         yield f"{human_count(report['failed'], 'location')} could not be looked at: acidctl status says why"
     unfinished = report["unfinished"]

@@ -143,7 +143,7 @@ def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
 
 
 def _require_known_widths(snapshot: Snapshot, types: Sequence[OrcType], row: OrcType) -> None:
-    """Refuse Parquet files of different types, unless the table has the type of the result: Hive converts each anew."""
+    """Refuse Parquet files of different types, unless the table has the type of the result: Hive converts each file."""
     result, table = dict(_leaves(row)), dict(_leaves(row_type_of(snapshot.table_columns)))
     for name, kind in (leaf for own in dict.fromkeys(types) for leaf in _leaves(own)):
         if result.get(name, kind) not in (kind, table.get(name)):
