@@ -308,7 +308,7 @@ class _TableSearch:
 
     def _report(self, one: _Opened, row_type: OrcType, predicate: Predicate) -> ErasureReport:
         place = one.survey
-        search = EventSearch(predicate, row_type, one.partition)
+        search = EventSearch(predicate, row_type, one.partition, declared=place.found.declared)
         files = tuple(self._each(partial(search_file, place.found.fs, search=search, checksum=self._prove), one.files))
         closed = [NotLookedAt(path, error) for path, error in place.closed.items()]
         if self._prove and (changed := self._changed_since(place)):
@@ -339,7 +339,7 @@ class _TableSearch:
                 known.append(replace(key, value=None))
             if text is None:
                 unknown.append(key.name)
-        search = EventSearch(predicate, row_type, known, unknown)
+        search = EventSearch(predicate, row_type, known, unknown, self._wanted.places[0].declared)
         return search_file(self._fs, stray[1], search, checksum=self._prove)
 
     def _beside_report(self, files: Sequence[SearchedFile], closed: tuple[NotLookedAt, ...]) -> ErasureReport:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.erasure.bloom_filters import with_bloom_filters
+from acidctl.location.declared import Declared
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, EventReader, Ids
@@ -47,6 +48,7 @@ class EventSearch:
         row_type: the columns of the table.
         partition: those of its partitions, with their values in the location of the files.
         unknown: of these, the names of those whose values nobody knows.
+        declared: what a metastore says of the table.
     """
 
     def __init__(
@@ -55,10 +57,11 @@ class EventSearch:
         row_type: OrcType,
         partition: Sequence[PartitionColumn] = (),
         unknown: Collection[str] = (),
+        declared: Declared | None = None,
     ) -> None:
         names = Namespace(row_type, partition)
         self._predicate, self._row_type, self._partition = predicate, row_type, tuple(partition)
-        self._unknown = {name.lower() for name in unknown}
+        self._unknown, self._declared = {name.lower() for name in unknown}, declared
         self._used = {path: names.find_path(path) for path in predicate.paths}
 
     def search(self, source: EventFile, *, by_name: bool = False) -> Matched:
@@ -119,7 +122,7 @@ class EventSearch:
         places = [column.place for column in columns if column.kind is ColumnSource.DATA]
         if not places and reader.source.synthetic is None and own.names:
             places = [(0,)] if self._row_type.names else []  # a delete event is told by its row, which is NULL
-        files = FileColumns(own, self._row_type, places, reader.source.format)
+        files = FileColumns(own, self._row_type, places, reader.source.format, self._declared)
         ids = None
         if any(column.kind is ColumnSource.ROW_ID for column in columns):
             ids, rows = reader.ids_with_rows(stripe, files.names)

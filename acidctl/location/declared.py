@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.listing import TableType
 
 if TYPE_CHECKING:
@@ -51,19 +52,21 @@ class Declared:
         columns: of the table: name and type, as Hive writes it.
         format: of the files.
         text: of files of text.
+        hive: the version of Hive that reads the table; None if it is not known.
     """
 
     columns: tuple[tuple[str, str], ...]
     format: str
     text: TextLayout | None = None
+    hive: Hive | None = None
 
 
-def declared_by(table: HiveTable, partition: HivePartition | None = None) -> Declared:
-    """What is known of the files of a table without partitions, or of one partition."""
+def declared_by(table: HiveTable, partition: HivePartition | None = None, hive: Hive | None = None) -> Declared:
+    """What is known of the files of a table without partitions, or of one partition, that a version of Hive reads."""
     stored = partition.stored_as if partition and partition.stored_as.format else table.stored_as
     columns = tuple((column.name, column.type) for column in table.columns)
     is_text = table.table_type is TableType.INSERT_ONLY and stored.format == TEXT
-    return Declared(columns, stored.format, _text_layout(table, stored) if is_text else None)
+    return Declared(columns, stored.format, _text_layout(table, stored) if is_text else None, hive)
 
 
 def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:

@@ -354,7 +354,7 @@ def refuse_unusable(
     lists: SnapshotLists,
     said: TableType | None = None,
     *,
-    surroundings: Surroundings | None = None,
+    surroundings: Surroundings | None,
 ) -> None:
     """Refuse to change any of several named places if one of them cannot be used: it may be a typing error.
 
@@ -514,7 +514,7 @@ def _named(
                 observer.error(error)
                 continue
         is_given = not name.is_pattern and not place.location.partition
-        declared = declared_by(place.table, place.partition)
+        declared = declared_by(place.table, place.partition, warehouse.metastore.features.hive)
         yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared, partition=place.partition)
 
 
@@ -546,7 +546,8 @@ def _known(found: Found, warehouse: Warehouse) -> Found:
         return found
     location = replace(found.location, table=table.full_name)
     partition = warehouse.partition_at(table, location)
-    return replace(found, hive=table, location=location, declared=declared_by(table, partition))
+    declared = declared_by(table, partition, warehouse.metastore.features.hive)
+    return replace(found, hive=table, location=location, declared=declared)
 
 
 def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iterator[Found]:

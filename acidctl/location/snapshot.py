@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acidctl.acid.assumption import Assumed
-from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.layout import DataFile, current_files, empty_files
 from acidctl.acid.listing import Listing, TableType, without
 from acidctl.acid.names import acid_directory, is_native_data_file
@@ -59,13 +58,11 @@ class SnapshotSource:
             ``saved-plan``, what one was made by; ``everything``, nobody: all on disk counts.
         server: of a metastore.
         at: when it said so, in seconds since the epoch; None of others.
-        hive: the version of Hive whose metastore it is; None of others.
     """
 
     kind: str = "everything"
     server: str = ""
     at: float | None = None
-    hive: Hive | None = None
 
     @property
     def record(self) -> dict[str, Any]:

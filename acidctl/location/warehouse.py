@@ -332,8 +332,7 @@ class Warehouse:
     @property
     def source(self) -> SnapshotSource:
         """The same for programs."""
-        taken = self.transactions
-        return SnapshotSource("metastore", taken.server, taken.taken, self.metastore.features.hive)
+        return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
 
     # -- from names to locations -------------------------------------------------------------------------------
 

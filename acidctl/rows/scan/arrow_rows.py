@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from acidctl.errors import UsageProblem, importing
 from acidctl.orc.read.common_type import same_types
-from acidctl.printable import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -78,11 +76,10 @@ class ArrowRows(ABC):
         return polars_frame(self.to_table())
 
     def _repr_html_(self) -> str:
-        """What notebooks show: what it is, and its columns; no row is read for it."""
-        cells = "".join(
-            f"<tr><td>{_html(field.name)}</td><td>{_html(str(field.type))}</td></tr>" for field in self.schema
-        )
-        return f"<p><code>{_html(repr(self))}</code></p><table><tr><th>column</th><th>type</th></tr>{cells}</table>"
+        """Return what it is, and its columns; no row is read for it."""
+        from acidctl.notebook import html_table  # noqa: PLC0415 - only for notebooks
+
+        return html_table(repr(self), ("column", "type"), [(field.name, field.type) for field in self.schema])
 
 
 def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
@@ -110,7 +107,3 @@ def has_union(kind: pa.DataType) -> bool:
     """Whether a type is a union, or holds one."""
     children = [kind.field(i).type for i in range(kind.num_fields)]
     return bool(pa.types.is_union(kind)) or any(map(has_union, children))
-
-
-def _html(text: str) -> str:
-    return escape(printable(text))

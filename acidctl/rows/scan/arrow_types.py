@@ -198,7 +198,7 @@ def _read(needs: Needs, source: EventFile, unsure: dict[int, list[_Leaf]], row: 
             places = list(dict.fromkeys(leaf.top for leaf in left))
             if not places:
                 continue
-            files = FileColumns(source.row_type, row, places, source.format)
+            files = FileColumns(source.row_type, row, places, source.format, source.declared)
             rows = events.rows(stripe, files.names)
             arrays = {place: files.get(rows, place, source.fs.display(source.path)) for place in places}
             needs.wide |= {leaf.path for leaf in left if _is_wide(arrays[leaf.top], leaf.path[1:])}

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.acid.compaction_kind import Hive
 from acidctl.errors import BadDataError, NotFoundError
+from acidctl.location.declared import Declared
 from acidctl.nearest import did_you_mean
 from acidctl.orc.arrow import null_where
 from acidctl.orc.types import OrcType, arrow_type, row_of
@@ -162,7 +162,7 @@ class FileColumns:
         target: the row type of the result.
         places: the data columns wanted, in `target`.
         format_: of the file.
-        hive: the version of Hive that reads the table, if it is known: values are converted as it does.
+        declared: what a metastore says of the table: values are converted as its Hive does it.
     """
 
     def __init__(
@@ -171,10 +171,10 @@ class FileColumns:
         target: OrcType,
         places: Sequence[Place],
         format_: Format = Format.ORC,
-        hive: Hive | None = None,
+        declared: Declared | None = None,
     ) -> None:
         self._own = own
-        self._how = How(parquet=format_ is Format.PARQUET, by=hive)
+        self._how = How(parquet=format_ is Format.PARQUET, by=declared.hive if declared else None)
         self._target = target
         self._found = {place: place_in(own, place, target) for place in places}
         known = [place for place in self._found.values() if place]

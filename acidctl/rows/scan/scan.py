@@ -246,7 +246,7 @@ class Scan:
                     self.row_type,
                     list(dict.fromkeys(places)),
                     source.format,
-                    self._snapshot.source.hive,
+                    self._snapshot.declared,
                 ),
             )
 
