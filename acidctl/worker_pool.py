@@ -20,7 +20,6 @@ import resource
 import signal
 import subprocess
 import sys
-import threading
 import time
 import warnings
 from collections import deque
@@ -192,6 +191,8 @@ class Pool:
         on_done: told of a task, by its key, how many more bytes of its input are done.
         is_quiet: what workers write, a native library's last words, is for nobody.
         forks: workers are forks of this process; `limits.memory` and `is_quiet` do not count then.
+        keeps: idle workers stay for later pools that keep theirs, one a core at most: starting Python takes longer
+            than a small task.
     """
 
     size: int
@@ -201,6 +202,7 @@ class Pool:
     on_done: Callable[[Any, int], None] = lambda _key, _count: None
     is_quiet: bool = True
     forks: bool = False
+    keeps: bool = False
     _queue: deque[tuple[Any, Task]] = field(default_factory=deque)
     _workers: list[_Worker] = field(default_factory=list)
 
@@ -250,7 +252,11 @@ class Pool:
     def end_idle(self) -> None:
         """No more is to come: end the processes that have nothing to do, which hold memory."""
         for worker in [one for one in self._workers if not one.busy and not self._queue]:
-            self._drop(worker).end()
+            self._drop(worker)
+            if self.keeps and worker.process.poll() is None and len(_SPARE) < (os.cpu_count() or 1):
+                _SPARE.append(worker)
+            else:
+                worker.end()
 
     def close(self) -> None:
         """End every process at once."""
@@ -280,11 +286,20 @@ class Pool:
 
     def _start(self) -> _Worker:
         try:
-            worker = _fork() if self.forks else _start(self.limits.memory, is_quiet=self.is_quiet)
+            worker = self._spare() or (_fork() if self.forks else _start(self.limits.memory, is_quiet=self.is_quiet))
         except OSError as error:
             raise _not_started((error.strerror or str(error)).lower()) from error
         self._workers.append(worker)
         return worker
+
+    def _spare(self) -> _Worker | None:
+        with contextlib.suppress(IndexError):  # other threads take them, too
+            while self.keeps:
+                worker = _SPARE.pop()
+                if worker.process.poll() is None:
+                    return worker
+                worker.end()
+        return None
 
     def _collect(self) -> Iterator[tuple[Any, Any]]:
         busy = {worker.connection: worker for worker in self._workers if worker.busy}
@@ -338,6 +353,10 @@ class Pool:
             return self._failed(_described(error))
 
 
+_SPARE: list[_Worker] = []
+"""Idle workers of all pools that keep theirs; they end with this process."""
+
+
 def _not_started(why: str) -> EnvironmentProblem:
     hint = "see whether this Python can import acidctl and pyarrow; where memory is short, use fewer at once: `jobs=1`"
     return EnvironmentProblem("a worker process cannot be started", why, hint)
@@ -367,8 +386,8 @@ def _start(memory: int, *, is_quiet: bool) -> _Worker:
 
 
 def _fork() -> _Worker:
-    """A fork of this process that serves tasks."""
-    with _ALONE, warnings.catch_warnings():  # another fork made here meanwhile would hold the ends of these pipes open
+    """Fork this process to serve tasks. Only the main thread may: another fork would hold these pipes open."""
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads: this fork uses none of them
         ours, theirs = multiprocessing.Pipe()
         reads, writes = os.pipe()
@@ -388,9 +407,6 @@ def _fork() -> _Worker:
         return _Worker(_Fork(pid, io.FileIO(writes, "w")), ours)
 
 
-_ALONE = threading.Lock()
-
-
 # --- in the worker ---
 
 
@@ -404,9 +420,11 @@ def _serve_as_fork(connection: Connection, line: int, others: list[int]) -> NoRe
             signal.signal(number, signal.SIG_IGN if number is signal.SIGINT else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         _end_with(line)
+        leave_out_pandas()
         _serve(connection)
-    finally:
         os._exit(0)
+    finally:
+        os._exit(1)
 
 
 def serve_tasks(descriptor: int, memory: int) -> None:

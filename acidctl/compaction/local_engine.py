@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
 from acidctl.compaction.working import telling
@@ -23,6 +24,9 @@ from acidctl.worker_pool import Beat, Crash, Limits, Pool
 WORTH_A_PROCESS = 32 << 20
 """Input bytes below which starting another Python takes longer than the work."""
 
+_OF_TASKS = "numpy.ma", "pyarrow.orc"
+"""Modules that every task imports; a fork has those of its parent."""
+
 Result = tuple[int, BucketResult | AcidctlError]
 Function = Callable[[Task], BucketResult]
 OnBytes = Callable[[Task, int], None]
@@ -31,7 +35,8 @@ OnBytes = Callable[[Task, int], None]
 class LocalEngine:
     """Runs tasks in one process beside this one, or in several if there is enough to do.
 
-    Only tasks of a store that lives in this process (``memory://``) run in it.
+    Only tasks of a store that lives in this process (``memory://``) run in it. The main thread forks for small work
+    on a local disk. Other threads start a process, which stays for the next work.
 
     Args:
         jobs: most processes at once; None for one a core.
@@ -57,8 +62,10 @@ class LocalEngine:
             return self._here(tasks, function)
         # A lock that another thread holds, that of an import for one, is held in a fork for ever.
         is_main = threading.current_thread() is threading.main_thread()
-        forks = jobs == 1 and is_main and all(spec.protocol == "file" for spec in specs)
-        return self._in_processes(tasks, function, jobs, forks=forks)
+        if forks := jobs == 1 and is_main and all(spec.protocol == "file" for spec in specs):
+            for name in _OF_TASKS:
+                import_module(name)
+        return self._in_processes(tasks, function, jobs, forks=forks, keeps=not is_main)
 
     def _here(self, tasks: Sequence[Task], function: Function) -> Iterator[Result]:
         for place, task in enumerate(tasks):
@@ -72,11 +79,13 @@ class LocalEngine:
         except AcidctlError as error:
             return error
 
-    def _in_processes(self, tasks: Sequence[Task], function: Function, jobs: int, *, forks: bool) -> Iterator[Result]:
+    def _in_processes(
+        self, tasks: Sequence[Task], function: Function, jobs: int, *, forks: bool, keeps: bool
+    ) -> Iterator[Result]:
         def on_done(place: int, count: int) -> None:
             self._on_bytes(tasks[place], count)
 
-        with Pool(jobs, _LIMITS, "the worker", self._until, on_done, is_quiet=False, forks=forks) as pool:
+        with Pool(jobs, _LIMITS, "the worker", self._until, on_done, is_quiet=False, forks=forks, keeps=keeps) as pool:
             for place in sorted(range(len(tasks)), key=lambda place: -tasks[place].weight):
                 pool.submit(place, _InWorker(function, tasks[place]))
             while pool.unfinished and not pool.is_over:

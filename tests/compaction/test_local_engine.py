@@ -6,14 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from support.paths import PYTHONPATH
 from support.tables import pairs_of
-from support.trouble.dying_tasks import die_on_one, plans, refuse, sleep_long, stumble
+from support.trouble.dying_tasks import die_on_one, plans, refuse, say_where, sleep_long, staged, stumble
 
+from acidctl import worker_pool
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -143,6 +145,63 @@ def test_a_file_that_ends_its_reader_fails_its_location_alone(
     assert sorted(path.name for path in (tmp_path / "t1").iterdir()) == ["delta_1_1_0", "delta_2_2_0"], (
         "nothing is staged"
     )
+
+
+IMPORTED = """
+import sys
+import acidctl
+from acidctl.compaction.kernel import run_task
+from acidctl.compaction.local_engine import LocalEngine
+from acidctl.errors import BadDataError
+
+def say(task):
+    before = set(sys.modules)
+    run_task(task)
+    raise BadDataError("imported", " ".join(sorted(set(sys.modules) - before)))
+
+class Engine(LocalEngine):
+    def __call__(self, tasks, function):
+        return super().__call__(tasks, say)
+
+try:
+    acidctl.Location(sys.argv[1], assume_committed=0).compact("major", Engine(1))
+except BadDataError as error:
+    print([error.what, error.why])
+"""
+
+
+def test_a_fork_imports_nothing(tmp_path: Path) -> None:
+    """What each fork would import its parent imports once; pandas, which pyarrow would import, neither does."""
+    plans(tmp_path, 1)
+    command = [sys.executable, "-c", IMPORTED, str(tmp_path / "t0")]
+    environ = os.environ | {"PYTHONPATH": PYTHONPATH}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)
+    assert done.stdout == "['imported', '']\n"
+
+
+def test_another_thread_forks_nothing_and_its_process_is_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_engine, "WORTH_A_PROCESS", 1 << 40)
+    monkeypatch.setattr(worker_pool, "_fork", None)
+    monkeypatch.setattr(worker_pool, "_SPARE", spare := [])
+    tasks = staged(tmp_path)
+    seen: list[str] = []
+
+    def work() -> None:
+        seen.append({error.what for _, error in LocalEngine(1)(tasks, say_where)}.pop())  # type: ignore[union-attr]
+
+    for _ in range(2):
+        (thread := threading.Thread(target=work)).start()
+        thread.join()
+    assert seen[0] == seen[1] != str(os.getpid())
+    assert [str(one.process.pid) for one in spare] == seen[:1]
+    os.kill(int(seen[0]), signal.SIGKILL)
+    spare[0].process.wait()
+    (thread := threading.Thread(target=work)).start()
+    thread.join()
+    assert seen[2] not in seen[:2]
+    spare[0].end()
 
 
 def test_a_fork_ends_with_its_parent_and_runs_none_of_its_handlers(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.publish import stage_directories
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.errors import BadDataError
 from support.files.acid_files import B0, write_acid
@@ -27,6 +29,14 @@ def plans(folder: Path, count: int = 2) -> list[CompactionPlan]:
                 write_acid(path, *((0, write_id, value, i, write_id, (i, number)) for i in range(3)))
         result.append(plan_compaction(snapshot_of(table), CompactionKind.MAJOR, "_tmp_1"))
     return result
+
+
+def staged(folder: Path) -> list[Task]:
+    """The tasks of these plans, which can be run."""
+    made = plans(folder)
+    for plan in made:
+        stage_directories(plan)
+    return [task for plan in made for task in plan.tasks]
 
 
 def die_on_one(task: Task) -> BucketResult:
@@ -48,3 +58,10 @@ def stumble(task: Task) -> BucketResult:
 def sleep_long(task: Task) -> BucketResult:
     time.sleep(600)
     return run_task(task)
+
+
+def say_where(task: Task) -> BucketResult:
+    """Do it, and fail with the process that did it, and what it imported for it."""
+    before = set(sys.modules)
+    run_task(task)
+    raise BadDataError(str(os.getpid()), " ".join(sorted(set(sys.modules) - before)))
