@@ -134,11 +134,12 @@ def _free_of_dead(metastore: Metastore, one: Compaction) -> bool:
     machine was started since.
     """
     is_innocent = not one.txn or (one.started or 0.0) < started_at()
-    again = is_innocent and not one.initiator.endswith(f"-{AFTER_DEATH}")
+    is_first = not one.initiator.endswith(f"-{AFTER_DEATH}")
+    again = (is_innocent and is_first) or number_of(one.kind) not in COMPACTED
     why = f"its worker {one.worker} died"
     if not again:
         why += f": it is not taken again by itself; ALTER TABLE ... COMPACT '{one.kind}' asks for it again"
-    return free(metastore, one, why, again=again or number_of(one.kind) not in COMPACTED, initiator=AFTER_DEATH)
+    return free(metastore, one, why, again=again, initiator=AFTER_DEATH)
 
 
 def free_uncommitted(metastore: Metastore, one: Compaction, aborted: Container[int]) -> bool:

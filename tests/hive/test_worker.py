@@ -526,6 +526,7 @@ def test_a_dead_one_of_a_kind_that_nobody_knows_is_put_back(fake: FakeHive, agai
     fake.entry("s", "t", "working", type=99, worker=dead_worker(), initiator=initiator)
     assert work(fake) == ([], [])
     assert [(one.state, one.type) for one in fake.queue] == [("refused", 99), ("initiated", 99)]
+    assert "COMPACT" not in (fake.queue[0].error or "")
 
 
 # --- entries of somebody else -----------------------------------------------------------------------------------------
