@@ -14,8 +14,7 @@ file, a column or a host is made by others, and must not do either.  Escaped are
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from html import escape
+from collections.abc import Callable
 
 RANGES = (
     (0x00, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x600, 0x605), (0x61C, 0x61C), (0x6DD, 0x6DD),
@@ -72,16 +71,3 @@ def json_escape_of(code: int) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return escape_of(ord(match.group()))
-
-
-def html_table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[object]], most: int = 50) -> str:
-    """Return a table for notebooks: printable, escaped, and of the first `most` rows."""
-
-    def line(cells: Sequence[object], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(printable(str(cell)))}</{tag}>" for cell in cells) + "</tr>"
-
-    shown = [line(row, "td") for row in rows[:most]]
-    if len(rows) > most:
-        shown.append(line([f"and {len(rows) - most:,} more"], "td"))
-    title = escape(printable(caption))
-    return f"<table><caption>{title}</caption><thead>{line(heads, 'th')}</thead><tbody>{''.join(shown)}</tbody></table>"

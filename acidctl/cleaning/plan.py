@@ -22,7 +22,6 @@ from acidctl.cleaning.soundness import Contents
 from acidctl.errors import RefusedError
 from acidctl.location.change.publication import refuse_half_published
 from acidctl.location.snapshot import Reader, Snapshot
-from acidctl.printable import html_table
 from acidctl.wording import text_of
 
 
@@ -96,8 +95,10 @@ class CleaningPlan:
         )
 
     def _repr_html_(self) -> str:
+        from acidctl.notebook import html_table  # noqa: PLC0415 - only for notebooks
+
         rows = [(one.name, one.state.value, f"{one.bytes:,}", text_of(one.reason)) for one in self.removals]
-        return html_table(repr(self), ("removed", "state", "bytes", "reason"), rows)
+        return html_table(repr(self), ("removed", "state", "bytes", "reason"), rows, 50)
 
     @property
     def shown(self) -> str:

@@ -29,7 +29,6 @@ from acidctl.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
-from acidctl.printable import html_table
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.lost_rows import find_lost_rows
@@ -73,8 +72,10 @@ class CompactionPlan:
         )
 
     def _repr_html_(self) -> str:
+        from acidctl.notebook import html_table  # noqa: PLC0415 - only for notebooks
+
         rows = [(name, "read") for name in self.inputs] + [(name, "written") for name in self.output_names]
-        return html_table(repr(self), ("name", ""), rows)
+        return html_table(repr(self), ("name", ""), rows, 50)
 
     @property
     def asked(self) -> str:

@@ -23,7 +23,9 @@ def naming_near(fs: FileSystem, path: str) -> Iterator[None]:
     try:
         yield
     except NotFoundError as error:
-        raise type(error)(error.what, error.why, _near(fs, path) or error.hint) from error
+        if near := _near(fs, path):
+            raise type(error)(error.what, error.why, near) from error
+        raise
 
 
 def _near(fs: FileSystem, path: str) -> str:

@@ -93,13 +93,14 @@ class Settings(dict[Name, Value]):
         return made
 
 
-def settings_of(file: SettingsFile, commands: Commands, profile: str | None = None) -> Settings:
-    """Return the settings of a file; those of the profile go before the others.
+def settings_of(file: SettingsFile | None, commands: Commands, profile: str | None = None) -> Settings:
+    """Return the settings of a file, none without one; those of the profile go before the others.
 
     Raises:
         UsageProblem: a key or a value that cannot be used, or the file lacks the profile.
         RefusedError: others can read the credentials of the file.
     """
+    file = file or SettingsFile("no file", {})
     profiles = _table(file, ("profile",), file.table.get("profile", {}))
     # All are checked: a mistake should not wait for the night its profile is used.
     read = {name: dict(_read(file, ("profile", name), table, commands)) for name, table in profiles.items()}

@@ -36,10 +36,7 @@ def read_settings_file(given: str | None) -> SettingsFile | None:
 
 def load(given: str | None, profile: str | None, commands: Commands) -> Settings:
     """The settings of the file; errors as for :func:`read_settings_file` and :func:`settings_of`."""
-    file = read_settings_file(given)
-    if file is None and not profile:
-        return Settings()
-    return settings_of(file or SettingsFile(f"user file {user_path()}", {}), commands, profile)
+    return settings_of(read_settings_file(given), commands, profile)
 
 
 def user_path() -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -44,7 +44,11 @@ def rendered(template: str, values: dict[str, Any], *, markdown: bool = False) -
         values: what it names; a name that is missing is an error.
         markdown: escape values for Markdown rather than for HTML.
     """
-    escape: Callable[[str], str] = plain if markdown else safe
+    return _environment(plain if markdown else safe).get_template(template).render(values)
+
+
+@lru_cache
+def _environment(escape: Callable[[str], str]) -> Environment:
     environment = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
@@ -57,7 +61,7 @@ def rendered(template: str, values: dict[str, Any], *, markdown: bool = False) -
     environment.filters |= {
         "bytes": human_bytes, "human": human_count, "moment": moment_text, "count": count, "reads": reads_text,
     }  # fmt: skip
-    return environment.get_template(template).render(values)
+    return environment
 
 
 def resource(name: str) -> Markup:

@@ -85,10 +85,12 @@ def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
         raise _of_other_format(fs.display(path), side or f"it is {sniff(source)}") if is_other else problem
     errors: list[AcidctlError] = []
     found = _of_location(fs, path, is_dir=False, on_error=errors.append)
-    if not found:
-        why = "readers pass over it because of its name or its place"
-        raise (*errors, problem)[0] or BadDataError(f"{fs.display(path)} is not a data file", why)
-    return found
+    if found:
+        return found
+    if errors:
+        raise errors[0]
+    why = "readers pass over it because of its name or its place"
+    raise problem or BadDataError(f"{fs.display(path)} is not a data file", why)
 
 
 def _flush_length(fs: FileSystem, path: str) -> int | None:

@@ -18,10 +18,11 @@ from acidctl.cli.config.layers import (
     SettingsFile,
     Value,
     options_of,
+    settings_of,
     variable_of,
     wrong_variables,
 )
-from acidctl.cli.config.setting_files import load, read_settings_file, user_path
+from acidctl.cli.config.setting_files import read_settings_file, user_path
 from acidctl.cli.output.console import console, note, put_json, put_line, table_of
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
 from acidctl.cli.report.outcomes import Visits
@@ -36,7 +37,7 @@ def show_settings(*, origin: bool, with_defaults: bool, output: str) -> int:
     """Print the settings; the exit status."""
     given, profile = _of_program()
     file = read_settings_file(given)
-    settings = load(given, profile, command_named)
+    settings = settings_of(file, command_named, profile)
     found = dict(sorted(_settings(settings, with_defaults=with_defaults)))
     if output == "json":
         put_json(_record(file, profile, found), lines=False)

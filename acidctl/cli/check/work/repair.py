@@ -178,7 +178,7 @@ def forget_all(
 ) -> int:
     """`acidctl repair forget`."""
     visits = Visits(run)
-    refuse_unusable(locations, storage, SnapshotLists())
+    refuse_unusable(locations, storage, SnapshotLists(), surroundings=None)
     every: dict[tuple[str, str], tuple[Found, list[RepairRun]]] = {}
     for found in find(locations, storage, SnapshotLists(), visits.observer, looks=False):
         try:

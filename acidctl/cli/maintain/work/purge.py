@@ -95,7 +95,7 @@ def _due(
         run_id: the beginning of their ids; None for all.
     """
     every = []
-    refuse_unusable(locations, storage, SnapshotLists())
+    refuse_unusable(locations, storage, SnapshotLists(), surroundings=None)
     places = once(find(locations, storage, SnapshotLists(), printer.observer, looks=False))
     # The directory of a table with partitions has a trash of its own: of staging.
     everywhere = (found for found, _ in with_tables(places, locations, storage))

@@ -43,7 +43,7 @@ def work(
         refuse_unused("--list", "run_id", "dry_run", "yes", "jobs", "deadline", "lock", "lock_wait", "break_lock")
     printer = RestorePrinter(output, run)
     if not list_only:
-        refuse_unusable(locations, storage, SnapshotLists())
+        refuse_unusable(locations, storage, SnapshotLists(), surroundings=None)
     every = _runs(locations, storage, work, printer)
     is_one = len(every) == 1 and every[0][0].is_given
     if list_only:
