@@ -22,7 +22,7 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
 
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
-    """Up to three names, the nearest first."""
+    """Return up to three similar names, the nearest first."""
     from difflib import get_close_matches  # noqa: PLC0415 - milliseconds that only a mistake costs
 
     folded = {one.lower(): one for one in reversed(list(known))}

@@ -178,8 +178,8 @@ def _superseded(reason: Reason) -> str:
 def _stray(reason: Reason) -> str:
     path = reason.value("path")
     if reason.by:
-        return f"{path} is not named as a data file; readers pass over it because they use {reason.by[0]}"
-    return f"{path} is not named as a data file: Hive tries to read it, and fails"
+        return f"{path} is not named like a data file; readers ignore it because they use {reason.by[0]}"
+    return f"{path} is not named like a data file: Hive tries to read it, and fails"
 
 
 def _chosen(reason: Reason) -> str:
@@ -600,7 +600,7 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.HIDES_ABORTED: "{by[0]} may hold rows of aborted writes, and the metastore would forget that they are",
     Code.HIVE_CLEANS: lambda reason: f"Hive's own cleaner began with it at {utc(reason.value('since'))}",
     Code.NO_HIGHEST_WRITE_ID: "it has no highest write id: the metastore would forget too much",
-    Code.NOT_A_COMPACTION: "it is no compaction, but {kind}",
+    Code.NOT_A_COMPACTION: "it is not a compaction but {kind}",
     Code.STILL_LEFT: "{by[0]} is still there",
     Code.TRANSACTION_BELOW: "transaction {ids[0]} began before its compaction was committed, and is still open",
     Code.WRITES_UNDECIDED: "not every write up to {ids[0]} is known to be committed or aborted",

@@ -3,9 +3,9 @@
 `concurrent.futures` gives up the whole pool when one process dies, and cannot end one that hangs. Here every process
 has one task at a time and a time limit between signs of life: the task that was running is known, and the rest goes on.
 
-Workers are interpreters of their own, or forks, which begin in milliseconds. A fork is for small tasks on local disks:
-Arrow makes its threads again there, but clients of remote stores do not. Neither is started by multiprocessing, which
-runs the main module again, a user's script, and imports from the current directory.
+Workers are separate interpreters, or forks, which start in milliseconds. Forks are for small tasks on local disks:
+Arrow restarts its threads in a fork, but clients of remote stores do not. Neither is started by multiprocessing, which
+would run the main module, a user's script, a second time, and import from the current directory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _START_SECONDS = 120.0
 _BEAT_SECONDS = 0.1
 """Between two words of a worker about its task."""
 _POLL_SECONDS = 0.001
-"""Between two looks at whether a fork has ended that is about to."""
+"""Between two checks whether a fork that is about to end has ended."""
 _LOOK_SECONDS = 1.0
 """Between two looks at whether the time is up."""
 _AHEAD = 4
@@ -128,7 +128,7 @@ class _Fork:
     returncode: int | None = None
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while the child runs."""
+        """Return the exit code, negative for a signal; None while the child runs."""
         if self.returncode is None:
             ended, status = os.waitpid(self.pid, os.WNOHANG)
             self.returncode = os.waitstatus_to_exitcode(status) if ended else None
@@ -190,7 +190,7 @@ class Pool:
         until: when there are no more results.
         on_done: told of a task, by its key, how many more bytes of its input are done.
         is_quiet: what workers write, a native library's last words, is for nobody.
-        forks: workers are forks of this process; `limits.memory` and `is_quiet` do not count then.
+        forks: workers are forks of this process; `limits.memory` and `is_quiet` have no effect on them.
         keeps: idle workers stay for later pools that keep theirs, one a core at most: starting Python takes longer
             than a small task.
     """
@@ -388,7 +388,7 @@ def _start(memory: int, *, is_quiet: bool) -> _Worker:
 def _fork() -> _Worker:
     """Fork this process to serve tasks. Only the main thread may: another fork would hold these pipes open."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of threads: this fork uses none of them
+        warnings.simplefilter("ignore", DeprecationWarning)  # about threads: this fork uses none of them
         ours, theirs = multiprocessing.Pipe()
         reads, writes = os.pipe()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -411,7 +411,7 @@ def _fork() -> _Worker:
 
 
 def _serve_as_fork(connection: Connection, line: int, others: list[int]) -> NoReturn:
-    """The life of a fork: nothing that its parent began is ended by it, no handler runs and no buffer is written."""
+    """Serve tasks, and exit: a fork ends nothing that its parent began, runs no handlers and flushes no buffers."""
     try:
         for descriptor in others:
             os.close(descriptor)
@@ -447,7 +447,7 @@ def _serve(connection: Connection) -> None:
 
 
 def _end_with_parent() -> None:
-    """As :func:`_end_with`, by its input."""
+    """Have the kernel end this process when its standard input closes."""
     line = os.dup(0)
     with Path(os.devnull).open() as empty:  # for whatever a library starts
         os.dup2(empty.fileno(), 0)
@@ -457,7 +457,7 @@ def _end_with_parent() -> None:
 def _end_with(line: int) -> None:
     """Have the kernel end this process when the other end of a pipe closes, even while native code hangs.
 
-    PR_SET_PDEATHSIG would do it when the thread ends that started us, though the process lives.
+    PR_SET_PDEATHSIG would end it as soon as the thread that started it ends, even if the parent lives on.
     """
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGIO])

@@ -39,13 +39,13 @@ settings.load_profile("untimed")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return the processes of ``-n auto``: one more than cores, since many tests wait for a child or a timer."""
+    """Return how many processes ``-n auto`` runs: one more than cores, as many tests wait for a child or timer."""
     return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which writes the groups into the ids of the tests
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is left out of sampled tests; let one process run all tests of a file (``--dist loadgroup``).
+    """Mark tests that are left out of a sample; let one process run all tests of a file (``--dist loadgroup``).
 
     Tests of a file share its fixtures, a server or a session of Spark; and pytest-xdist hands out a file faster than
     its tests one by one.
@@ -98,7 +98,7 @@ def no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tasks_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The local engine runs its tasks in this process, as for a store that lives in it: what they record is seen."""
+    """Make the local engine run tasks in this process, as for a store in memory, so that tests see what they do."""
     monkeypatch.setattr(registry, "is_shared", lambda _: False)
 
 

@@ -150,10 +150,10 @@ def only_by_doubt(
 def _stacked(
     listing: Listing, state: AcidState, write_ids: ValidWriteIds, txns: ValidTxns | None, doubts: Set[str]
 ) -> set[str]:
-    """The doubtful bases above the highest sure one. Each would be read in turn when those above it have gone.
+    """Return the doubtful bases above the highest sure one: each would be read once those above it are gone.
 
-    A table that is overwritten every hour has hundreds of them, so they go together. Where a delta is doubtful, too, or
-    a base cannot be chosen, the order matters, and they go one by one.
+    A table that is overwritten every hour has hundreds of them, so they are removed together. If a delta is doubtful as
+    well, or a base cannot be chosen, the order matters, and they are removed one by one.
     """
     found = [one for one in state.verdicts if one.directory and one.state in (State.CURRENT, State.OBSOLETE)]
     unsure = doubts | _doubts(listing, found, write_ids, txns, looks_inside=True).keys()

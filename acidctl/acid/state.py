@@ -303,7 +303,7 @@ def _choose_deltas(
     previous: AcidDirectory | None = None
     covering: AcidDirectory | None = None
     taken: list[AcidDirectory] = []
-    twins: dict[tuple[Kind, tuple[int, int], int], AcidDirectory] = {}  # the first of each that was taken
+    twins: dict[tuple[Kind, tuple[int, int], int], AcidDirectory] = {}  # the first directory taken for each
     for delta in working:
         if delta.max_write_id > current:
             if selection.write_ids.range_valid(current + 1, delta.max_write_id) is Range.NONE:
@@ -317,7 +317,7 @@ def _choose_deltas(
             pass  # the delete delta's twin, neither with a statement id
         else:
             covered_by = _recompacted_by(delta, taken)
-            if covering and not covered_by:  # by that of its own kind, where the range has two directories
+            if covering and not covered_by:  # by the one of its own kind, if the range has two directories
                 covered_by = twins.get((delta.kind, covering.range, covering.statement_id), covering)
             selection.set(delta, State.OBSOLETE, _superseded(delta, best, covered_by))
             continue
@@ -413,10 +413,10 @@ def _judge_originals(
 
 
 def _strays(files: Iterable[Entry], directories: Iterable[AcidDirectory]) -> dict[str, str]:
-    """Children of an ACID table beside its directories that hold a file without a bucket number in its name.
+    """Find children beside ACID directories that are, or hold, a file without a bucket number in its name.
 
     Returns:
-        The first such file by the name of the child. Hive fails on it, unless it is empty, and only in ACID tables.
+        The first such file of each child, by the child's name. Hive fails on it in ACID tables, unless it is empty.
     """
     found: dict[str, str] = {}
     for entry in files if directories else ():

@@ -222,7 +222,7 @@ class Advice:
 
 
 def advise(listing: Listing, state: AcidState) -> Advice:
-    """The figures of one location whose state has no history problem; no compaction where its layout forbids any."""
+    """Return the figures of a location without a history problem; no compaction if its layout forbids it."""
     files = current_files(state, listing)
     buckets = len({file.bucket for file in files if file.role is not Role.DELETE})
     cost = _cost(files, buckets)

@@ -207,7 +207,7 @@ def purge(fs: FileSystem, runs: Sequence[TrashRun], *, are_more: bool = False) -
     """Remove runs from the trash for good, and the trash itself when it is empty; what others purged is fine.
 
     Args:
-        are_more: others are purged next.
+        are_more: the caller purges more runs of this trash next.
 
     Raises:
         BadDataError: nobody can say what a run holds.

@@ -1,7 +1,7 @@
 """The local engine: tasks in processes of this machine, without Java.
 
-Native libraries read what others wrote, and a file may end the process that reads it. So tasks run in processes beside
-this one: only the task fails whose process died.
+Native libraries read files that others wrote, and a bad file may crash the process that reads it. So tasks run in
+separate processes: if one dies, only its task fails.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OnBytes = Callable[[Task, int], None]
 
 
 class LocalEngine:
-    """Runs tasks in one process beside this one, or in several if there is enough to do.
+    """Runs tasks in a separate process, or in several if there is enough to do.
 
     Only tasks of a store that lives in this process (``memory://``) run in it. The main thread forks for small work
     on a local disk. Other threads start a process, which stays for the next work.
@@ -60,7 +60,7 @@ class LocalEngine:
         specs = {(task.like if isinstance(task, JoinTask) else task).storage for task in tasks}
         if not all(registry.is_shared(spec) for spec in specs):
             return self._here(tasks, function)
-        # A lock that another thread holds, that of an import for one, is held in a fork for ever.
+        # A lock that another thread holds, an import lock for example, would never be released in a fork.
         is_main = threading.current_thread() is threading.main_thread()
         if forks := jobs == 1 and is_main and all(spec.protocol == "file" for spec in specs):
             for name in _OF_TASKS:
@@ -140,11 +140,11 @@ def _outcome_there(result: BucketResult | AcidctlError | Crash | _Bug) -> Bucket
     if not isinstance(result, Crash):
         return result
     if result.signal in _BY_ITSELF:
-        hint = "a file of this location ends the process that reads it: `validate` with `deep` names the file"
+        hint = "a file of this location crashes the process that reads it: `validate` with `deep` names the file"
         return BadDataError("a worker process died", result.reason, hint)
     hint = "often memory: use fewer at once (`jobs=1`) or smaller `task_bytes`"
     return EnvironmentProblem("a worker process died", result.reason, hint)
 
 
 _BY_ITSELF = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL))
-"""Signals that a process gets for what it did itself."""
+"""Signals that a process gets because of a fault of its own."""

@@ -268,7 +268,7 @@ def _is_v1(source: EventFile) -> bool:
 
 
 def refuse_layout(snapshot: Snapshot) -> None:
-    """Raises BadDataError for a layout that Hive never writes: a compaction would make its faults permanent."""
+    """Raise BadDataError for a layout that Hive never writes: a compaction would make its faults permanent."""
     if problems := layout_problems(snapshot.listing, snapshot.state):
         raise BadDataError(
             f"cannot compact {snapshot.fs.display(snapshot.path)}",

@@ -124,7 +124,7 @@ def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: b
     """
     fs = plan.snapshot.fs
     _prove(plan, results)
-    results = sorted(results, key=lambda result: result.bucket)  # where files appear one by one, always in one order
+    results = sorted(results, key=lambda result: result.bucket)  # files may appear one by one: keep one order
     inserts = [result.inserts for result in results if result.inserts]
     deletes = [result.deletes for result in results if result.deletes]
     outputs: dict[str, Sequence[OutputFile]] = {}

@@ -89,7 +89,7 @@ class FileTask:
 
     @property
     def conversion(self) -> How:
-        """How values of files with other columns are converted: as the Hive that reads them does it."""
+        """Return how to convert values of files with other columns: as the Hive version that reads them does."""
         return How(for_good=True, by=self.reader)
 
     def new_attempt(self, name: str) -> str:

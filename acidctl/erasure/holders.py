@@ -28,7 +28,7 @@ _MOST_OF_A_VERSION = 16
 """Bytes: no file of rows is as short."""
 
 _LOOKED_AT = 64
-"""Bytes at the beginning of a small file."""
+"""Bytes that are read at the beginning of a small file."""
 
 
 class HolderKind(StrEnum):
@@ -90,8 +90,8 @@ class PhysicalFile:
 def physical_files(fs: FileSystem, listing: Listing, verdicts: Mapping[str, Verdict]) -> Iterator[PhysicalFile]:
     """Yield all files of a location that may hold rows.
 
-    Empty files, Hive's and acidctl's small files, and checksums beside their files are left out. Such a name alone
-    proves nothing: a file is left out only if it also begins as one of its kind does.
+    Empty files, Hive's and acidctl's small files, and checksums beside their files are left out. The name alone proves
+    nothing: a small file is left out only if its content also begins as it should.
     """
     paths = {entry.path for entry in listing.entries if not entry.is_dir}
     for entry in listing.entries:
@@ -106,11 +106,11 @@ def physical_files(fs: FileSystem, listing: Listing, verdicts: Mapping[str, Verd
 
 
 def _start_of_small_file(path: str, size: int, paths: set[str]) -> bytes | None:
-    """Return how a file begins that holds no values, if it is what its name says; None for all other names."""
+    """Return the bytes with which a small file of this name begins; None if this is not the name of one."""
     folder, slash, name = path.rpartition("/")
     if name.startswith(".") and name.endswith(_CHECKSUM):
         return b"crc\0" if f"{folder}{slash}{name[1 : -len(_CHECKSUM)]}" in paths else None
-    if name.endswith(FLUSH_LENGTH_SUFFIX):  # lengths of 8 bytes, none of them near the largest
+    if name.endswith(FLUSH_LENGTH_SUFFIX):  # lengths of 8 bytes, none of them above 2^48
         return b"\0\0" if path.removesuffix(FLUSH_LENGTH_SUFFIX) in paths else None
     if name == ORC_ACID_VERSION and size <= _MOST_OF_A_VERSION:  # Hive 2 puts one into the location, too
         return b""
@@ -123,7 +123,7 @@ def _start_of_small_file(path: str, size: int, paths: set[str]) -> bytes | None:
 
 
 def _begins_so(fs: FileSystem, path: str, size: int, start: bytes) -> bool:
-    """Whether a file begins with some bytes, after blanks; False if it cannot be read, which its search will report."""
+    """Return whether a file begins with `start` after blanks; False if it cannot be read: its search reports that."""
     if not start:
         return True
     try:

@@ -108,7 +108,7 @@ def _opened(fs: FileSystem, file: PhysicalFile, declared: Declared | None, lengt
 
 
 def _unaccounted(source: EventFile) -> str:
-    """Say that a footer does not describe all bytes before it, as if another file stood there; empty if it does.
+    """Return a warning if a footer does not describe all bytes before it, which may be another file; else empty.
 
     Footers count their content with or without the three bytes of the header, or leave the count out.
     """

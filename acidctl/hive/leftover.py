@@ -128,17 +128,17 @@ def free_dead(metastore: Metastore) -> list[int]:
 
 
 def _free_of_dead(metastore: Metastore, one: Compaction) -> bool:
-    """End an entry whose worker died, as failed: it may have died of this very entry, and the next one would, too.
+    """Mark an entry as failed if its worker died: it may be the cause, and would kill the next worker as well.
 
-    It is asked for once more if something else ended the worker: it had no transaction yet in which it reads, or the
-    machine was started since.
+    The compaction is requested once more if the entry cannot be the cause: the worker had not yet begun the transaction
+    in which it reads, or the machine was restarted since.
     """
     is_innocent = not one.txn or (one.started or 0.0) < started_at()
     is_first = not one.initiator.endswith(f"-{AFTER_DEATH}")
     again = (is_innocent and is_first) or number_of(one.kind) not in COMPACTED
     why = f"its worker {one.worker} died"
     if not again:
-        why += f": it is not taken again by itself; ALTER TABLE ... COMPACT '{one.kind}' asks for it again"
+        why += f": it is not retried automatically; ALTER TABLE ... COMPACT '{one.kind}' requests it again"
     return free(metastore, one, why, again=again, initiator=AFTER_DEATH)
 
 

@@ -96,7 +96,7 @@ class Coverage:
         self.passed.append(f"{shown} {why}")
 
     def as_json(self) -> dict[str, object]:
-        """The named places and directories that were not looked at: all are counted, the first are listed."""
+        """Return the named places and directories that were not looked at: the number of all, and the first ones."""
         return {"nothingAt": self.nothing_at, "count": len(self.passed), "first": self.passed[:_LISTED]}
 
     def problem(self, before: int | None = None) -> NotLookedAtError | None:

@@ -56,7 +56,7 @@ class Found:
         declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
         partition: its partition, where the metastore was asked for it a moment ago.
         said: the table type that the user gave; the metastore's type takes precedence.
-        around: what lies above it and above others.
+        around: the directories above it and above other locations.
         may_go: it is one of many, and where it was dropped meanwhile the others are none the worse.
         root: of the tree in which it was found; empty where a metastore named it.
     """
@@ -362,8 +362,8 @@ def refuse_unusable(
 
     Args:
         said: the table type that the user gave.
-        surroundings: as for :func:`find`, which goes on with it; None leaves it to the locations themselves whether
-            they are known to be transactional.
+        surroundings: as for :func:`find`, which can use it next; with None it is checked later, for each location,
+            whether it is known to be transactional.
 
     Raises:
         NotFoundError, AccessError, StorageError, UsageProblem, RefusedError: of the first; it names the others.

@@ -122,12 +122,12 @@ class Surroundings:
             try:
                 listing = _marks(fs, path) if fs.spec.protocol in _FLAT else self._listed(fs, path)
                 self._known[key] = other_format(fs, path, listing)
-            except (AccessError, NotFoundError):  # a store that fails does not say that there is nothing
+            except (AccessError, NotFoundError):  # other failures do not prove that nothing is there
                 self._known[key] = ""
         return self._known[key]
 
     def holds_acid(self, fs: FileSystem, path: str) -> bool:
-        """Whether ACID directories lie directly in a directory; False where it cannot be listed."""
+        """Return whether ACID directories lie directly in a directory; False if it cannot be listed."""
         key = (fs.url, path)
         if key not in self._acid:
             self._acid[key] = False

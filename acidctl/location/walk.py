@@ -331,7 +331,7 @@ def _acid_below(fs: FileSystem, directory: str, *, or_closed: bool = False) -> s
     lists the location says so.
 
     Args:
-        or_closed: gives the path of the directory itself where that is there and cannot be listed.
+        or_closed: return the path of the directory itself if it exists but cannot be listed.
     """
     if is_union_subdirectory(base_name(directory)) or _leads_back(fs, directory):
         return ""

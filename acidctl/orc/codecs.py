@@ -28,7 +28,7 @@ DEFAULT_BLOCK_SIZE = 256 * 1024
 _HEADER = 3
 
 MAX_BLOCK = 1 << 23
-"""Bytes: writers take no larger compression block, as the header of a chunk has 23 bits for its length."""
+"""The largest size of a compression block in bytes: the header of a chunk has 23 bits for its length."""
 _MAX_CHUNK = MAX_BLOCK - 1
 # Level 3 is three times slower and makes nothing smaller; level 1 is no faster.
 _LEVEL = 2

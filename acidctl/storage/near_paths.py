@@ -15,9 +15,9 @@ _MOST_PARENTS = 3
 
 @contextmanager
 def naming_near(fs: FileSystem, path: str) -> Iterator[None]:
-    """Add near names to the hint of a NotFoundError in the block, if there is nothing at `path`.
+    """Add similar names to the hint of a NotFoundError that the block raises, if nothing exists at `path`.
 
-    It costs one listing: that of the nearest parent that exists. Object stores are not asked, as a prefix may hold
+    It costs one listing: that of the nearest parent that exists. Object stores are not listed, as a prefix may hold
     millions of objects.
     """
     try:

@@ -24,13 +24,13 @@ def narrow(size: int) -> Iterable[str]:
 
 
 def in_pairs(size: int) -> Iterable[str]:
-    """Each pair of deltas within one that a minor compaction of Hive 3 left half finished."""
+    """Name pairs of delete deltas, and for each pair the delta that a half-finished minor compaction of Hive 3 left."""
     yield from (f"delete_delta_{i}_{i}_0000" for i in range(1, 2 * size + 1))
     yield from (f"delta_{i}_{i + 1}" for i in range(1, 2 * size, 2))
 
 
 def empty_minors(size: int) -> Iterable[str]:
-    """Each pair of deltas within the empty result of a minor compaction."""
+    """Name pairs of deltas, and for each pair the empty result of a minor compaction."""
     yield from narrow(2 * size)
     yield from (f"delta_{i}_{i + 1}_v{i}/" for i in range(1, 2 * size, 2))
 
@@ -61,7 +61,7 @@ def questions(listing: Listing, txns: ValidTxns | None) -> dict[str, Callable[[]
 
 
 def listed(names: Iterable[str]) -> Listing:
-    """Directories with a file of rows in each, but for those that end with a slash."""
+    """List directories with a file of rows in each, except in those whose name ends with a slash."""
     paths = (f"{name.rstrip('/')}/{file}" for name in names for file in FILES if file != FILES[0] or name[-1] != "/")
     return Listing("t", tuple(Entry(path, 100, 1.0, is_dir=False) for path in sorted(paths)))
 

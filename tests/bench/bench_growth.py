@@ -4,8 +4,8 @@
 
 A line has the exponent of CPU time, and how many bytes of memory each further item takes. What a run costs with next to
 nothing to do is taken off first: starting Python and importing modules. An exponent above 1.15 is marked, and so is
-memory that follows the number of locations, deltas or buckets; the exit status is then 1. Work of less than a
-quarter of a second, and of a second at the larger size, has no exponent: the noise is as large.
+memory that follows the number of locations, deltas or buckets; the exit status is then 1. Work below a
+quarter of a second, and below a second at the larger size, has no exponent: the noise is as large.
 
 With `--scale` all sizes are multiplied by a number.
 """
@@ -147,7 +147,7 @@ def with_findings(table: Path, size: int) -> None:
 
 
 def with_bases(table: Path, size: int) -> None:
-    """Overwritten again and again, and never cleaned."""
+    """Write a table that is overwritten again and again, and never cleaned."""
     write(table, 1)
     first = table / "delta_0000001_0000001_0000"
     for number in range(2, size + 1):
@@ -155,7 +155,7 @@ def with_bases(table: Path, size: int) -> None:
 
 
 def with_half_minors(table: Path, size: int) -> None:
-    """Each pair of deltas within the one directory that a compaction of Hive 3 left before it died."""
+    """Write pairs of deltas, and for each pair the one directory that a killed compaction of Hive 3 left."""
     with_deltas(table, 2 * size)
     for number in range(1, 2 * size, 2):
         wide = table / format_directory(Kind.DELETE_DELTA, number, number + 1)
@@ -163,7 +163,7 @@ def with_half_minors(table: Path, size: int) -> None:
 
 
 def with_trash(table: Path, size: int) -> None:
-    """Many cleanings, of two directories each."""
+    """Fill the trash with many cleanings of two directories each."""
     with_obsolete(table, 2)
     clean = ["clean", "--yes", "--assume-committed=0s", "--older-than", "0", "--unsafe-retention", str(table)]
     subprocess.run([sys.executable, "-m", "acidctl", *clean], check=True, capture_output=True)
@@ -198,11 +198,11 @@ class Case:
 
     @property
     def changes(self) -> bool:
-        """Whether the command changes the table, so that it needs one of its own."""
+        """Return whether the command changes the table, so that it needs one of its own."""
         return self.words[0] in CHANGING and "--dry-run" not in self.words
 
     def line(self, table: Path, size: int) -> list[str]:
-        """The words with the table's path and the numbers in them."""
+        """Return the words of the command, with the table's path and the numbers filled in."""
         aborted = ",".join(str(one) for one in range(2, size, 2))
         texts = {"TABLE": str(table), "SIZE": str(size), "MAXL": str((1 << 63) - 1), "ABORTED": aborted}
         words = list(self.words)
@@ -291,7 +291,7 @@ def with_aborted(table: Path, size: int) -> None:
 
 
 def measured(case: Case, size: int, rounds: int, inputs: Path) -> tuple[float, int]:
-    """CPU seconds and bytes of memory at most, the least of some rounds."""
+    """Return the CPU seconds and the peak memory in bytes, the least of some rounds."""
     original = inputs / f"{case.build.__name__}-{size}" / "t"
     if not original.exists():
         original.mkdir(parents=True)
@@ -328,7 +328,7 @@ def main() -> int:
 
 
 def judged(chosen: list[Case], scale: float, rounds: int, inputs: Path) -> int:
-    """Run them, print a line for each; 1 if one grows faster than its input."""
+    """Run the cases and print a line for each; return 1 if one grows faster than its input."""
     failures = 0
     print(f"{'items':>22}  {'exponent':>8}  {'CPU s':>15}  {'memory':>16}  command", flush=True)
     for case in chosen:

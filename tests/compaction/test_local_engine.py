@@ -122,7 +122,7 @@ def group_of(session: int) -> list[int]:
 def test_a_file_that_ends_its_reader_fails_its_location_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[AcidctlError]
 ) -> None:
-    """Small tasks run in a fork of this process, which is not the one that dies."""
+    """Small tasks run in a fork: if it dies, this process goes on."""
     monkeypatch.setattr(local_engine, "WORTH_A_PROCESS", 1 << 40)
     made = plans(tmp_path, 3)
     copy = OrcFile.read_stripe

@@ -498,7 +498,7 @@ def free_the_dead(fake: FakeHive) -> None:
 
 
 def test_an_entry_that_was_being_read_when_its_worker_died_has_failed(fake: FakeHive) -> None:
-    """The next worker would die of it, too."""
+    """The entry would kill the next worker as well."""
     first = fake.entry("s", "t", "working", worker=dead_worker(), txn=fake.begin(type=3), started=0)
     assert work(fake) == ([], [])
     assert states(fake) == [(first, "failed")]

@@ -1,6 +1,6 @@
-"""What is recorded of changed types is what Hive 3.1.3 and 4.0.1 read: of each type some of those that it may become.
+"""Hive 3.1.3 and 4.0.1 read values after a change of type as recorded: the tests try a sample of the changes.
 
-``python -m support.conformance.changes`` in tests/ asks about all of them, and writes down the answers.
+``python -m support.conformance.changes`` in tests/ tries all changes, and records the values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from support.engines.real_hive import started
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
 EVERY = 5
-"""Of the types that a type may become, each fifth is asked about; another fifth for the next type."""
+"""Each type is changed to every fifth of the other types; the next type starts at a different one."""
 
 
 @pytest.mark.parametrize("version", [3, 4])

@@ -1,4 +1,4 @@
-"""A path that does not exist: its hint names what is near, after one listing."""
+"""The error for a path that does not exist suggests similar names, after one listing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a function does: the calls that Python makes for it, which are the same on every machine."""
+"""Measure the work of a function in calls, whose number is the same on every machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import FrameType
 
 
 def calls_of(action: Callable[[], object]) -> int:
-    """Calls of functions, in Python and in C, while it runs; a generator that goes on is a call, too."""
+    """Count the calls of functions, in Python and in C, while it runs; resuming a generator is also a call."""
     count = 0
 
     def counted(_frame: FrameType, event: str, _argument: object) -> None:

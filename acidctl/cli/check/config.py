@@ -15,9 +15,9 @@ from acidctl.cli.options import shared
 def command() -> None:
     """Show the settings of the configuration file and of ACIDCTL_* in the environment.
 
-    What is typed wins; then the environment, the file, and the defaults of acidctl. The file
-    has a table for each command, [clean] for example, whose keys are the command's options; [storage."URL"] holds
-    options for the stores below a URL, [profile.NAME.clean] what --profile NAME puts before the rest of its file.
+    Precedence: command line, environment, file, default. The file has a table for each command, [clean] for example,
+    whose keys are the command's options. [storage."URL"] holds options for the stores below a URL, and
+    [profile.NAME.clean] holds options that --profile NAME puts before the others.
     """
 
 
@@ -40,7 +40,7 @@ def show_command() -> None:
     """
 
 
-@shared.command("path", "acidctl config path", group=command, short_help="Print where the file is.")
+@shared.command("path", "acidctl config path", group=command, short_help="Print the path of the file.")
 @shared.output_option("table", "json", default="table")
 @shared.by_work("show_paths")
 def path_command() -> None:

@@ -1,4 +1,4 @@
-"""Settings from a file and from ``ACIDCTL_*``, checked: from what was read to what click looks up.
+"""Check the settings of a file and of ``ACIDCTL_*``, and turn them into values that click looks up.
 
 A file has a table for each command, whose keys are the command's options without the dashes::
 
@@ -47,11 +47,11 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """One file.
+    """The content of a file of settings.
 
     Attributes:
         origin: its path, ``user file ~/.config/acidctl/config.toml``.
-        readers: the command that keeps the file from others who can read it; then it may hold no credentials.
+        readers: the command that makes the file private, if others can read it; it must not hold credentials then.
     """
 
     origin: str
@@ -94,21 +94,21 @@ class Settings(dict[Name, Value]):
 
 
 def settings_of(file: SettingsFile | None, commands: Commands, profile: str | None = None) -> Settings:
-    """Return the settings of a file, none without one; those of the profile go before the others.
+    """Return the settings of a file, none without one; those of the profile take precedence.
 
     Raises:
-        UsageProblem: a key or a value that cannot be used, or the file lacks the profile.
+        UsageProblem: a key or a value cannot be used, or the file lacks the profile.
         RefusedError: others can read the credentials of the file.
     """
     file = file or SettingsFile("no file", {})
     profiles = _table(file, ("profile",), file.table.get("profile", {}))
-    # All are checked: a mistake should not wait for the night its profile is used.
+    # All profiles are checked, so that a mistake is found before its profile is used.
     read = {name: dict(_read(file, ("profile", name), table, commands)) for name, table in profiles.items()}
     settings = Settings(_read(file, (), file.table, commands))
     if profile is not None and profile not in profiles:
         raise UsageProblem(
-            f"no profile is called {profile!r}",
-            f"the file has {', '.join(sorted(profiles)) or 'none'}",
+            f"there is no profile {profile!r}",
+            f"profiles: {', '.join(sorted(profiles)) or 'none'}",
             _near(profile, list(profiles)),
         )
     chosen = read[profile] if profile is not None else {}
@@ -139,7 +139,7 @@ def variable_of(path: CommandPath, option: str) -> str:
 def _read(
     file: SettingsFile, above: CommandPath, table: Mapping[str, Any], commands: Commands
 ) -> Iterator[tuple[Name, Value]]:
-    """What one table of a file says, the file's own or a profile's."""
+    """Yield the settings of one table of a file, the file's own or a profile's."""
     for key, value in _table(file, above, table).items():
         place = (*above, key)
         if key == "storage":
@@ -155,7 +155,7 @@ def _read(
         elif command := None if key in _TABLES else commands(key):
             yield from _options(file, place, _table(file, place, value), command, (key,))
         elif above or key != "profile":
-            _refuse(file, place, "no command or setting is called so", _near(key, _top_level(top=not above)))
+            _refuse(file, place, "unknown command or setting", _near(key, _top_level(top=not above)))
 
 
 def _top_level(*, top: bool) -> list[str]:
@@ -172,7 +172,7 @@ def _options(
         if key in below:
             yield from _options(file, at, _table(file, at, value), below[key], (*path, key))
         elif key in options_of(command, typed_only=True):
-            _refuse(file, at, f"--{key} counts on the command line only", "take it out, and give it where it is meant")
+            _refuse(file, at, f"--{key} counts on the command line only", "remove it, and give it on the command line")
         elif key not in options:
             _refuse(file, at, f"`acidctl {' '.join(path)}` has no such option", _near(key, [*options, *below]))
         else:
@@ -180,7 +180,7 @@ def _options(
 
 
 def _converted(file: SettingsFile, place: CommandPath, value: Any, option: click.Option) -> Any:
-    """As it would stand on the command line: texts, and booleans for flags."""
+    """Return the value as on the command line: texts, and booleans for flags."""
     if option.is_flag:
         if not isinstance(value, bool):
             _refuse(file, place, "it is a switch", "write true or false")
@@ -219,7 +219,7 @@ def _limits(file: SettingsFile, place: CommandPath, table: Mapping[str, Any]) ->
     for key, value in table.items():
         at = (*place, key)
         if key not in known:
-            _refuse(file, at, "there is no such limit", _near(key, [*known]) or f"limits: {', '.join(known)}")
+            _refuse(file, at, "unknown limit", _near(key, [*known]) or f"limits: {', '.join(known)}")
         text = _text(file, at, value)
         try:
             check_value(known[key], text)
@@ -234,9 +234,7 @@ def _metastore(file: SettingsFile, place: CommandPath, table: Mapping[str, Any])
     for key, value in table.items():
         at = (*place, key)
         if key not in NAMES:
-            _refuse(
-                file, at, "the metastore has no such setting", _near(key, [*NAMES]) or f"settings: {', '.join(NAMES)}"
-            )
+            _refuse(file, at, "unknown metastore setting", _near(key, [*NAMES]) or f"settings: {', '.join(NAMES)}")
         text = _text(file, at, value)
         _keep_secret(file, at, key, text)
         yield ("metastore", key), Value(text, file.origin)
@@ -269,7 +267,7 @@ def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]
 
 def _general(file: SettingsFile, place: CommandPath, value: Any) -> Value:
     if value not in ("text", "json"):
-        _refuse(file, place, "it is none of text and json", 'write log-format = "json"')
+        _refuse(file, place, "it must be text or json", 'write log-format = "json"')
     return Value(value, file.origin)
 
 
@@ -277,14 +275,14 @@ def _keep_secret(file: SettingsFile, place: CommandPath, key: str, value: str) -
     remember_pair(key, value)
     if file.readers and is_secret_name(key):
         what = f"{file.origin}: {'.'.join(place)} is a credential that others can read"
-        raise RefusedError(what, "it may be known to them already: change it, and close the file", file.readers)
+        raise RefusedError(what, "they may know it already: change it, and make the file private", file.readers)
 
 
 def _text(file: SettingsFile, place: CommandPath, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict | list):
-        _refuse(file, place, "it takes one value", "write a text or a number")
+        _refuse(file, place, "it takes one value", "write a string or a number")
     return str(value)
 
 

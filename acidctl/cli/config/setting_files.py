@@ -16,26 +16,26 @@ _MOST_BYTES = 1 << 20
 
 
 def read_settings_file(given: str | None) -> SettingsFile | None:
-    """Read the user's file; None if none was given and there is none at its usual place.
+    """Read the user's file; None if no file was given and none exists at the usual place.
 
     Args:
         given: the file to read instead.
 
     Raises:
-        NotFoundError: the given one is not there.
+        NotFoundError: the given file does not exist.
         UsageProblem: it is not TOML.
         RefusedError: others may have written it.
         AccessError: it cannot be read.
     """
     path = Path(os.path.expanduser(given)) if given else user_path()  # noqa: PTH111 - never raises
-    if not given and not (path.is_absolute() and _is_file(path)):  # without a home it is relative, so anybody's
+    if not given and not (path.is_absolute() and _is_file(path)):  # relative without a home: not the user's
         return None
     table, readers = _read(path)
     return SettingsFile(f"user file {path}", table, readers)
 
 
 def load(given: str | None, profile: str | None, commands: Commands) -> Settings:
-    """The settings of the file; errors as for :func:`read_settings_file` and :func:`settings_of`."""
+    """Return the settings of the file; raises what :func:`read_settings_file` and :func:`settings_of` raise."""
     return settings_of(read_settings_file(given), commands, profile)
 
 

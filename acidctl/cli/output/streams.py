@@ -95,8 +95,8 @@ class _Output(io.BufferedWriter):
     raw file below is Python's own: a signal between its writing and its saying so would repeat what was written.
 
     Args:
-        piped: holds the last line of the terminal hidden from the first byte in a pipe on: its reader may write to the
-            same terminal at any time, as `head` does.
+        piped: hides the last line of the terminal once the first byte goes to a pipe: the reader of the pipe may write
+            to the same terminal at any time, as `head` does.
     """
 
     def __init__(self, descriptor: int | None, piped: ExitStack) -> None:

@@ -1,6 +1,6 @@
-"""Pages made from templates: any text of a value is escaped, and shows no control characters and no known secrets.
+"""Render pages from templates: the text of each value is escaped, without control characters and known secrets.
 
-Names in a page are anybody's.
+Anybody who creates a table chooses names that a page shows.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from acidctl.printable import printable
 from acidctl.wording import human_count
 
 GENERATOR = "acidctl report"
-"""The name of the generator in every page, by which a later run knows that it may replace the file."""
+"""The name of the generator in every page: a later run replaces only a file that has it."""
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|&#!~$])")
 
 
 def safe(text: str) -> str:
-    """Return the text without control characters, which a browser or a terminal would act on, and known secrets."""
+    """Return the text without known secrets, and without control characters that a browser or terminal acts on."""
     return printable(str(hidden_in(text)))
 
 
 def plain(text: str) -> Markup:
-    """Return text in which Markdown, and HTML inside of it, sees nothing special."""
+    """Return the text with everything escaped that is special in Markdown, or in HTML inside Markdown."""
     return Markup(_MARKDOWN.sub(r"\\\1", safe(text)))
 
 
@@ -40,8 +40,8 @@ def rendered(template: str, values: dict[str, Any], *, markdown: bool = False) -
     """Render one of the templates.
 
     Args:
-        template: the name of a file of ``templates``.
-        values: what it names; a name that is missing is an error.
+        template: the name of a file in ``templates``.
+        values: the variables of the template; a missing one is an error.
         markdown: escape values for Markdown rather than for HTML.
     """
     return _environment(plain if markdown else safe).get_template(template).render(values)
@@ -65,7 +65,7 @@ def _environment(escape: Callable[[str], str]) -> Environment:
 
 
 def resource(name: str) -> Markup:
-    """Return a file of ours, beside the templates, as it stands."""
+    """Return the text of one of acidctl's own files beside the templates, unescaped."""
     return Markup(files(__package__).joinpath("templates", name).read_text("utf-8"))
 
 
@@ -74,17 +74,17 @@ def _finalized(escape: Callable[[str], str], value: object) -> object:
 
 
 def count(number: int) -> str:
-    """``1,234``."""
+    """Return the number with separators: ``1,234``."""
     return f"{number:,}"
 
 
 def moment_text(at: str | None) -> str:
-    """``2026-11-25 20:02 UTC``."""
+    """Return the time to the minute: ``2026-11-25 20:02 UTC``."""
     return f"{on_screen(at)[:16]} UTC"
 
 
 def reads_text(table: dict[str, Any]) -> str:
-    """The time of a full read now, and after the compaction: ``2.5 h → 3.1 min``."""
+    """Return the time of a full read now, and after the compaction: ``2.5 h → 3.1 min``."""
     return f"{_seconds(table['seconds'])} → {_seconds(table['secondsAfter'])}"
 
 

@@ -16,8 +16,8 @@ from acidctl.wording import duration, human_count
 
 Record = Mapping[str, Any]
 USES = {
-    "current": "what readers read", "obsolete": "nobody needs it any more", "aborted": "writes that were rolled back",
-    "ignored": "open, or of work that goes on", "trash": "of earlier cleanings",
+    "current": "read by queries", "obsolete": "no longer needed", "aborted": "writes that were rolled back",
+    "ignored": "open, or from work in progress", "trash": "kept from earlier cleanings",
 }  # fmt: skip
 """Uses of bytes and their meanings, in the order of every table and bar."""
 
@@ -26,22 +26,22 @@ _FIGURES = (
     ("due", "compactions due", count),
 )  # fmt: skip
 _VERDICTS = {
-    "fine": "Fine: nothing to do", "due": "Due: there is work, and nothing is wrong",
+    "fine": "Fine: nothing to do", "due": "Due: maintenance is due, no problems",
     "trouble": "Trouble: something needs attention",
 }  # fmt: skip
 _SOURCES = {
-    "metastore": "the metastore", "write-ids": "the lists of write ids that were given",
-    "assumption": "an assumption about their age", "everything": "nobody: all that is on disk counts as committed",
+    "metastore": "the metastore", "write-ids": "the given lists of write ids",
+    "assumption": "an assumption about their age", "everything": "none: everything on disk counts as committed",
     "saved-plan": "the lists of a saved plan",
 }  # fmt: skip
 
 
 def report_html(report: Record, lanes: Sequence[tuple[str, Lanes]]) -> str:
-    """Return the page, which loads nothing and runs nothing: its policy allows its own style alone.
+    """Return the page. It loads nothing and runs nothing: its policy allows only its own style.
 
     Args:
         report: as `acidctl report -o json` has it.
-        lanes: the locations that cost their readers most.
+        lanes: the locations that are slowest to read.
     """
     style = resource("report.css")
     series = [*report["before"], {"at": report["at"], **_now(report)}]
@@ -67,7 +67,7 @@ def report_html(report: Record, lanes: Sequence[tuple[str, Lanes]]) -> str:
 
 
 def report_markdown(report: Record) -> str:
-    """Return the report in Markdown, which is read as it stands in a mail, too."""
+    """Return the report in Markdown, which is also readable as plain text in a mail."""
     return rendered("report.md.j2", _shared(report) | {"glance": list(_glance(report))}, markdown=True)
 
 
@@ -111,7 +111,7 @@ def _tiles(report: Record) -> list[tuple[str, str, str]]:
          changed("freeBytes", human_bytes, f"in {human_count(cleaning['locations'], 'location')}")),
         ("within a day", human_bytes(cleaning["soonBytes"]), f"{human_bytes(cleaning['laterBytes'])} later"),
         ("held back", human_bytes(sum(one["bytes"] for one in kept)),
-         human_count(len(kept), "reason") + " below" if kept else "nothing is"),
+         human_count(len(kept), "reason") + " below" if kept else "nothing"),
         ("compactions due", count(now["due"]),
          changed("due", count, f"{count(compaction['major'])} major, {count(compaction['minor'])} minor")),
         ("read score", f"{whole['score']} of 100", f"{count(whole['files'])} files, {count(whole['deltas'])} deltas"),
@@ -133,7 +133,7 @@ def _freeable(report: Record) -> list[tuple[str, int, str]]:
 
 
 def _glance(report: Record) -> Iterator[tuple[str, int, str, Callable[[int], str]]]:
-    """Name, value now, change since the last report, and how a value is written."""
+    """Yield the name, the value now, the change since the last report, and the function that formats values."""
     now, cleaning = _now(report), report["cleaning"]
     before = report["before"][-1] if report["before"] else {}
     for name, value, key, shown in (
@@ -149,7 +149,7 @@ def _glance(report: Record) -> Iterator[tuple[str, int, str, Callable[[int], str
 
 
 def _trends(series: Sequence[Record]) -> Iterator[tuple[str, Callable[[int], str], int, int, str, list[str]]]:
-    """Label, how a value is written, first and last value, the change, and the points of a curve 100 wide, 40 high."""
+    """Yield label, formatting function, first and last value, change, and the points of a curve 100 wide, 40 high."""
     for key, label, shown in _FIGURES:
         known = [(datetime.fromisoformat(one["at"]).timestamp(), one[key]) for one in series if key in one]
         if len(known) < 2:
@@ -160,44 +160,46 @@ def _trends(series: Sequence[Record]) -> Iterator[tuple[str, Callable[[int], str
             f"{100 * ((at - start) / (end - start) if end > start else place):.2f},{40 - 38 * value / highest:.2f}"
             for place, (at, value) in enumerate(known)
         ]
-        yield label, shown, first, last, change_text(last, first, shown, "at first") or "as at first", points
+        yield label, shown, first, last, change_text(last, first, shown, "at first") or "unchanged", points
 
 
 def where_text(report: Record) -> str:
-    """The places."""
+    """Return the first place, and how many more there are."""
     where: list[str] = report["where"]
     return where[0] + (f" and {len(where) - 1:,} more" if len(where) > 1 else "")
 
 
 def headline(report: Record) -> str:
-    """How much there is, and when."""
+    """Return how much there is, and the time of the report."""
     tables, places = human_count(report["tables"], "table"), human_count(report["locations"], "location")
     return f"{tables}, {places}, {human_bytes(report['bytes'])}, at {moment_text(report['at'])}"
 
 
 def change_text(now: int, before: int | None, shown: Callable[[int], str], when: str = "last time") -> str:
-    """``2.1 GiB more than last time``; empty where nothing is known of that, or nothing changed."""
+    """Return ``2.1 GiB more than last time``; empty if the earlier value is unknown or the same."""
     if before is None or now == before:
         return ""
     return f"{shown(abs(now - before))} {'more' if now > before else 'less'} than {when}"
 
 
 def trouble_lines(report: Record) -> Iterator[str]:
-    """Yield what needs attention, a line each; a last line says how many more there are."""
+    """Yield a line for each problem, and a last line with the number of those left out."""
     if report["failed"]:
-        yield f"{human_count(report['failed'], 'location')} could not be looked at: acidctl status says why"
+        yield f"{human_count(report['failed'], 'location')} could not be looked at: see acidctl status"
     unfinished = report["unfinished"]
     for one in unfinished["first"]:
-        yield f"{one['location']}: {one['staging']} is half shown: acidctl compact finishes it"
-    yield from _more(unfinished["count"], unfinished["first"], "half-published compaction")
+        yield f"{one['location']}: {one['staging']} is half published: acidctl compact finishes it"
+    yield from _more(unfinished["count"], unfinished["first"], "half-published compactions")
     refused = report["refused"]
     for one in refused["first"]:
         yield f"{one['location']}: {one['what']}" + (f": {one['why']}" if one["why"] else "")
-    yield from _more(refused["locations"], refused["first"], "location that cannot be compacted or cleaned as it is")
+    yield from _more(
+        refused["locations"], refused["first"], "locations that cannot be compacted or cleaned as they are"
+    )
     if stuck := report["stuck"]:
         for one in stuck["first"]:
             yield f"{one['id']} {one['kind']} of {one['on']} is stuck: {one['why']}"
-        yield from _more(stuck["count"], stuck["first"], "stuck entry of the queue")
+        yield from _more(stuck["count"], stuck["first"], "stuck entries of the queue")
 
 
 def _more(number: int, first: list[Any], noun: str) -> Iterator[str]:
@@ -206,7 +208,7 @@ def _more(number: int, first: list[Any], noun: str) -> Iterator[str]:
 
 
 def blocked_lines(report: Record) -> Iterator[str]:
-    """Who holds back cleanings, a line each."""
+    """Yield a line for each transaction or lock that holds back cleaning."""
     blocked = report["blocked"]
     if not blocked:
         return
@@ -220,9 +222,9 @@ def blocked_lines(report: Record) -> Iterator[str]:
 
 
 def notes_of(report: Record) -> Iterator[str]:
-    """How the figures came about."""
+    """Yield the notes on how the figures were made."""
     sources = [f"{_SOURCES.get(kind, kind)} ({human_count(n, 'location')})" for kind, n in report["sources"].items()]
     if sources:
-        yield f"Who said which write ids are committed: {'; '.join(sources)}."
-    yield f"Cleaning may take what was superseded, or aborted, at least {duration(report['olderThan'])} ago."
+        yield f"Source of the committed write ids: {'; '.join(sources)}."
+    yield f"Cleaning removes only what was superseded or aborted at least {duration(report['olderThan'])} ago."
     yield f"acidctl {report['acidctl']}, {moment_text(report['at'])}."

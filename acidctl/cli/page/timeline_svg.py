@@ -26,15 +26,15 @@ _LEFT, _STATE, _WIDTH, _ROW, _GAP, _TOP, _MARGIN = 240, 58, 640, 26, 10, 22, 16
 
 
 def timeline_document(location: str, lanes: Lanes) -> str:
-    """Return the picture as a file of its own, which brings its style."""
+    """Return the picture as a file of its own, with its style."""
     return _rendered(location, lanes, "timeline", is_alone=True)
 
 
 def timeline_picture(location: str, lanes: Lanes, name: str) -> Markup:
-    """Return the picture as an element of a page; what it shows is in its description, too.
+    """Return the picture as an element of a page; its description says in words what it shows.
 
     Args:
-        name: begins the ids of its elements, and is unique in the document.
+        name: the prefix of its elements' ids, unique in the document.
     """
     return Markup(_rendered(location, lanes, name, is_alone=False))
 

@@ -113,7 +113,7 @@ def put_folded(what: str, totals: Totals) -> None:
 
 
 def put_idle(what: str, codes: Counter[str]) -> None:
-    """Locations in which nothing happens, with why: ``nothing to do in 195 locations: few deltas``."""
+    """Print how many locations are idle, and why: ``nothing to do in 195 locations: few deltas``."""
     counted = [(code.replace("-", " "), count) for code, count in codes.most_common()]
     texts = [code if len(counted) == 1 else f"{code} ({count:,})" for code, count in counted[:_NAMED_CODES] if code]
     more = [f"and {len(counted) - _NAMED_CODES} more reasons"] * (len(counted) > _NAMED_CODES)

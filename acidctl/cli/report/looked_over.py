@@ -30,7 +30,7 @@ def everything(lists: SnapshotLists) -> tuple[str, ...]:
 
 
 def queue_seen(lists: SnapshotLists, overview: Overview, where: Sequence[str], visits: Visits) -> QueueView | None:
-    """What the metastore says of what was looked over; None without one, and where it fails, which is told."""
+    """Return the metastore's view of these places; None without a metastore, or if it fails, which is reported."""
     if lists.warehouse is None:
         return None
     from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore

@@ -91,7 +91,7 @@ def family_of(code: Code) -> Family:
 
 
 def example(code: Code) -> Reason:
-    """A reason of that code with the values that its sentence names, taken from one story.
+    """Return a reason with that code and the values that its sentence names. All examples tell one story.
 
     The high watermark is 9, write ids 3 and 5 are open, and a compaction up to 5 ran in transaction 26.
     """

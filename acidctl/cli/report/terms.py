@@ -74,9 +74,9 @@ TERMS = (
     ),
     Term(
         "ROW__ID",
-        "The name of a row: the write id that inserted it, its bucket property (bucket and statement), and its number "
-        "there. A delete event names the row by it.",
-        "`acidctl cat --row-id LOCATION` shows those of all rows",
+        "The identifier of a row: the write id that inserted it, its bucket property (bucket and statement), and its "
+        "number within these. A delete event refers to its row by it.",
+        "`acidctl cat --row-id LOCATION` shows it for every row",
         names=r"row__id|row_id|rowid",
     ),
     Term(

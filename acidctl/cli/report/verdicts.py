@@ -137,8 +137,8 @@ def _latest(times: Iterable[float | None]) -> float | None:
 
 
 def verdict_of(report: Mapping[str, Any]) -> str:
-    """``ok``, ``major due``, ``unsafe`` (its metastore is older than its files, or Hive writes no such layout),
-    ``unreadable`` (not enough history), ``unknown`` (whose table), or ``left alone``.
+    """Return ``ok``, ``major due``, ``unsafe`` (the metastore is older than the files, or Hive never writes the
+    layout), ``unreadable`` (not enough history), ``unknown`` (whose table it is), or ``left alone``.
     """
     summary = report["summary"]
     if summary["disagreements"]:

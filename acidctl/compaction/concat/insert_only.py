@@ -156,7 +156,7 @@ def _require_known_widths(snapshot: Snapshot, types: Sequence[OrcType], row: Orc
 
 
 def _leaves(node: OrcType, name: str = "") -> Iterator[tuple[str, str]]:
-    """The kind of each column without children, by its name, or by its position in a list or map."""
+    """Yield the name and kind of each column without children; in a list or map its position is the name."""
     if not node.children:
         yield name, node.kind
     for part, child in zip(node.names or map(str, range(len(node.children))), node.children, strict=True):

@@ -307,10 +307,10 @@ def mark(fs: FileSystem, run: Run, state: RunState) -> None:
 
 
 def drop(fs: FileSystem, run: Run, *, are_more: bool = False) -> None:
-    """Remove a run's directory, and the folder when it is empty; that somebody else was faster is fine.
+    """Remove a run's directory, and the folder when it is empty; it is fine if somebody else did so first.
 
     Args:
-        are_more: others are dropped next, so that the folder is not empty yet; many stores list it to know that.
+        are_more: the caller drops more runs next, so the folder is not empty yet; this saves a listing on many stores.
     """
     with suppress(NotFoundError):
         remove_run(fs, run.path, MANIFEST, _NAMES.values())

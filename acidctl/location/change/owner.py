@@ -100,7 +100,7 @@ def owner_at(fs: FileSystem, path: str) -> Owner | None:
 
 
 def started_at() -> float:
-    """When this machine was started, seconds since the epoch; 0 where the kernel does not tell."""
+    """Return when this machine was started, in seconds since the epoch; 0 if the kernel does not show it."""
     try:
         return time.time() - float(Path("/proc/uptime").read_text().split()[0])
     except (OSError, ValueError, IndexError):

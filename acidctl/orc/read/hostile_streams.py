@@ -1,6 +1,6 @@
-"""Checks for two streams with which a file ends, or holds up for ever, the process that reads it by ORC's C++ reader.
+"""Check two kinds of streams with which a file can crash ORC's C++ reader, or keep it busy for ever.
 
-It takes a union's tag for a place in its list of alternatives, whatever it is: the process crashes. And it brings a
+The reader uses any tag of a union as an index into its alternatives, without a check, and crashes. And it brings a
 decimal from its own scale to that of the column in steps of 18 digits: a scale of 2^62 takes years.
 """
 
@@ -32,7 +32,7 @@ _HIGHEST_SCALE = 128
 def check_streams(
     tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Callable[[int, int], bytes]
 ) -> None:
-    """Refuse a stripe that ORC's reader would not survive.
+    """Refuse a stripe that would crash ORC's reader or keep it busy for ever.
 
     Args:
         tree: the root struct of the columns that are to be read, with the file's column ids.
@@ -68,7 +68,7 @@ def check_streams(
 
 
 def highest_byte(data: bytes) -> int:
-    """The greatest value of a stream of run-length encoded bytes; 0 where there is none."""
+    """Return the greatest value of a stream of run-length encoded bytes; 0 if it is empty."""
     at, end, highest = 0, len(data), 0
     while at < end:
         head = data[at]
@@ -79,9 +79,9 @@ def highest_byte(data: bytes) -> int:
 
 
 def highest_scale(data: bytes, version: int) -> float:
-    """At least the greatest distance from 0 of the signed integers of a stream, which is cut short where it is damaged.
+    """Return an upper bound of the absolute values in a stream of signed integers, up to where it is damaged.
 
-    Negative scales count as large ones if they lie in a run with a slope: no writer makes such.
+    Negative scales count as large ones if they are in a run with a slope: no writer makes such a run.
 
     Args:
         version: of the encoding, 1 or 2.

@@ -45,8 +45,8 @@ def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
 
 
 def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
-    """At least what the first `count` unsigned integers of a stream of version 2 come to, and the greatest of them; far
-    too much where some of them may be below 0.
+    """Return upper bounds of the sum, and of the greatest, of the first `count` unsigned integers of a stream of
+    version 2; far too large if some of them may be below 0.
 
     Only the heads of runs are looked at, which takes a tenth of the time of :func:`unsigned_runs`; a stream that is
     cut short is taken as far as it goes.
@@ -93,7 +93,7 @@ def _bound_delta(data: bytes, at: int, width: int, count: int) -> tuple[int, int
     delta, at = signed(data, at)
     steps = 0 if is_even else max(0, count - 2)
     slope = abs(delta) * (count - 1) if is_even else abs(delta) + steps * ((1 << width) - 1)
-    # Lengths below 0 crash the native reader, and are huge where a run is read as unsigned.
+    # Lengths below 0 crash the native reader, and are huge if a run is read as unsigned.
     most = base + slope if delta >= 0 or slope <= base else _BELOW_ZERO
     return most, 0, at + (width * steps + 7 >> 3)
 

@@ -260,7 +260,7 @@ class OrcFile:
             raise damaged(self.tail.path, f"stripe {i} claims {stripe.numberOfRows} rows in {stripe.dataLength} bytes")
 
     def _check_streams(self, i: int, chosen: dict[str, int] | None) -> None:
-        """Refuse what ORC's reader would not survive."""
+        """Refuse streams that would crash ORC's reader or keep it busy for ever."""
         if not hostile_streams.KINDS.isdisjoint(self.tail.schema.kinds):
             hostile_streams.check_streams(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._window.piece)
 

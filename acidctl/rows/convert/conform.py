@@ -23,7 +23,7 @@ class How:
     Attributes:
         parquet: the file is Parquet, not ORC.
         for_good: the values go to a new file, so values that Hive 3 and Hive 4 read differently are refused.
-        by: the version of Hive that reads the table, if it is known: its values are taken.
+        by: the version of Hive that reads the table, if it is known: values are converted as in that version.
     """
 
     parquet: bool = False

@@ -1,7 +1,7 @@
 """Values of one primitive type as another, the way ORC's readers in Hive 3.1.3 and 4.0.1 convert them.
 
-A value that the new type cannot hold is NULL.  Where the two Hives differ :func:`hives_differ` says so, and this is
-what Hive 4 reads, or Hive 3 if that is asked for.  The tests hold all of this against what both read.
+A value that the new type cannot hold is NULL.  If the two Hives differ, :func:`hives_differ` is true, and the values
+are those of Hive 4, or of Hive 3 on request.  The tests compare all of this with the values that both read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def convert_leaf(
 
     Args:
         parquet: whether the file is Parquet; then only conversions are done that Hive does alike for both formats.
-        by: the version of Hive whose values these are: Hive 3 or Hive 4.
+        by: the version of Hive whose conversion is used: Hive 3 or Hive 4.
 
     Raises:
         NoConversion: Hive does not convert it, or acidctl does not know how Hive does.
@@ -107,10 +107,10 @@ def _is_converted(own: str, target: str) -> bool:
 
 
 def require_known(column: pa.Array, own: OrcType, target: OrcType, by: Hive | None) -> None:
-    """Raise HivesDifferError where Hive 3 and Hive 4 read some of these values of `own` differently as `target`.
+    """Raise HivesDifferError if Hive 3 and Hive 4 read some of these values of `own` differently as `target`.
 
     Args:
-        by: the version of Hive that reads them, if it is known; of Hive 3, acidctl knows some conversions only.
+        by: the version of Hive that reads them, if it is known; for Hive 3, acidctl has only some conversions.
     """
     if by is Hive.HIVE4 or not hives_differ(own, target):
         return
@@ -121,7 +121,7 @@ def require_known(column: pa.Array, own: OrcType, target: OrcType, by: Hive | No
         differs = pc.and_(pc.not_equal(near, column.cast(pa.float64())), pc.invert(pc.is_nan(near)))
     elif own.kind == "date" and target.kind in _TEXTS:
         differs = pc.less(column.cast(pa.int32()), _GREGORIAN_DAY)
-    else:  # times become text and dates by the time zone of Hive 3's process
+    else:  # Hive 3 converts times in the time zone of its process
         differs = pc.is_valid(column)
     if pc.any(differs).as_py():
         raise HivesDifferError("Hive 3 and Hive 4 convert some of its values differently")

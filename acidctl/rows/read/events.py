@@ -355,7 +355,7 @@ def open_event_files(
 
 
 def _opened(snapshot: Snapshot, file: DataFile, numbers: _RowNumbers, *, full: bool) -> EventFile | None:
-    """A file with its tail; None for one without rows."""
+    """Open a file and read its tail; None if the file has no rows."""
     length = snapshot.logical_length(file)
     if length == 0:
         return None  # an empty bucket, or a streaming writer that has not committed yet (section 12)
@@ -391,10 +391,10 @@ def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
     """
     insert_only = snapshot.table_type is TableType.INSERT_ONLY
     in_base = file.directory is not None and file.directory.kind is Kind.BASE
-    # By its name it is of an insert-only table, which may have six columns of these names.
+    # Its name is that of a file in an insert-only table, which may have six columns with these names.
     is_either = not full and file.directory is not None
     if insert_only or (not file.native_name and (is_either or (full and not in_base))):
-        why = "only bucket_N may have ACID columns; in an insert-only table they would be columns like others"
+        why = "only bucket_N may have ACID columns; in an insert-only table they would be ordinary columns"
         if insert_only:
             why = "it has the ACID columns in an insert-only table, and acidctl would take them for ids"
         raise BadDataError(
@@ -405,7 +405,7 @@ def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
 
 
 def _belongs(snapshot: Snapshot, source: EventFile, on_error: Callable[[DataFile, AcidctlError], None] | None) -> bool:
-    """Whether a file is ORC: one ACID file makes it a full-ACID table, which is all ORC."""
+    """Return whether a file is ORC: one ACID file makes the table full ACID, and such a table is all ORC."""
     if source.format is Format.ORC:
         return True
     error = BadDataError(
@@ -420,7 +420,7 @@ def _belongs(snapshot: Snapshot, source: EventFile, on_error: Callable[[DataFile
 
 
 class _RowNumbers:
-    """Gives ids to the rows of files without any, from file to file in read order."""
+    """Gives ids to the rows of files that have none, file by file in read order."""
 
     def __init__(self, snapshot: Snapshot, files: Sequence[DataFile]) -> None:
         self._snapshot, self._files = snapshot, files
@@ -432,12 +432,12 @@ class _RowNumbers:
         return _codec_version(self._snapshot, self._files)
 
     def stop(self, file: DataFile) -> None:
-        """Rows after those of a file that cannot be counted have no number; only Hive's own names are numbered."""
+        """Note a file whose rows cannot be counted: the rows that follow them get no numbers."""
         if file.bucket != NO_BUCKET and not file.native_name:
             self._stopped.setdefault(_counter(file), file.path)
 
     def of(self, file: DataFile, tail: Tail) -> Synthetic:
-        """Raises BadDataError for a file that must have ids, or that follows one whose rows cannot be counted."""
+        """Return the ids of a file's rows; raises BadDataError if it must hold them, or follows an uncounted file."""
         if file.role is Role.DELETE or file.native_name:
             raise BadDataError(
                 f"{tail.path} is not an ACID file",
@@ -491,7 +491,7 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
     the same in every snapshot. Without one it is today's codec.
     """
     for file in files:
-        with suppress(BadDataError):  # it fails where it is opened
+        with suppress(BadDataError):  # opening it raises the error
             version = _codec_of(snapshot, file)
             if version is not None:
                 return version

@@ -26,11 +26,11 @@ from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
 _SIDE_FILES = {
-    METADATA_ACID: "it says what wrote the base that it lies in",
+    METADATA_ACID: "it records what wrote the base around it",
     ORC_ACID_VERSION: "it holds the version of the ACID format",
     FLUSH_LENGTH_SUFFIX: "it holds how many bytes of the file beside it are committed",
 }
-"""Files of an ACID directory that hold no rows, by their names or what these end with."""
+"""Files of an ACID directory that hold no rows, by name or by the end of the name."""
 
 
 def _raise(error: AcidctlError) -> None:
@@ -43,11 +43,11 @@ def event_files_at(fs: FileSystem, path: str, on_error: Callable[[AcidctlError],
     Rows without ids are numbered as readers of the location number them, so its other files may be looked at too.
 
     Args:
-        on_error: receives the error of each file below a directory that cannot be opened.
+        on_error: receives the error of each file that cannot be opened, if the path is a directory.
 
     Raises:
         NotFoundError: nothing is there, or no data file.
-        BadDataError: the one file is damaged, not ORC, or not where a reader would open it.
+        BadDataError: the path is a file that is damaged, not ORC, or not where a reader would open it.
     """
     entry = fs.stat(path)
     if not entry.is_dir:
@@ -62,7 +62,7 @@ def event_files_at(fs: FileSystem, path: str, on_error: Callable[[AcidctlError],
 
 
 def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
-    """Itself, or nothing where it has no committed row."""
+    """Return the file itself, or nothing if it has no committed row."""
     directory, name, length = _acid_directory(parent_of(path)), base_name(path), _flush_length(fs, path)
     if size == 0 and directory and is_native_data_file(name):
         return []
@@ -89,7 +89,7 @@ def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
         return found
     if errors:
         raise errors[0]
-    why = "readers pass over it because of its name or its place"
+    why = "readers ignore it because of its name or its place"
     raise problem or BadDataError(f"{fs.display(path)} is not a data file", why)
 
 
@@ -110,7 +110,7 @@ def _acid_directory(path: str) -> AcidDirectory | None:
 def _of_location(
     fs: FileSystem, path: str, *, is_dir: bool, on_error: Callable[[AcidctlError], None]
 ) -> list[EventFile]:
-    """The data files below `path`. Those before them whose rows are counted to number theirs are opened, too.
+    """Return the data files below `path`. Files before them are also opened if row numbers depend on their counts.
 
     Args:
         on_error: receives the error of each file below `path` that cannot be opened.
@@ -183,7 +183,7 @@ def _location_of(path: str, is_dir: bool) -> str:
 
 
 def _enclosing(path: str) -> str | None:
-    """The innermost ACID directory that a path is or lies in."""
+    """Return the innermost ACID directory that a path is or lies in; None if there is none."""
     while path != parent_of(path):
         if _acid_directory(path) is not None:
             return path

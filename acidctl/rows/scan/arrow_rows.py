@@ -65,7 +65,7 @@ class ArrowRows(ABC):
         return self.to_table().to_pandas(**options)
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a data frame of polars.
+        """Return all rows as a polars data frame.
 
         Raises:
             EnvironmentProblem: polars is not installed.
@@ -93,7 +93,7 @@ def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 
 def polars_frame(rows: pa.Table | pa.RecordBatch) -> polars.DataFrame:
-    """The rows for polars. Raises UsageProblem for a column with a union, on which polars panics."""
+    """Return the rows for polars; raises UsageProblem for a column with a union, on which polars panics."""
     import polars  # noqa: PLC0415 - optional
 
     if found := next((field.name for field in rows.schema if has_union(field.type)), None):
@@ -104,6 +104,6 @@ def polars_frame(rows: pa.Table | pa.RecordBatch) -> polars.DataFrame:
 
 
 def has_union(kind: pa.DataType) -> bool:
-    """Whether a type is a union, or holds one."""
+    """Return whether a type is a union or contains one."""
     children = [kind.field(i).type for i in range(kind.num_fields)]
     return bool(pa.types.is_union(kind)) or any(map(has_union, children))

@@ -300,7 +300,7 @@ _HIVES_NAMES = {
 
 
 def type_name(kind: pa.DataType) -> str:
-    """The type as Hive calls it: ``boolean``, ``decimal``, ``array``."""
+    """Return Hive's name of the type: ``boolean``, ``decimal``, ``array``."""
     name = "timestamp" if isinstance(kind, WideTimestamp) else re.split(r"[<(\[]", str(kind))[0]
     return _HIVES_NAMES.get(name, name)
 

@@ -134,7 +134,7 @@ class _Parser:
         """Refuse a node with arguments that would be ignored."""
         handled = _HANDLED.get(type(node), _OPERANDS)
         if any(value and name not in handled for name, value in node.args.items()):
-            raise self._refuse(f"{node.sql(dialect='hive')!r} is more than can be used here")
+            raise self._refuse(f"{node.sql(dialect='hive')!r} cannot be used here")
 
     def _refuse(self, why: str) -> UsageProblem:
         return cannot_use(self._text, why)

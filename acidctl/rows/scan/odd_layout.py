@@ -20,7 +20,7 @@ def odd_layout(snapshot: Snapshot) -> list[str]:
         if problem.reason.code is Code.DELETES_ARE_ROWS:
             effect = "acidctl does, too"
         elif problem.reason.code is Code.ORIGINAL_WITHOUT_BUCKET:
-            effect = "acidctl reads it, too"
+            effect = "acidctl also reads it"
         elif problem.reason.code is Code.UNPADDED_DELETES:
             effect = "acidctl applies them"
         elif problem.reason.code is Code.PARTITION_BESIDE:

@@ -190,7 +190,7 @@ class Table(ArrowRows):
         whole = self.schema
         plain = pa.schema([field for field in whole if not has_union(field.type)])
         known = polars.DataFrame(one_table([], plain)).schema
-        # A column that polars cannot hold is refused only where a query reads it.
+        # A column that polars cannot hold is refused only if a query reads it.
         types = polars.Schema({name: known.get(name, polars.Unknown()) for name in whole.names})
         return register_io_source(read, schema=types, is_pure=True)
 

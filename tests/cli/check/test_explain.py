@@ -40,7 +40,7 @@ def test_everything_that_can_be_said_is_explained(acidctl: Acidctl) -> None:
         (" Conflict ", "status 9"), ("no-cleanup", "is set for the table"),
         ("superseded-by-delta", "its write ids are in delta_0000001_0000005"),
         ("half-a-minor", "delta_0000001_0000005 hides it"),
-        ("minor", "The base stays"), ("major", "new base"), ("compaction", "same rows"), ("ROW__ID", "name of a row"),
+        ("minor", "The base stays"), ("major", "new base"), ("compaction", "same rows"), ("ROW__ID", "identifier of"),
         ("HWM", "highest write id"),
         ("obsolete", "No reader needs it"), ("Snapshot", "a listing of the location"), ("7", "--assume-committed"),
     ],
@@ -111,7 +111,7 @@ def test_the_families_begin_where_the_codes_say_so() -> None:
 
 
 def test_examples_are_true_of_one_table() -> None:
-    """Names can be parsed, and numbers agree with what their sentence says of them."""
+    """Names can be parsed, and numbers agree with what their sentence says about them."""
     for code in Code:
         made = example(code)
         text = text_of(made)

@@ -134,10 +134,10 @@ def test_reports_before_this_one_are_remembered_and_compared(acidctl: Acidctl, t
     assert before["bytes"] < found["bytes"]
     assert len(history.read_text().splitlines()) == 3
     page = acidctl("report", "-o", "html", *words).out
-    assert "Against 2 reports before this one" in Shown(page).text
+    assert "Trend (2 earlier reports)" in Shown(page).text
     make(tree / "again", *TEN)
     assert "more than last time" in acidctl("report", "-o", "md", *words).out
-    assert "| as it was |" in acidctl("report", "-o", "md", *words).out
+    assert "| unchanged |" in acidctl("report", "-o", "md", *words).out
 
 
 def test_the_history_is_bounded_and_what_is_damaged_in_it_is_passed_over(

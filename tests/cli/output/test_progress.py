@@ -181,7 +181,7 @@ with standard_streams(), progress.progress("at it", 4):
 
 
 def test_what_a_pipe_carries_to_the_same_terminal_stands_on_lines_of_its_own(terminal: Terminals) -> None:
-    """The reader of the pipe does not make room for the bar, as it knows nothing of it."""
+    """The reader of the pipe does not make room for the bar."""
     status, raw = terminal.execute("/bin/sh", "-c", '"$0" -c "$1" | cat', sys.executable, PIPED)
     assert (status, screen(raw)) == (0, ["first", "second", ""])
     assert "at it" in raw

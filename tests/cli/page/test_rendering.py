@@ -1,4 +1,4 @@
-"""HTML and SVG: no text of others becomes markup, whatever it is."""
+"""No text that others chose becomes markup in HTML, SVG or Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOSTILE = "<script>alert(1)</script>\"'&amp;</style>-->\x1b[31m\x00\u202egnp\ud8
 
 
 class Parsed(HTMLParser):
-    """What a browser would make of a page."""
+    """The tags, attribute values and text of a page, parsed as a browser parses them."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -34,7 +34,7 @@ class Parsed(HTMLParser):
 
 
 def picture(text: str) -> str:
-    """A template with the text as an element's and as an attribute."""
+    """Render a template with the text in elements and in attributes."""
     values = {
         "alone": True, "style": "", "id": text, "location": text, "width": 1, "height": 1, "box": "0 0 1 1",
         "description": text, "texts": [(0, 0, text, text)], "lines": [], "boxes": [],

@@ -56,7 +56,7 @@ def tasks_of(table: Path, directory: Path, columns: Columns = (), **writing: Any
 
 
 def concat(table: Path, columns: Columns = (), **writing: Any) -> tuple[Path, list[BucketResult]]:
-    """Another table that holds just the result; `columns` are the table's, as a metastore has them."""
+    """Compact into another table that holds only the result; `columns` are the table's, as in a metastore."""
     directory = table.parent / f"{table.name}_compacted" / "base_0000099"
     results = []
     for task in tasks_of(table, directory, columns, **writing):

@@ -1,4 +1,4 @@
-"""What ends ORC's reader, and the process with it, or holds it up for ever, is found first."""
+"""Streams that would crash ORC's reader, or keep it busy for ever, are refused before it reads them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def written(schema: str, rows: list[Any], **options: Any) -> bytes:
 
 
 def with_tags(data: bytes, column: int, tags: bytes) -> bytes:
-    """The uncompressed file with other tags of a union, as literals; of no more bytes than there were."""
+    """Return the uncompressed file with other tags of a union, as literals that take no more bytes than before."""
     tail = tail_of(data)
     for stream, at in placed_streams(tail.stripe_footer(0), tail.stripes[0].offset):
         if stream.column == column and stream.kind == pb.Stream.DATA:
@@ -90,7 +90,7 @@ SCALES = {
 
 
 def with_streams(data: bytes, changed: dict[tuple[int, int], bytes], encoding: dict[int, int] | None = None) -> bytes:
-    """An uncompressed file of one stripe with other streams, by column and kind, and other encodings of columns."""
+    """Return an uncompressed file of one stripe with streams (by column and kind) and column encodings replaced."""
     tail, body = tail_of(data), b"ORC"
     stripe, footer = tail.stripes[0], tail.stripe_footer(0)
     for stream, at in placed_streams(footer, stripe.offset):
@@ -109,7 +109,7 @@ def with_streams(data: bytes, changed: dict[tuple[int, int], bytes], encoding: d
 
 
 def with_scales(scales: bytes, version: int, rows: int) -> bytes:
-    """A file of decimals whose scales are these bytes."""
+    """Return a file of decimals whose scales are these bytes."""
     values = [(i, Decimal(i * 7 ** (i % 40)).scaleb(-2)) for i in range(rows)]
     data = written("struct<a:int,d:decimal(38,2)>", values, compression=pyorc.CompressionKind.NONE)
     kind = pb.ColumnEncoding.DIRECT_V2 if version else pb.ColumnEncoding.DIRECT
@@ -143,7 +143,7 @@ def test_scales_of_sound_files(data: bytes, version: int, highest: float) -> Non
 
 @pytest.mark.parametrize("size", [(1 << 23) + 1, 1 << 40, 1 << 62])
 def test_a_block_size_that_no_memory_holds_is_named(size: int) -> None:
-    """The library takes memory for a block of each stream, and dies where there is none."""
+    """The library allocates memory for a block of each stream, and dies if there is not enough."""
     data = written("struct<a:int>", [(1,)], compression=pyorc.CompressionKind.ZLIB)
     evil = retailed(data, lambda _, postscript: setattr(postscript, "compressionBlockSize", size))
     with pytest.raises(BadDataError, match="compression blocks"):
@@ -153,7 +153,7 @@ def test_a_block_size_that_no_memory_holds_is_named(size: int) -> None:
 @pytest.mark.parametrize("schema", ["struct<a:string>", "struct<a:array<tinyint>>", "struct<a:map<tinyint,tinyint>>"])
 @pytest.mark.parametrize("step", [-1, -1000, -4_165_161])
 def test_lengths_below_0_are_too_large(schema: str, step: int) -> None:
-    """Their sum is small: the library would take it for an offset in front of its memory."""
+    """Their sum is small, so the library would use it as an offset in front of its buffer."""
     value = {"string": "x", "array": [1], "map": {1: 1}}[schema[9:].partition(">")[0].partition("<")[0]]
     data = written(schema, [(value,)] * 512, compression=pyorc.CompressionKind.NONE)
     tail = tail_of(data)

@@ -1,4 +1,4 @@
-"""The files that `dump` opens: what is not a file of events is named, and the others are printed."""
+"""`dump` names the files that hold no events, and prints the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = b"# Orders\n\nwritten by hand\n"
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """A table of one row with a file of every kind that holds no events."""
+    """Return a table of one row, with one file of each kind that holds no events."""
     at = tmp_path / "orders"
     write_acid(at / BUCKET, insert(1, 0, (2, "b")))
     for name in (ORC_ACID_VERSION, METADATA_ACID, f"bucket_00001{FLUSH_LENGTH_SUFFIX}", "_tmp_space", "notes.txt"):
@@ -94,7 +94,7 @@ def test_lines_of_text_are_events_of_an_insert_only_table_alone(acidctl: Acidctl
 
 
 def test_six_columns_of_an_insert_only_table_are_no_ids(acidctl: Acidctl, tmp_path: Path) -> None:
-    """Their names are those of the ACID columns; Hive shows all six, and reads no such file of a full-ACID table."""
+    """They have the names of ACID columns; Hive shows all six, and does not read such a file in a full-ACID table."""
     for directory in ("delta_0000001_0000001_0000", "base_0000001"):
         write_acid(tmp_path / directory / "bucket_00000", insert(1, 0, (2, "b"))).rename(
             tmp_path / directory / "000000_0"

@@ -154,7 +154,7 @@ def test_casts_and_truth_values_are_those_of_hive(text: str, kept: list[int]) ->
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_named_in_sql_alone(text: str, said: str) -> None:
-    """No name of a class, an argument or a type of the libraries that parse and compare."""
+    """Messages contain no class, argument or type of the libraries that parse and compare."""
     with pytest.raises(UsageProblem) as refused:
         parse_condition(text, TYPES).apply(BATCH)
     assert said in refused.value.why
@@ -163,7 +163,7 @@ def test_what_cannot_be_used_is_named_in_sql_alone(text: str, said: str) -> None
 
 
 def test_booleans_have_an_order() -> None:
-    """FALSE comes before TRUE, for Hive and here."""
+    """FALSE comes before TRUE, as in Hive."""
     flags = pa.RecordBatch.from_pydict({"flag": [True, False, None], "other": [False, False, True]})
     types = OrcType("struct", children=(OrcType("boolean"), OrcType("boolean")), names=("flag", "other"))
     for text, rows in (

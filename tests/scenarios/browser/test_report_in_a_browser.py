@@ -120,7 +120,7 @@ def test_the_keyboard_goes_from_part_to_part_and_shows_where_it_is(page: Page, r
         seen.append(at)
     assert [place for _, _, place in seen] == sorted(place for _, _, place in seen), "in the order of the page"
     names = [name for _, name, _ in seen]
-    for part in ("Bytes that cleaning can free, and when", "The same in numbers", "Tables by score, the lowest first"):
+    for part in ("Bytes that cleaning can free, and when", "As numbers", "Tables by score, the lowest first"):
         assert part in names
     page.open(report, 1400)
     page.press("Tab")
@@ -131,11 +131,11 @@ def test_a_screen_reader_meets_headings_pictures_and_tables(page: Page, report: 
     page.open(report, 1400)
     spoken = page.spoken()
     headings = [name for role, name in spoken if role == "heading"]
-    for title in ("Bytes by table", "What cleaning can free", "Deltas a day", "Read worst"):
+    for title in ("Bytes by table", "Space that cleaning can free", "Deltas per day", "Slowest to read"):
         assert title in headings
-    assert any(name.startswith("Against 3 reports") for name in headings)
+    assert any(name.startswith("Trend (3 earlier reports") for name in headings)
     pictures = [name for role, name in spoken if role in ("img", "image")]
-    assert any(name.startswith("Deltas a day: ") for name in pictures)
+    assert any(name.startswith("Deltas per day: ") for name in pictures)
     assert any(name.startswith("Write ids of ") for name in pictures)
     assert len([role for role, _ in spoken if role == "columnheader"]) > 20
 

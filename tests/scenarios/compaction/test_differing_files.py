@@ -87,7 +87,7 @@ def test_old_dates_of_a_file_without_a_calendar(
             datetime(2020, 1, 2, 3, 4, 5, 500_000, UTC),
             "",
             "2020-01-02 03:04:05.5",
-        ),  # Hive 3 goes by its zone
+        ),  # Hive 3 uses its time zone
         ("date", date(1970, 1, 1), "1970-01-01", "1970-01-01"),
     ],
 )

@@ -1,8 +1,8 @@
-"""``python -m support.conformance.changes [TYPE...]`` in tests/: ask both Hives again what changed types become.
+"""``python -m support.conformance.changes [TYPE...]`` in tests/: record what both Hives read after a change of type.
 
-`tests/data/type-changes.json` has for each type some values, as Hive prints them, and what they are after ALTER TABLE
-gave their column another type: for `both` Hives, or for `hive3` and `hive4` where these differ. Hive converts nothing
-to a type that is missing there. BINARY is given as hexadecimal digits, and so is text that BINARY becomes.
+`tests/data/type-changes.json` has for each type some values, as Hive prints them, and the values after ALTER TABLE gave
+their column another type: for `both` Hives, or for `hive3` and `hive4` if these differ. Hive does not convert to target
+types that are missing. BINARY is written in hexadecimal digits, and so is text that was BINARY.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ SETTINGS = {
 
 
 def recorded() -> dict[str, Any]:
-    """What the file says."""
+    """Return the content of the file."""
     found: dict[str, Any] = json.loads(DATA.read_text())
     return found
 
 
 def kinds() -> list[str]:
-    """All types that are in the file."""
+    """Return all types in the file, sorted."""
     found = recorded()
     return sorted(found.keys() | {target for entry in found.values() for target in entry["targets"]})
 
@@ -50,7 +50,7 @@ def asked(hive: HiveServer, own: str, values: Values, targets: Iterable[str]) ->
     """
     table = "t_" + "".join(filter(str.isalnum, own))
     hive.sql(f"create table {table} (id int, c {own}) stored as orc tblproperties('transactional'='true')")
-    # What stack() gives is not folded into constants, of which -0.0 would be 0.0.
+    # Hive does not fold the rows of stack() into constants, which would turn -0.0 into 0.0.
     rows = ", ".join(f"{i}, {_literal(value)}" for i, value in enumerate(values))
     made = {"binary": "unhex(v)", "boolean": "v = 'true'"}.get(own, f"cast(v as {own})")
     hive.sql(f"insert into {table} select id, {made} from (select stack({len(values)}, {rows}) as (id, v)) told")
@@ -70,7 +70,7 @@ def _literal(value: str | None) -> str:
 
 
 def joined(own: str, values: Values, by: dict[int, Found]) -> dict[str, Any]:
-    """The entry of a type, by the versions of the Hives that were asked."""
+    """Return the entry of a type from the values that each version of Hive read."""
     targets: dict[str, dict[str, Values]] = {}
     for target in sorted(by[3][own].keys() | by[4][own].keys() - {own}):
         three, four = (by[version][own].get(target) for version in (3, 4))
@@ -81,7 +81,7 @@ def joined(own: str, values: Values, by: dict[int, Found]) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the file again, of some types or of all."""
+    """Write the file again, with new values for some types or for all."""
     os.environ["TZ"] = ZONE
     before = recorded()
     chosen = arguments or list(before)
@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _entry(own: str, entry: dict[str, Any]) -> str:
-    """A type as the file has it, with a line for each other type."""
+    """Return the text of a type's entry, with a line for each other type."""
     lines = (f"  {_shown(target)}: {_shown(found)}" for target, found in entry["targets"].items())
     return f'{_shown(own)}: {{"values": {_shown(entry["values"])}, "targets": {{\n' + ",\n".join(lines) + "}}"
 

@@ -30,7 +30,7 @@ ACID = "stored as orc tblproperties('transactional'='true'{more})"
 
 
 def started(version: int, directory: Path, more: Mapping[str, str] | None = None) -> HiveServer:
-    """A Hive whose writers' flushed bytes are there at once; who asks stops it; without one the tests are skipped."""
+    """Start a Hive whose flushed bytes are visible at once; the caller stops it. Skips tests if there is no Hive."""
     try:
         return HiveServer(version, directory, more={"fs.file.impl": "FlushedFileSystem", **(more or {})})
     except ServerUnavailable as error:

@@ -59,7 +59,7 @@ class Death:
         self.count += 1
 
     def install(self, patch: pytest.MonkeyPatch, store: type = LocalFileSystem) -> None:
-        patch.setattr(registry, "is_shared", lambda _: False)  # it counts in this process
+        patch.setattr(registry, "is_shared", lambda _: False)  # only calls in this process are counted
         for name in READING:
             patch.setattr(store, name, self._reading(getattr(store, name)))
         for name in CHANGING:

@@ -62,7 +62,7 @@ def show_settings(*, origin: bool, with_defaults: bool, output: str) -> int:
 
 
 def show_paths(*, output: str) -> None:
-    """Print where the file is, and whether it is used."""
+    """Print the path of the file, and whether it is used."""
     given, _ = _of_program()
     try:
         state = "used" if read_settings_file(given) else "not there"

@@ -73,7 +73,7 @@ def work(
                 printer.done(carry_out(one, locking))
             except AcidctlError as error:
                 printer.failed(one.location, error)
-    # What is broken and stays broken is no success.
+    # A location that stays broken is not a success.
     is_refused = any(one.plan.refused for one in planned) and printer.status in (0, ExitStatus.NOT_LOOKED_AT)
     status = ExitStatus.REFUSED if is_refused else printer.status
     return ExitStatus.NOTHING_TO_DO if exit_code and not due and not status else status

@@ -234,7 +234,7 @@ def _screen(
         human_count(overview.unfinished_count, "half-published compaction") if overview.unfinished_count else "",
         overview.unfinished,
         overview.unfinished_count,
-        lambda pair: f"{pair[0]}: {pair[1]} is half shown: acidctl compact finishes it",
+        lambda pair: f"{pair[0]}: {pair[1]} is half published: acidctl compact finishes it",
     )
     yield from _named(
         "refused",

@@ -47,7 +47,7 @@ def work(
         printer.coverage.begin(one.url)
 
     def failed(one: SavedPlan, error: AcidctlError) -> None:
-        if not isinstance(error, GoneError):  # of what is gone the coverage tells
+        if not isinstance(error, GoneError):  # the coverage reports what is gone
             printer.coverage.failed.add(one.url)
         printer.failed(one.url, error)
 

@@ -43,7 +43,7 @@ def work(
     storage: dict[str, str],
     output: str,
 ) -> int:
-    """Print the events as asked, of all files but those that cannot be read; the exit status."""
+    """Print the events of all files that can be read, and return the exit status."""
     begin_document(output)
     visits = Visits()
     sources: list[EventFile] = []
