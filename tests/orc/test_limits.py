@@ -314,6 +314,14 @@ def test_lengths_as_a_writer_wrote_them(tmp_path: Path, version: str, shape: str
         assert longest >= lengths.max()
 
 
+@pytest.mark.parametrize("alike", [1, 2, 3, 100])
+@pytest.mark.parametrize("rest", [b"", b"\x02\x09", b"\xc0\x04\x05\x02", b"\xc0"])
+@pytest.mark.parametrize("count", [1, 5, 6, 12, 500, 10**6, float("inf")])
+def test_runs_that_are_alike_are_counted_as_one_by_one(alike: int, rest: bytes, count: float) -> None:
+    runs, zeros = b"\x02\x07" * alike + rest, b"\x02\x00"
+    assert bound_of_runs(runs, count) == bound_of_runs(zeros + runs, count + 5)
+
+
 def test_no_memory_is_no_damage() -> None:
     for error in (
         MemoryError("x"),
