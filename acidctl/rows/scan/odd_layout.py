@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from acidctl.acid.doubts import layout_problems
+from collections.abc import Sequence
+
+from acidctl.acid.doubts import LayoutProblem, layout_problems
 from acidctl.acid.reasons import Code
 from acidctl.acid.unread import passed_over
 from acidctl.location.snapshot import Snapshot
 from acidctl.wording import text_of
 
 
-def odd_layout(snapshot: Snapshot) -> list[str]:
-    """A sentence each; none as a rule."""
-    problems = layout_problems(snapshot.listing, snapshot.state)
+def odd_layout(snapshot: Snapshot, problems: Sequence[LayoutProblem] | None = None) -> list[str]:
+    """Return a sentence for each oddity.
+
+    Args:
+        problems: those of the layout, if the caller has found them already.
+    """
+    if problems is None:
+        problems = layout_problems(snapshot.listing, snapshot.state)
     read = {file.path for file in snapshot.files()} if problems else set()
     shown = snapshot.fs.display(snapshot.path)
     found = [f"{shown}: {text_of(why)}; stop all writers of the table first" for why in snapshot.ahead]

@@ -91,7 +91,8 @@ def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, 
     decision = decide(figures_of(snapshot.listing, state), wishes.thresholds)
     if wishes.auto_off_by:
         decision = Decision(None, reason(Code.AUTO_IS_OFF, who=wishes.auto_off_by))
-    if problems := layout_problems(snapshot.listing, state):
+    problems = layout_problems(snapshot.listing, state)
+    if problems:
         decision = Decision(None, reason(Code.LAYOUT_REFUSED, *(problem.reason for problem in problems)))
     if not is_known:
         decision = Decision(None, reason(Code.NOT_TRANSACTIONAL, decision.reason))
@@ -114,7 +115,7 @@ def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, 
         "disagreements": [
             {"code": why.code, "reason": text_of(why), "directories": list(why.by)} for why in snapshot.ahead
         ],
-        "warnings": odd_layout(snapshot),
+        "warnings": odd_layout(snapshot, problems),
     }
 
 
