@@ -17,13 +17,14 @@ Insert-only tables need no names: their rows are never deleted, so the number of
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from acidctl.acid.layout import is_full_acid
-from acidctl.acid.listing import Listing
-from acidctl.acid.names import ORC_ACID_VERSION, AcidDirectory, Kind, OriginalFile, parse_file
+from acidctl.acid.listing import Listing, with_entries
+from acidctl.acid.names import MINL, ORC_ACID_VERSION, AcidDirectory, Kind, OriginalFile, parse_file
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict, select
@@ -64,14 +65,14 @@ class Past:
     """A location as it was when one write id was the newest.
 
     Attributes:
-        state: what is read, if `gone` is None and no comparison finds a difference.
+        state: what is read, if `gone` is None and the comparison finds no difference.
         gone: why the rows cannot be read any more.
-        comparisons: what must be compared first.
+        comparison: what must be compared first.
     """
 
     state: AcidState
     gone: Reason | None = None
-    comparisons: tuple[Comparison, ...] = ()
+    comparison: Comparison | None = None
 
 
 def look_back(
@@ -111,8 +112,10 @@ def look_back(
         return Past(state, gone=gone)
     # Above an INSERT OVERWRITE is nothing of what was before it.
     comparable = list(takewhile(_is_marked, newer)) or newer[:1]
-    comparisons = tuple(view.comparison(one, newer, full=full) for one in (comparable[:1] if full else comparable))
-    return Past(replace(state, notes=(*state.notes, OBSOLETE_READ)), comparisons=comparisons)
+    # If all is there that went into the one that begins lowest, nothing is missing that went into the others.
+    widest = min(comparable, key=lambda one: (not view.counts(one), one.kind is not EntryKind.BASE, _start(one)))
+    comparison = view.comparison(widest, listing.by_child.keys() - {one.name for one in newer}, full=full)
+    return Past(replace(state, notes=(*state.notes, OBSOLETE_READ)), comparison=comparison)
 
 
 def bases_between(
@@ -133,20 +136,26 @@ def bases_between(
     if not is_full_acid(listing):
         return ()
     view = _View(listing, newer, txns, base_formats)
-    bases = [
+    verdicts = view.select(newer).verdicts
+    found = [
         one
-        for one in view.select(newer).verdicts
-        if one.kind is EntryKind.BASE and _reaches_above(one, older, newer, full=True)
+        for one in verdicts
+        if one.kind is EntryKind.BASE
+        and one.state in (State.CURRENT, State.OBSOLETE)
+        and _reaches_above(one, older, newer, full=True)
     ]
-    found = [one for one in bases if _top(one) <= newer.high_watermark]
-    above = [one for one in bases if _top(one) > newer.high_watermark]
-    found.sort(key=lambda one: (_top(one), _is_marked(one), one.name))
+    found.sort(key=_base_order)
     first = max((i + 1 for i, one in enumerate(found) if not _is_marked(one)), default=0)  # above the last overwrite
-    return tuple(
-        view.comparison(one, [*found[place:], *above], full=True)
-        for place, one in enumerate(found)
-        if place >= first and one.directory and one.directory.visibility_txn
-    )
+    found, taken = found[first:], {one.name for one in found[first:]}
+    others = deque(sorted((one for one in verdicts if one.name not in taken), key=_start))
+    comparisons, parts = [], []
+    for one in found:
+        while others and _start(others[0]) <= _top(one):
+            parts.append(others.popleft())
+        if one.directory and one.directory.visibility_txn:
+            comparisons.append(view.comparison(one, (part.name for part in parts), full=True))
+        parts = [one, *(part for part in parts if part.directory and _top(part) > _top(one))]
+    return tuple(comparisons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +171,26 @@ class _View:
         names = frozenset(one.name for one in without)
         return select(self.listing, write_ids, self.txns, self.base_formats, without=names)
 
-    def comparison(self, one: Verdict, newer: Sequence[Verdict], *, full: bool) -> Comparison:
+    def select_of(self, names: Iterable[str], write_ids: ValidWriteIds) -> AcidState:
+        """Return the state of some children of the location."""
+        children = self.listing.by_child
+        found = with_entries(self.listing, (entry for name in sorted(names) for entry in children[name]))
+        return select(found, write_ids, self.txns, self.base_formats)
+
+    def up_to(self, one: Verdict) -> ValidWriteIds:
+        """Return what counts when the last write id of a directory is the newest."""
         top = _top(one)
-        write_ids = replace(self.known, high_watermark=max(top, self.known.high_watermark)).at(top)
-        merged = self.select(write_ids, [other for other in newer if other is not one])
-        parts = self.select(write_ids, newer)
-        return Comparison(one.name, write_ids, merged, parts, full, _is_marked(one))
+        return replace(self.known, high_watermark=max(top, self.known.high_watermark)).at(top)
+
+    def counts(self, one: Verdict) -> bool:
+        """Return whether any reader goes by a directory: not if all its write ids are aborted."""
+        return bool(self.select_of([one.name], self.up_to(one)).current_names)
+
+    def comparison(self, one: Verdict, parts: Iterable[str], *, full: bool) -> Comparison:
+        """Compare a directory with the children of the location that it was made from."""
+        write_ids, names = self.up_to(one), {*parts}
+        merged, left = (self.select_of(some, write_ids) for some in ({*names, one.name}, names))
+        return Comparison(one.name, write_ids, merged, left, full, _is_marked(one))
 
 
 def _is_marked(verdict: Verdict) -> bool:
@@ -178,6 +201,16 @@ def _is_marked(verdict: Verdict) -> bool:
 def _top(verdict: Verdict) -> int:
     assert verdict.directory is not None
     return verdict.directory.max_write_id
+
+
+def _start(verdict: Verdict) -> int:
+    """The first write id in the name of a child of the location; original files come before all."""
+    return verdict.directory.min_write_id if verdict.directory else MINL
+
+
+def _base_order(base: Verdict) -> tuple[int, bool, int, str]:
+    """Put the bases in the order in which a reader prefers them (format section 6.2)."""
+    return _top(base), _is_marked(base), base.directory.visibility_txn if base.directory else 0, base.name
 
 
 def _reaches_above(verdict: Verdict, write_id: int, known: ValidWriteIds, *, full: bool) -> bool:

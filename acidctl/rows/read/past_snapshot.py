@@ -77,9 +77,8 @@ def snapshot_at(
     past = look_back(snapshot.listing, at, write_ids, txns, snapshot.base_formats, since=since)
     if past.gone:
         raise _gone(snapshot, at, text_of(past.gone))
-    for comparison in past.comparisons:
-        if why := _difference(snapshot, comparison):
-            raise _gone(snapshot, at, why)
+    if past.comparison and (why := _difference(snapshot, past.comparison)):
+        raise _gone(snapshot, at, why)
     return replace(snapshot, state=past.state)
 
 
