@@ -8,6 +8,7 @@ table whose rows were all deleted looks the same: whether rows are lost, only th
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,11 +26,13 @@ class EmptyResult:
         is_read: whether readers go by it now; else by another, which was made of what readers saw then.
         replaced: names of the directories and original files that it took the place of, and that are still there;
             some have data.
+        twins: what the same minor compaction wrote beside it: the delta of a delete delta, or the other way round.
     """
 
     directory: AcidDirectory
     is_read: bool
     replaced: tuple[str, ...]
+    twins: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -61,6 +64,10 @@ def empty_results(listing: Listing, state: AcidState) -> tuple[EmptyResult, ...]
     empty = {directory.name for _, directory in candidates}
     deltas = [one for one in obsolete if one.directory and one.directory.kind is not Kind.BASE]  # by their lowest ids
     starts = [one.directory.min_write_id for one in deltas if one.directory]
+    same = defaultdict[tuple[tuple[int, int], int], list[AcidDirectory]](list)
+    for directory in (one.directory for one in state.verdicts):
+        if directory and directory.kind is not Kind.BASE:
+            same[directory.range, directory.visibility_txn].append(directory)
     for verdict, directory in candidates:
         near: Sequence[Verdict] = obsolete
         if directory.kind is not Kind.BASE:
@@ -68,22 +75,10 @@ def empty_results(listing: Listing, state: AcidState) -> tuple[EmptyResult, ...]
         within = (one.name for one in near if one.name not in empty and _is_within(one.directory, directory))
         replaced = tuple(within)
         if any(_has_data(name, files) for name in replaced):
-            found.append(EmptyResult(directory, verdict.state is State.CURRENT, replaced))
+            beside = same[directory.range, directory.visibility_txn] if directory.kind is not Kind.BASE else ()
+            twins = tuple(other.name for other in beside if other.kind is not directory.kind)
+            found.append(EmptyResult(directory, verdict.state is State.CURRENT, replaced, twins))
     return tuple(found)
-
-
-def twins_of(result: EmptyResult, state: AcidState) -> tuple[AcidDirectory, ...]:
-    """What the same minor compaction wrote beside it: the delta of a delete delta, or the other way round."""
-    one = result.directory
-    directories = (verdict.directory for verdict in state.verdicts)
-    return tuple(
-        other
-        for other in directories
-        if other
-        and other.kind is not one.kind
-        and Kind.BASE not in (one.kind, other.kind)
-        and (other.range, other.visibility_txn) == (one.range, one.visibility_txn)
-    )
 
 
 def _has_data(name: str, files: Mapping[str, list[Entry]]) -> bool:

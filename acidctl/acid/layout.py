@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -319,3 +320,23 @@ def crossing(directories: Iterable[AcidDirectory], low: int, high: int) -> AcidD
 
 def _is_compacted_delta(directory: AcidDirectory, low: int, high: int) -> bool:
     return directory.range == (low, high) and directory.statement_id == NO_STATEMENT
+
+
+class Overlaps:
+    """Finds the directories that hold write ids of a range without looking at all others."""
+
+    def __init__(self, directories: Iterable[AcidDirectory]) -> None:
+        self._by_width: dict[int, list[AcidDirectory]] = {}  # by the bits of their widths, those of one by their start
+        for one in sorted(directories, key=_first_of):
+            self._by_width.setdefault((one.max_write_id - one.min_write_id).bit_length(), []).append(one)
+
+    def meeting(self, low: int, high: int) -> Iterator[AcidDirectory]:
+        """Yield those with a write id from `low` to `high`."""
+        for bits, ones in self._by_width.items():
+            start = bisect_left(ones, low - (1 << bits), key=_first_of)
+            near = ones[start : bisect_right(ones, high, key=_first_of)]
+            yield from (one for one in near if one.max_write_id >= low)
+
+
+def _first_of(directory: AcidDirectory) -> int:
+    return directory.min_write_id

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 
-from acidctl.acid.empty_results import twins_of
 from acidctl.acid.layout import data_bytes_of
 from acidctl.acid.names import Kind, acid_directory
 from acidctl.acid.state import State
@@ -21,19 +20,26 @@ _UNKNOWN_HINT = "use `force` once SHOW COMPACTIONS says that no compaction of it
 def plan_empty_result(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
     """Every such result that readers go by, with those below that it hides, and what cannot be brought back."""
     found = {lost.result.name: lost for lost in find_lost_rows(snapshot)}
-    done = {name for name in found if set(_hidden_by(snapshot, name)) & found.keys()}  # they go with what hides them
+    hidden = {one.name: one.reason.by for one in snapshot.state.in_state(State.OBSOLETE) if one.name in found}
+    done = {name for name, by in hidden.items() if set(by) & found.keys()}  # they go with what hides them
     for lost in found.values():
         if scope.covers(lost.result.name) and lost.result.name not in done:
             try:
-                fix = _fix(snapshot, lost, found, scope)
+                fix = _fix(snapshot, lost, found, hidden, scope)
                 done.update(fix.away)
                 yield fix
             except BadDataError as error:
-                done.update(_twins(snapshot, lost))
+                done.update(lost.result.twins)
                 yield CannotRepair.of(lost.result.name, error)
 
 
-def _fix(snapshot: Snapshot, lost: LostRows, found: dict[str, LostRows], scope: Scope) -> Fix:
+def _fix(
+    snapshot: Snapshot,
+    lost: LostRows,
+    found: dict[str, LostRows],
+    hidden: Mapping[str, tuple[str, ...]],
+    scope: Scope,
+) -> Fix:
     """Raises BadDataError when it cannot go safely."""
     name, problem = lost.result.name, lost_events(lost.rows, lost.deletes)
     by_hand = (
@@ -43,9 +49,9 @@ def _fix(snapshot: Snapshot, lost: LostRows, found: dict[str, LostRows], scope: 
     if lost.rows is None:
         raise BadDataError("", problem, by_hand)
     if not lost.result.is_read:
-        why = f"{problem}; but {', '.join(_hidden_by(snapshot, name))}, which readers go by, was made without them"
+        why = f"{problem}; but {', '.join(hidden.get(name, ()))}, which readers go by, was made without them"
         raise BadDataError("", why, by_hand)
-    names = _away(snapshot, lost, found)
+    names = _away(lost, found, hidden)
     files = snapshot.listing.files_by_child
     if filled := next((one for one in names if data_bytes_of(files.get(one, ()))), ""):
         why = f"{problem}; but {filled} hides what it replaced as well, and is not empty"
@@ -66,23 +72,13 @@ def _fix(snapshot: Snapshot, lost: LostRows, found: dict[str, LostRows], scope: 
     )
 
 
-def _hidden_by(snapshot: Snapshot, name: str) -> tuple[str, ...]:
-    return next((one.reason.by for one in snapshot.state.in_state(State.OBSOLETE) if one.name == name), ())
-
-
-def _away(snapshot: Snapshot, lost: LostRows, found: dict[str, LostRows]) -> tuple[str, ...]:
+def _away(lost: LostRows, found: dict[str, LostRows], hidden: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """It and its twins, and every other empty result that only these hide: it would take their place."""
-    names = [lost.result.name, *_twins(snapshot, lost)]
-    for verdict in snapshot.state.in_state(State.OBSOLETE):
-        other = found.get(verdict.name)
-        by = set(verdict.reason.by)
-        if other and other.rows is not None and by and by <= set(names):
-            names += [one for one in (verdict.name, *_twins(snapshot, other)) if one not in names]
+    names = dict.fromkeys((lost.result.name, *lost.result.twins))
+    for name, by in hidden.items():
+        if by and names.keys() >= set(by) and found[name].rows is not None:
+            names |= dict.fromkeys((name, *found[name].result.twins))
     return tuple(names)
-
-
-def _twins(snapshot: Snapshot, lost: LostRows) -> Sequence[str]:
-    return [twin.name for twin in twins_of(lost.result, snapshot.state)]
 
 
 def _unproven(snapshot: Snapshot, lost: LostRows) -> str:

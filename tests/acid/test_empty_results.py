@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acidctl.acid.empty_results import EmptyResult, empty_results, twins_of
+from acidctl.acid.empty_results import EmptyResult, empty_results
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.state import AcidState, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
@@ -98,8 +98,8 @@ def test_twins_are_of_one_range_and_one_transaction() -> None:
     listing, state = seen(*INPUTS, f"{delta}/{MARKER}", f"{twin}/{MARKER}", "delta_0000003_0000003/bucket_00000")
     results = {one.name: one for one in empty_results(listing, state)}
     assert results.keys() == {delta, twin}
-    assert [one.name for one in twins_of(results[delta], state)] == [twin]
-    assert [one.name for one in twins_of(results[twin], state)] == [delta]
+    assert results[delta].twins == (twin,)
+    assert results[twin].twins == (delta,)
 
 
 def test_a_delta_replaces_what_lies_in_its_range() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 from support.work import calls_of
@@ -10,8 +11,8 @@ from support.work import calls_of
 from acidctl.acid.doubts import doubtful, half_finished, layout_problems, live_writers, only_by_doubt, unmarked_bases
 from acidctl.acid.empty_results import empty_results
 from acidctl.acid.layout import current_files
-from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.past import look_back
+from acidctl.acid.listing import Entry, Listing, TableType
+from acidctl.acid.past import bases_between, look_back
 from acidctl.acid.state import select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 
@@ -43,9 +44,16 @@ def compacted(size: int) -> Iterable[str]:
     return (name for i in range(1, size + 1) for name in (f"delta_{2 * i}_{2 * i}_0000", f"base_{2 * i}_v{i}"))
 
 
+def wider(size: int) -> Iterable[str]:
+    """Name deltas of an insert-only table, and one from the first to each of them, as compactions leave them."""
+    yield from (f"delta_{i}_{i}_0000" for i in range(1, size + 1))
+    yield from (f"delta_1_{i}_v{i}" for i in range(2, size + 1))
+
+
 def questions(listing: Listing, txns: ValidTxns | None) -> dict[str, Callable[[], object]]:
     ids = ValidWriteIds()
     state = select(listing, ids, txns)
+    insert_only = replace(listing, table_type=TableType.INSERT_ONLY)
     return {
         "select": lambda: select(listing, ids, txns),
         "doubtful": lambda: doubtful(listing, state, ids, txns),
@@ -57,6 +65,8 @@ def questions(listing: Listing, txns: ValidTxns | None) -> dict[str, Callable[[]
         "empty_results": lambda: empty_results(listing, state),
         "current_files": lambda: current_files(state, listing),
         "look_back": lambda: look_back(listing, FEW // 2, ids, txns),
+        "look_back_insert_only": lambda: look_back(insert_only, FEW // 2, ids, txns),
+        "bases_between": lambda: bases_between(listing, FEW // 2, ids, txns),
     }
 
 
@@ -67,7 +77,7 @@ def listed(names: Iterable[str]) -> Listing:
 
 
 @pytest.mark.parametrize("txns", [None, ValidTxns(10**6)], ids=["unknown", "known"])
-@pytest.mark.parametrize("names", [narrow, in_pairs, empty_minors, overwritten, compacted])
+@pytest.mark.parametrize("names", [narrow, in_pairs, empty_minors, overwritten, compacted, wider])
 def test_calls_grow_as_directories_do(names: Callable[[int], Iterable[str]], txns: ValidTxns | None) -> None:
     few, many = ({k: calls_of(q) for k, q in questions(listed(names(n)), txns).items()} for n in (FEW, 4 * FEW))
     grown = {name: many[name] / few[name] for name in few}

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from acidctl.acid.empty_results import EmptyResult, empty_results, twins_of
+from acidctl.acid.empty_results import EmptyResult, empty_results
+from acidctl.acid.layout import Overlaps
+from acidctl.acid.listing import with_entries
 from acidctl.acid.names import Kind
 from acidctl.acid.state import select
 from acidctl.location.snapshot import Snapshot
@@ -33,9 +35,13 @@ class LostRows:
 def find_lost_rows(snapshot: Snapshot) -> Iterator[LostRows]:
     """Every empty result that lacks something. Files are read only where there is an empty one."""
     empty = empty_results(snapshot.listing, snapshot.state)
+    if not empty:
+        return
+    names = frozenset(one.name for one in empty)
+    directories = Overlaps(v.directory for v in snapshot.state.verdicts if v.directory and v.name not in names)
     for result in empty:
         try:
-            rows, deletes = _left(snapshot, result, frozenset(one.name for one in empty))
+            rows, deletes = _left(snapshot, result, names, directories)
         except Unreadable:
             yield LostRows(result, None, None)
         else:
@@ -43,15 +49,18 @@ def find_lost_rows(snapshot: Snapshot) -> Iterator[LostRows]:
                 yield LostRows(result, rows, deletes)
 
 
-def _left(snapshot: Snapshot, result: EmptyResult, empty: frozenset[str]) -> tuple[int, int]:
+def _left(snapshot: Snapshot, result: EmptyResult, empty: frozenset[str], others: Overlaps) -> tuple[int, int]:
     """The rows and delete events that readers of then see where they do not go by the empty results.
 
     Of a minor compaction's two directories each was to hold its own kind; one alone hides both kinds.
     """
     write_ids = snapshot.write_ids.at(max(result.directory.max_write_id, 0))  # originals are rows of write id 0
-    twins = {one.name for one in twins_of(result, snapshot.state)}
-    without = empty | twins  # a twin alone would hide them
-    state = select(snapshot.listing, write_ids, snapshot.txns, snapshot.base_formats, without=without)
+    twins, listing = result.twins, snapshot.listing
+    if result.directory.kind is not Kind.BASE:  # what it replaced has write ids of its own range alone
+        near = sorted(one.name for one in others.meeting(*result.directory.range))
+        listing = with_entries(listing, (entry for name in near for entry in listing.by_child[name]))
+    without = empty.union(twins)  # a twin alone would hide them
+    state = select(listing, write_ids, snapshot.txns, snapshot.base_formats, without=without)
     view = replace(snapshot, state=state, write_ids=write_ids)
     sources = open_event_files(view, view.files())
     replaced = frozenset(result.replaced)

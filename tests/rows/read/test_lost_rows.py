@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.files.acid_files import delete, insert, write_by_pyorc, write_plain
 from support.repairing import FS
+from support.work import calls_of
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import take_snapshot
@@ -85,3 +88,23 @@ def test_originals_are_rows_that_can_be_lost(tmp_path: Path, base: str) -> None:
     (tmp_path / base / "_orc_acid_version").write_text("2")
     snapshot = take_snapshot(FS, str(tmp_path), ValidWriteIds(high_watermark=LAST), ValidTxns(high_watermark=99))
     assert [(lost.rows, lost.deletes) for lost in find_lost_rows(snapshot)] == [(2, 0)]
+
+
+def test_the_work_grows_as_empty_results_do(tmp_path: Path) -> None:
+    """Each replaced two deltas, and a wide delete delta lies across all of them."""
+
+    def work(size: int) -> int:
+        table = tmp_path / str(size)
+        first = table / "delta_0000001_0000001_0000"
+        write_by_pyorc(first, [insert(1, row) for row in range(ROWS)])
+        for number in range(2, 2 * size + 1):
+            shutil.copytree(first, table / f"delta_{number:07d}_{number:07d}_0000", copy_function=os.link)
+        for number in range(1, 2 * size, 2):
+            marker = table / f"delta_{number:07d}_{number + 1:07d}_v0000007" / "_orc_acid_version"
+            marker.parent.mkdir()
+            marker.write_text("2")
+        write_by_pyorc(table / f"delete_delta_0000001_{2 * size:07d}", [delete(1, 0, 2)])
+        snapshot = take_snapshot(FS, str(table), ValidWriteIds(2 * size), ValidTxns(high_watermark=99))
+        return calls_of(lambda: list(find_lost_rows(snapshot)))
+
+    assert work(32) < 5 * work(8)
