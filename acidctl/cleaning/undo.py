@@ -9,7 +9,7 @@ from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, tras
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
-from acidctl.location.change.work_log import Fact, LogEntry, log_done, of_night
+from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
 from acidctl.outcome import Result
 from acidctl.storage.port import FileSystem
 
@@ -70,12 +70,16 @@ def delete(
     gone: list[InTrash] = []
     if not runs:
         return gone
+    ended: list[LogEntry] = []
     with locking.at(fs, runs[0].location):
-        for run in runs:
-            if should_stop():
-                break
-            purge(fs, [run], are_more=run is not runs[-1])
-            gone.append(in_trash(fs, run, Result.PURGED))
-            log_done(fs, run.location, _entry("purge", Result.PURGED, run, night), locking.tell)
-            on_deleted()
+        try:
+            for run in runs:
+                if should_stop():
+                    break
+                purge(fs, [run], are_more=run is not runs[-1])
+                gone.append(in_trash(fs, run, Result.PURGED))
+                ended.append(signed(_entry("purge", Result.PURGED, run, night)))
+                on_deleted()
+        finally:
+            log_all(fs, runs[0].location, ended, locking.tell)
     return gone

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -146,23 +146,36 @@ def log_done(
         entry: what is not known yet of who, where and with which version is added.
         tell: called with a sentence where it cannot be written.
     """
-    try:
-        _add(fs, location, entry)
-    except AcidctlError as error:
-        if tell:
-            tell(f"{fs.display(location)}: the {entry.verb} is not in the log: {error}")
+    log_all(fs, location, [signed(entry)], tell)
 
 
-def _add(fs: FileSystem, location: str, entry: LogEntry) -> None:
+def signed(entry: LogEntry) -> LogEntry:
+    """Add to an operation that it has ended now, who did it, where, and with which version."""
     from acidctl import __version__  # noqa: PLC0415 - of the package that this is a part of
 
     us, new_id = Owner.this(), new_run_id()
-    entry = replace(
+    return replace(
         entry, id=new_id, at=time.time(), user=us.user, host=us.host, version=__version__, run=entry.run or new_id
     )
+
+
+def log_all(
+    fs: FileSystem, location: str, entries: Sequence[LogEntry], tell: Callable[[str], None] | None = None
+) -> None:
+    """Write down signed operations, the oldest first, by one change of the log; otherwise as :func:`log_done`."""
+    try:
+        if entries:
+            _add(fs, location, entries)
+    except AcidctlError as error:
+        if tell:
+            tell(f"{fs.display(location)}: the {entries[-1].verb} is not in the log: {error}")
+
+
+def _add(fs: FileSystem, location: str, entries: Sequence[LogEntry]) -> None:
+    new_id = entries[-1].id
     before = _own_files(fs, location)
     merged, whole = _merged(fs, location, before)
-    lines = [one.line() for one in reversed(merged)] + [entry.line()]
+    lines = [one.line() for one in [*reversed(merged), *entries]]
     data = _END
     for line in reversed(lines[-MOST_LINES:]):
         more = line.encode("ascii") + b"\n"

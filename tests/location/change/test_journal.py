@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from acidctl.acid.listing import Listing
 from acidctl.cleaning import trash
 from acidctl.cleaning.undo import delete
 from acidctl.errors import AcidctlError, BadDataError
@@ -15,6 +16,7 @@ from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, RunState, Step
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.publication import INTENT, finish_half_published, half_published
+from acidctl.location.change.work_log import read_log
 from acidctl.location.snapshot import take_snapshot
 from acidctl.repair import backup
 from acidctl.repair.apply import forget
@@ -77,14 +79,24 @@ def test_the_folder_of_many_runs_is_looked_at_once(tmp_path: Path, monkeypatch: 
         put(tmp_path, **{f"{run}/base_3/b": "3", f"{kept}/x": ""})
         note(tmp_path, run, cleaning(names=["base_3"]))
     asked: list[str] = []
-    real = LocalFileSystem.remove_empty
+    real, listing = LocalFileSystem.remove_empty, LocalFileSystem.list_dir
 
     def counting(fs: LocalFileSystem, path: str) -> None:
         asked.append(path.rpartition("/")[2])
         real(fs, path)
 
+    def listed(fs: LocalFileSystem, path: str) -> Listing:
+        asked.extend(["the location"] * (path == str(tmp_path)))
+        return listing(fs, path)
+
     monkeypatch.setattr(LocalFileSystem, "remove_empty", counting)
-    assert len(delete(FS, trash.trash_runs(FS, str(tmp_path)), Locking())) == 5
+    monkeypatch.setattr(LocalFileSystem, "list_dir", listed)
+    runs = trash.trash_runs(FS, str(tmp_path))
+    asked.clear()
+    assert len(delete(FS, runs, Locking())) == 5
+    assert asked.count("the location") <= 2, "for the lock, and for the log"
+    (logged,) = tmp_path.glob(".acidctl-log-*")
+    assert [entry.run for entry in read_log(FS, str(tmp_path))] == [run.id for run in reversed(runs)], logged
     assert len(forget(FS, str(tmp_path))) == 5
     assert (asked.count(trash.TRASH), asked.count(backup.BACKUP)) == (1, 1)
     assert {path.name.partition("-2")[0] for path in tmp_path.iterdir()} == {".acidctl-log"}
