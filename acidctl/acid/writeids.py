@@ -60,7 +60,7 @@ class _Ids:
 
     def exceptions_in(self, low: int, high: int) -> tuple[int, ...]:
         """Open and aborted ids from `low` to `high`."""
-        return self.exceptions[bisect_left(self.exceptions, low) : bisect_right(self.exceptions, high)]
+        return ids_between(self.exceptions, low, high)
 
     def is_valid(self, id_: int) -> bool:
         """Committed in this snapshot."""
@@ -330,8 +330,8 @@ def write_id_runs(ids: ValidWriteIds, low: int, high: int) -> tuple[IdRun, ...]:
     """The write ids low..high (inclusive) as runs, ascending."""
     top = min(high, ids.high_watermark)
     runs = [
-        *id_list_runs(_between(ids.open, low, top), IdStatus.OPEN),
-        *id_list_runs(_between(ids.aborted, low, top), IdStatus.ABORTED),
+        *id_list_runs(ids_between(ids.open, low, top), IdStatus.OPEN),
+        *id_list_runs(ids_between(ids.aborted, low, top), IdStatus.ABORTED),
     ]
     marked = [(run.first, run.last) for run in runs]
     runs += [IdRun(first, last, IdStatus.COMMITTED) for first, last in holes(marked, low, top)]
@@ -372,5 +372,6 @@ def id_list_runs(ids: Sequence[int], status: IdStatus) -> tuple[IdRun, ...]:
     return tuple(runs)
 
 
-def _between(ids: tuple[int, ...], low: int, high: int) -> tuple[int, ...]:
+def ids_between(ids: tuple[int, ...], low: int, high: int) -> tuple[int, ...]:
+    """Return those from `low` to `high`, inclusive, of sorted ids."""
     return ids[bisect_left(ids, low) : max(bisect_left(ids, low), bisect_right(ids, high))]

@@ -16,7 +16,7 @@ from acidctl.acid.names import acid_directory, is_hidden
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
-from acidctl.cleaning.readers import ReaderLists, broken_reader, may_supersede
+from acidctl.cleaning.readers import ReaderLists, broken_reader, may_supersede, spread_evenly
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.soundness import Contents
 from acidctl.errors import RefusedError
@@ -201,6 +201,10 @@ def _removal(name: str, kind: EntryKind, state: State, why: Reason, children: Ma
     return Removal(name, kind, state, why, len(files), sum(entry.size for entry in files))
 
 
+_MOST_MOMENTS = 200
+"""Each takes another selection among all directories."""
+
+
 class _Judge:
     """Which names the rules let go, in the location as it is or as it was at a moment."""
 
@@ -208,12 +212,19 @@ class _Judge:
         self._snapshot, self._cleaner, self._ages, self._children = snapshot, lists.for_cleaner(), ages, children
         self._is_reader = self._cleaner is lists
         self._known: dict[frozenset[str], set[str]] = {}
+        self._asked: dict[tuple[float | None, bool, frozenset[str]], set[str]] = {}
         self._verdicts = {verdict.name: verdict for verdict in snapshot.state.verdicts}
         self._contents = Contents(snapshot)
 
     def at(self, moment: float | None, *, unknown: bool = False, keep: frozenset[str] = frozenset()) -> set[str]:
         """What was obsolete or aborted beyond doubt; None means now, `keep` names what is taken to be there already."""
-        young = frozenset() if moment is None else self._ages.young_at(moment, unknown=unknown) - keep
+        asked = moment, unknown, keep
+        if asked not in self._asked:
+            young = frozenset() if moment is None else self._ages.young_at(moment, unknown=unknown) - keep
+            self._asked[asked] = self._without(young)
+        return self._asked[asked]
+
+    def _without(self, young: frozenset[str]) -> set[str]:
         if young not in self._known:
             if not young:  # what was free then and no more is never asked for
                 self._known[young] = self._free_now()
@@ -315,8 +326,12 @@ class _Judge:
 
     @cached_property
     def _moments(self) -> list[float]:
-        """When something came that may have made others obsolete, in order."""
-        return sorted({t for name, t in self._ages.times.items() if t is not None and may_supersede(name)})
+        """When something came that may have made others obsolete, in order; of many moments some, the last among them.
+
+        Between two of them an entry counts as obsolete from the later one on, so it stays longer, never shorter.
+        """
+        times = {t for name, t in self._ages.times.items() if t is not None and may_supersede(name)}
+        return spread_evenly(sorted(times), _MOST_MOMENTS)
 
     @cached_property
     def _now(self) -> AcidState:

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from acidctl.acid.listing import Ages, Entry, Listing, with_entries, without
-from acidctl.acid.names import NO_STATEMENT, AcidDirectory, Kind, acid_directory
+from acidctl.acid.names import MINL, NO_STATEMENT, Kind, acid_directory
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds, holes, ids_between
 from acidctl.cleaning.retention import Policy
 
 _MOMENTS = 16
@@ -127,10 +127,11 @@ def _moments(ages: Ages, cutoff: float) -> list[float]:
             young[time] = True
     weighty = sorted(time for time, weighs in young.items() if weighs)
     others = sorted(time for time, weighs in young.items() if not weighs)
-    return [cutoff, *_spread(weighty, _MOMENTS), *_spread(others, max(0, _MOMENTS - len(weighty)))]
+    return [cutoff, *spread_evenly(weighty, _MOMENTS), *spread_evenly(others, max(0, _MOMENTS - len(weighty)))]
 
 
-def _spread(times: list[float], count: int) -> list[float]:
+def spread_evenly(times: list[float], count: int) -> list[float]:
+    """Return so many of some times, the last among them; all if there are no more."""
     if len(times) <= count:
         return times
     return [times[i * (len(times) - 1) // max(1, count - 1)] for i in range(count)]
@@ -153,16 +154,13 @@ def _reader_at(then: Listing, young: Collection[str], lists: ReaderLists) -> Rea
         return lists
     there = [d for d in map(acid_directory, {entry.path.partition("/")[0] for entry in then.entries}) if d]
     highest = max((d.max_write_id for d in there), default=0)
-    later = [d for name in young if (d := acid_directory(name)) and d.min_write_id == d.max_write_id <= highest]
-    at_work = {d.max_write_id for d in later if not any(_holds(other, d.max_write_id) for other in there)}
+    later = (acid_directory(name) for name in young)
+    alone = tuple(sorted({d.max_write_id for d in later if d and d.min_write_id == d.max_write_id <= highest}))
+    free = holes([(0 if d.kind is Kind.BASE else d.min_write_id, d.max_write_id) for d in there], MINL, highest)
+    at_work = {write_id for low, high in free for write_id in ids_between(alone, low, high)}
     open_ids = tuple(sorted({*ids.open, *at_work} - set(ids.aborted)))
     min_open = min((ids.min_open, *open_ids[:1]))
     return replace(lists, write_ids=replace(ids.at(highest), open=open_ids, min_open=min_open))
-
-
-def _holds(directory: AcidDirectory, write_id: int) -> bool:
-    low = 0 if directory.kind is Kind.BASE else directory.min_write_id
-    return low <= write_id <= directory.max_write_id
 
 
 def _invisible(young: Iterable[str]) -> set[str]:

@@ -17,7 +17,7 @@ from acidctl.erasure.remedies import ErasureStep, erasure_steps
 from acidctl.erasure.searched_file import OpenedFile, SearchedFile, open_file, search_file
 from acidctl.erasure.survey import Survey, survey
 from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.location.find import Found
+from acidctl.location.find import Found, given_paths, leads_to
 from acidctl.location.given import is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import SnapshotLists
@@ -410,15 +410,12 @@ def tables_to_search(
     Args:
         given: the paths and names that led to the locations.
     """
-    above = [
-        (fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given if not is_hive_name(p))
-    ]
+    above = given_paths((p for p in given if not is_hive_name(p)), storage)
     named = any(not HiveName.parse(name).partition for name in given if is_hive_name(name))
     for _, group in itertools.groupby(places, _table_of):
         members = tuple(group)
         root = _root_of(members[0], storage)
-        at = f"{root}/"
-        is_whole = bool(root) and any(members[0].fs.url == url and at.startswith(f"{path}/") for url, path in above)
+        is_whole = bool(root) and leads_to(above, members[0].fs.url, root)
         if not is_whole and not (named and members[0].hive):
             root = ""
         yield SearchedTable(members[0].location.table, members, root, hdfs_trash)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -624,6 +625,16 @@ def once(places: Iterable[Found]) -> Iterator[Found]:
             yield found
 
 
+def given_paths(given: Iterable[str], storage: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Return the stores and paths of what a user typed, for :func:`leads_to`."""
+    return {(fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given)}
+
+
+def leads_to(given: Collection[tuple[str, str]], url: str, path: str) -> bool:
+    """Return whether one of the given paths is a path of a store, or lies above it."""
+    return any((url, above) in given for above in itertools.accumulate(path.split("/"), "{}/{}".format))
+
+
 def with_tables(
     places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str]
 ) -> Iterator[tuple[Found, bool]]:
@@ -634,14 +645,14 @@ def with_tables(
     Yields:
         The place, and whether it is such a table's directory.
     """
-    within: list[tuple[str, str]] = []
+    within: set[tuple[str, str]] = set()
     seen: set[tuple[str, str]] = set()
     for found in places:
         table = table_path(found)
         key = (found.fs.url, table)
         if key not in seen and found.location.partition:
-            within = within or [(fs.url, path.rstrip("/")) for fs, path in (open_location(p, storage) for p in given)]
-            if any(key[0] == url and f"{table}/".startswith(f"{path}/") for url, path in within):
+            within = within or given_paths(given, storage)
+            if leads_to(within, found.fs.url, table):
                 yield Found(found.fs, WalkedLocation(table, found.location.table), False), True
         seen.add(key)
         yield found, False

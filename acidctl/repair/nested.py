@@ -33,10 +33,10 @@ _BY_HAND = "look at both with `dump()`, and move one of them away by hand"
 
 def plan_nested(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
     """Every ACID directory that lies in a current one."""
-    nested = [e.path for e in snapshot.listing.entries if e.is_dir and _is_nested(e.path)]
     for directory, entries in directories(snapshot, scope):
-        for path in nested:
-            if path.startswith(f"{directory.name}/") and (scope.covers(path) or scope.path.startswith(f"{path}/")):
+        below = snapshot.listing.by_child.get(directory.name, ())
+        for path in (e.path for e in below if e.is_dir and _is_nested(e.path)):
+            if scope.covers(path) or scope.path.startswith(f"{path}/"):
                 try:
                     yield _look(snapshot, directory, path, entries, scope)
                 except BadDataError as error:
@@ -59,7 +59,8 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
         )
     if live := scope.may_be_live(entries):
         raise BadDataError("", live, LIVE_HINT)
-    directories_below = [e.path for e in snapshot.listing.entries if e.is_dir and e.path.startswith(f"{inner}/")]
+    around_it = snapshot.listing.by_child[outer]
+    directories_below = [e.path for e in around_it if e.is_dir and e.path.startswith(f"{inner}/")]
     if directories_below:
         raise BadDataError("", f"it holds a directory of its own, {directories_below[0]}", _BY_HAND)
     inside = [e for e in entries if e.path.startswith(f"{inner}/")]
@@ -76,7 +77,7 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
             tuple(entries),
             away=(inner,),
         )
-    if any(e.path.count("/") > 1 and e not in inside for e in entries):
+    if any(e.path.count("/") > 1 and not e.path.startswith(f"{inner}/") for e in entries):
         raise BadDataError("", f"{outer} holds other directories too", _BY_HAND)
     count = sum(_events_of(snapshot, entry)[0] for entry in inner_data.values())
     made = tuple(_missing_markers(snapshot, inner, around, inside))

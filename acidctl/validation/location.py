@@ -286,8 +286,8 @@ class LocationCheck:
         # The listing's suspicion gives way to what the rows say.
         names = set(half_finished(snapshot.state, committed_too=True))
         read = {path.partition("/")[0] for path in hidden}
-        doubted = [f for f in self.report.findings if f.rule == "V11" and f.path in names & (certain | read)]
-        self.report.findings = [finding for finding in self.report.findings if finding not in doubted]
+        settled = names & (certain | read)
+        self.report.findings = [f for f in self.report.findings if f.rule != "V11" or f.path not in settled]
         self.add(findings)
 
     def _tell_v1(self, paths: Iterable[str]) -> None:

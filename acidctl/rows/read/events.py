@@ -476,7 +476,7 @@ def _raw_write_id(directory: AcidDirectory, write_ids: ValidWriteIds) -> int:
     if write_ids.is_valid(last):
         return last
     low = 0 if directory.kind is Kind.BASE else directory.min_write_id
-    skipped = {write_id for write_id in write_ids.exceptions if low <= write_id <= last}
+    skipped = set(write_ids.exceptions_in(low, last))
     write_id = min(last, write_ids.high_watermark)
     while write_id in skipped:
         write_id -= 1

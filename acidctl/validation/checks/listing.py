@@ -393,11 +393,12 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
         if raw and len(raw) < len(files):
             text = f"{len(raw)} raw files stand beside {len(files) - len(raw)} bucket files"
             yield V25.finding(directory.name, text, {"files": [file.path for file in raw[:_MOST_NAMES]]})
+    names = {directory.name for directory in look.current}
     for entry in look.snapshot.listing.entries:
         name, slash, rest = entry.path.partition("/")
         data = rest.removesuffix(FLUSH_LENGTH_SUFFIX)
         is_file_of = slash and entry.is_dir and isinstance(parse_file(data), BucketFile)
-        if is_file_of and any(directory.name == name for directory in look.current):
+        if is_file_of and name in names:
             rule = V36 if rest.endswith(FLUSH_LENGTH_SUFFIX) else V24
             yield rule.finding(entry.path, "it is a directory, not a file")
     for entry in look.snapshot.state.originals:
