@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,12 +13,12 @@ from typing import Any
 from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, straddling, unmarked_bases
 from acidctl.acid.empty_results import empty_results
 from acidctl.acid.layout import strange_paths
-from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing
-from acidctl.acid.names import acid_directory, is_hidden
+from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing, with_entries
+from acidctl.acid.names import acid_directory, is_hidden, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
-from acidctl.cleaning.readers import ReaderLists, broken_reader, may_supersede, spread_evenly
+from acidctl.cleaning.readers import ReaderLists, broken_reader, may_supersede
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.soundness import Contents
 from acidctl.errors import RefusedError
@@ -169,7 +171,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     kept_back = judge.kept_back()
     old = judge.old(policy, now) if present else present
     held = judge.held(present)  # whatever its age: when it is old enough it stays all the same
-    waiting = [judge.waiting(name, policy, now) for name in sorted(present - old - held.keys())]
+    waiting = judge.waiting(present - old - held.keys(), policy, now)
     kept_back |= held
     gone = (present & old) - held.keys()
     removals = [
@@ -199,10 +201,6 @@ def _refuse_straddling(snapshot: Snapshot) -> None:
 def _removal(name: str, kind: EntryKind, state: State, why: Reason, children: Mapping[str, list[Entry]]) -> Removal:
     files = children.get(name, ())
     return Removal(name, kind, state, why, len(files), sum(entry.size for entry in files))
-
-
-_MOST_MOMENTS = 200
-"""Each takes another selection among all directories."""
 
 
 class _Judge:
@@ -252,9 +250,11 @@ class _Judge:
         unneeded = {verdict.name for verdict in _removable(self._snapshot.state)} - self.at(None)
         return {name: self._reasons.get(name) or self._beyond_cleaner() for name in unneeded}
 
-    def waiting(self, name: str, policy: Policy, now: float) -> LaterEntry:
-        """Since when a name has been free to go, and until when it stays."""
-        since = self._since(name)
+    def waiting(self, names: Iterable[str], policy: Policy, now: float) -> list[LaterEntry]:
+        """Since when some names have been free to go, and until when they stay."""
+        return [self._later(name, since, policy, now) for name, since in sorted(self._since(names).items())]
+
+    def _later(self, name: str, since: float | None, policy: Policy, now: float) -> LaterEntry:
         if since is None:
             return LaterEntry(name, None, None, reason(Code.AGE_UNKNOWN))
         until = policy.until(since)
@@ -271,10 +271,9 @@ class _Judge:
         if by := self._snapshot.no_cleanup:
             return dict.fromkeys(names, reason(Code.NO_CLEANUP, who=by))
         found: dict[str, Reason] = {}
-        for name in names if readers else ():
-            if self._verdicts[name].state is State.ABORTED:
-                continue  # no reader ever saw it
-            since = self._since(name)
+        # No reader ever saw what was aborted.
+        seen = [name for name in names if self._verdicts[name].state is not State.ABORTED]
+        for name, since in self._since(seen if readers else ()).items():
             by_commit = self._appeared_by_commit(name)
             for reader in readers:
                 if not (reader.lock or reader.compaction or by_commit):
@@ -289,22 +288,56 @@ class _Judge:
         found = map(acid_directory, self._verdicts[name].reason.by)
         return any(one and one.visibility_txn for one in found)
 
-    def _since(self, name: str) -> float | None:
-        times, by = self._ages.times, self._verdicts[name].reason.by
-        own, superseding = times.get(name), [times.get(other) for other in by]
-        if own is None or not by:
-            return own
-        if None in superseding or own > max(filter(None, superseding), default=own):  # touched since, see above
-            return None if None in superseding else max(filter(None, superseding))
-        moments, low = self._moments, 0
-        high = len(moments)
-        while low < high:  # once obsolete, always obsolete; all names ask about the same moments
-            middle = (low + high) // 2
-            if moments[middle] >= own and name in self.at(moments[middle]):
-                high = middle
+    def _since(self, names: Iterable[str]) -> dict[str, float | None]:
+        """Since when each of some names has been free to go; None where the store does not tell."""
+        times, found = self._ages.times, dict[str, float | None]()
+        asked = []
+        for name in names:
+            by = self._verdicts[name].reason.by
+            own, superseding = times.get(name), [times.get(other) for other in by]
+            if own is None or not by:
+                found[name] = own
+            elif None in superseding or own > max(filter(None, superseding), default=own):  # touched since, see above
+                found[name] = None if None in superseding else max(filter(None, superseding))
             else:
-                low = middle + 1
-        return max(own, moments[low]) if low < len(moments) else None
+                asked.append(name)
+        self._search(asked, 0, len(self._moments) - 1, found)
+        return found
+
+    def _search(self, names: Sequence[str], low: int, high: int, found: dict[str, float | None]) -> None:
+        """Find the first moment at which each name was free, of those from `low` to `high`, by when all were.
+
+        Once obsolete, always obsolete. What came before `low` has freed none of them, so only what came since is there.
+        """
+        times = self._ages.times
+        if low >= high or not names:
+            last = self._moments[high] if high >= 0 else None
+            found.update((name, last and max(times[name] or 0.0, last)) for name in names)
+            return
+        middle = (low + high) // 2
+        last = self._moments[middle]
+        start, end = (bisect_left(self._came, (moment,)) for moment in (self._moments[low], self._moments[middle + 1]))
+        came = {name for _, name in self._came[start:end]}
+        came |= {other for name in came if (times.get(other := other_kind(name)) or math.inf) <= last}
+        there = {name for name in names if (times[name] or 0.0) <= last}
+        free = self._free(self._listing_of(there | came)) if there else set()
+        self._search([name for name in names if name in free], low, middle, found)
+        self._search([name for name in names if name not in free], middle + 1, high, found)
+
+    def _listing_of(self, names: set[str]) -> Listing:
+        """The part of the location that some directories are, with the manifests beside them."""
+        listing = self._snapshot.listing
+        wanted = names | {manifest for name in names for manifest in self._manifests.get(name, ())}
+        return with_entries(listing, (entry for name in sorted(wanted) for entry in listing.by_child[name]))
+
+    @cached_property
+    def _manifests(self) -> Mapping[str, list[str]]:
+        """The manifests of directories, by the names of these."""
+        found: dict[str, list[str]] = {}
+        for name in self._ages.times:
+            if target := manifest_for(name):
+                found.setdefault(target, []).append(name)
+        return found
 
     def _free(self, listing: Listing) -> set[str]:
         state = self._cleaner.select(listing)
@@ -326,12 +359,14 @@ class _Judge:
 
     @cached_property
     def _moments(self) -> list[float]:
-        """When something came that may have made others obsolete, in order; of many moments some, the last among them.
+        """When something came that may have made others obsolete, in order."""
+        return sorted({time for time, _ in self._came})
 
-        Between two of them an entry counts as obsolete from the later one on, so it stays longer, never shorter.
-        """
-        times = {t for name, t in self._ages.times.items() if t is not None and may_supersede(name)}
-        return spread_evenly(sorted(times), _MOST_MOMENTS)
+    @cached_property
+    def _came(self) -> list[tuple[float, str]]:
+        """What may have made others obsolete, by the time at which it came."""
+        times = self._ages.times
+        return sorted((time, name) for name, time in times.items() if time is not None and may_supersede(name))
 
     @cached_property
     def _now(self) -> AcidState:

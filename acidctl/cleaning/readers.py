@@ -127,11 +127,10 @@ def _moments(ages: Ages, cutoff: float) -> list[float]:
             young[time] = True
     weighty = sorted(time for time, weighs in young.items() if weighs)
     others = sorted(time for time, weighs in young.items() if not weighs)
-    return [cutoff, *spread_evenly(weighty, _MOMENTS), *spread_evenly(others, max(0, _MOMENTS - len(weighty)))]
+    return [cutoff, *_spread(weighty, _MOMENTS), *_spread(others, max(0, _MOMENTS - len(weighty)))]
 
 
-def spread_evenly(times: list[float], count: int) -> list[float]:
-    """Return so many of some times, the last among them; all if there are no more."""
+def _spread(times: list[float], count: int) -> list[float]:
     if len(times) <= count:
         return times
     return [times[i * (len(times) - 1) // max(1, count - 1)] for i in range(count)]

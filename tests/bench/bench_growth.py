@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,7 +152,28 @@ def with_bases(table: Path, size: int) -> None:
     write(table, 1)
     first = table / "delta_0000001_0000001_0000"
     for number in range(2, size + 1):
-        shutil.copytree(first, table / format_directory(Kind.BASE, number, number), copy_function=os.link)
+        shutil.copytree(first, table / format_directory(Kind.BASE, number, number), copy_function=shutil.copyfile)
+    aged(table)
+
+
+def aged(table: Path) -> None:
+    """Let the directories have come one after the other within the last two days, half of them since yesterday."""
+    names = sorted(os.listdir(table))
+    for place, name in enumerate(names):
+        moment = time.time() - 2 * 86400 * (1 - place / len(names))
+        for path in (*(table / name).iterdir(), table / name):
+            os.utime(path, (moment, moment))
+
+
+def with_overwritten(table: Path, size: int) -> None:
+    """Write deltas of a day, and a wide one of Hive 3 after each tenth."""
+    write(table, 1)
+    first = table / "delta_0000001_0000001_0000"
+    for number in range(2, size + 1):
+        shutil.copytree(first, table / format_directory(Kind.DELTA, number, number, 0), copy_function=shutil.copyfile)
+    for number in range(10, size + 1, 10):
+        shutil.copytree(first, table / format_directory(Kind.DELTA, number - 9, number), copy_function=shutil.copyfile)
+    aged(table)
 
 
 def with_half_minors(table: Path, size: int) -> None:
@@ -271,6 +293,7 @@ def cases() -> list[Case]:
     add("files", 1000, with_files, *looks, "validate TABLE", major, "cat --count TABLE", holds=True)
     add("obsolete", 1000, with_obsolete, *looks, "validate TABLE", "why TABLE/delta_0000002_0000002_0000", clean)
     add("bases", 1000, with_bases, *looks, "validate TABLE", clean)
+    add("minors", 1000, with_overwritten, *looks, "validate TABLE", "why TABLE", clean)
     add("half minors", 400, with_half_minors, *looks, "validate TABLE", "cat --count TABLE")
     add("trash runs", 500, with_trash, *looks, "validate TABLE", "purge --dry-run --older-than 0 TABLE")
     add("trash runs", 500, with_trash, "purge --yes --older-than 0 TABLE", "restore TABLE")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.made.listings import cases
 from support.memory_store import MemoryFileSystem
 from support.tables import age, make, snapshot_of
+from support.work import calls_of
 
 from acidctl.acid.layout import straddles
 from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing
@@ -326,3 +327,22 @@ def test_policy_below_the_floor_is_refused() -> None:
     with pytest.raises(RefusedError, match="below 1h"):
         Policy(FLOOR_SECONDS - 1).require_safe()
     assert not is_hidden("base_1")
+
+
+@pytest.mark.parametrize("name", ["base_{0}", "delta_1_{0}_v{0}", "delta_{0}_{0}_0000"])
+def test_the_work_grows_as_directories_do(name: str) -> None:
+    """Each came at a time of its own, half of them within the retention; a wide one hides them all."""
+
+    def work(size: int) -> int:
+        names = [name.format(number) for number in range(1, size + 1)] + [f"delta_1_{size}_v{size + 1}"]
+        paths = (f"{one}/{file}" for one in names for file in ("_orc_acid_version", "bucket_00000"))
+        times = {one: float(place) for place, one in enumerate(names)}
+        entries = tuple(sorted(Entry(path, 1, times[path.partition("/")[0]], False) for path in paths))
+        ids, found = ValidWriteIds(size), list[CleaningPlan]()
+        calls = calls_of(
+            lambda: found.append(plan_of(Listing("t", entries), ids, ValidTxns(), {}, Policy(size / 2), float(size)))
+        )
+        assert len(found[0].removals) + len(found[0].waiting) >= size - 1
+        return calls
+
+    assert work(200) < 6 * work(50)
