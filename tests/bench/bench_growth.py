@@ -158,10 +158,10 @@ def with_bases(table: Path, size: int) -> None:
 
 def aged(table: Path) -> None:
     """Let the directories have come one after the other within the last two days, half of them since yesterday."""
-    names = sorted(os.listdir(table))
-    for place, name in enumerate(names):
-        moment = time.time() - 2 * 86400 * (1 - place / len(names))
-        for path in (*(table / name).iterdir(), table / name):
+    found = sorted(table.iterdir())
+    for place, directory in enumerate(found):
+        moment = time.time() - 2 * 86400 * (1 - place / len(found))
+        for path in (*directory.iterdir(), directory):
             os.utime(path, (moment, moment))
 
 
