@@ -17,6 +17,7 @@ from acidctl.acid.assumption import Assumption
 from acidctl.acid.listing import TableType
 from acidctl.acid.triggers import Advice, advise
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.arguments import as_path, require_type
 from acidctl.cleaning import request as cleaning
 from acidctl.cleaning.apply import How
 from acidctl.cleaning.explain import VerdictProof, proof_inputs, prove_all
@@ -94,9 +95,9 @@ class Location:
         valid_txns: str | ValidTxns | None = None,
         assume_committed: Duration | None = None,
     ) -> None:
-        self._storage = dict(storage_options or {})
+        self._storage = _storage(storage_options)
         self._lists = _lists(write_ids, valid_txns, assume_committed, open_warehouse(metastore))
-        path = os.fsdecode(url)
+        path = as_path(url)
         found = list(find([path], self._storage, self._lists, looks=False))
         if len(found) != 1:
             raise UsageProblem(
@@ -458,8 +459,8 @@ def find_locations(
     tables, ``db.tmp_*``, that are left out where such a name means several.
     """
     lists = _lists(write_ids, valid_txns, assume_committed, open_warehouse(metastore, exclude))
-    storage = dict(storage_options or {})
-    for found in find([os.fsdecode(url)], storage, lists, looks=False):
+    storage = _storage(storage_options)
+    for found in find([as_path(url)], storage, lists, looks=False):
         yield Location._of(found, storage, lists)
 
 
@@ -469,12 +470,19 @@ def _request(request: CompactionRequest | str) -> CompactionRequest:
     return CompactionRequest(member(Mode, request, "type of compaction"))
 
 
+def _storage(options: Mapping[str, str] | None) -> dict[str, str]:
+    require_type(options, Mapping, "storage_options", "give a dict with the options of the store")
+    return dict(options or {})
+
+
 def _lists(
     write_ids: str | ValidWriteIds | None,
     valid_txns: str | ValidTxns | None,
     assume_committed: Duration | None,
     warehouse: Warehouse | None,
 ) -> SnapshotLists:
+    for name, value, kind in (("write_ids", write_ids, ValidWriteIds), ("valid_txns", valid_txns, ValidTxns)):
+        require_type(value, (str, kind), name, f"give Hive's string, or a {kind.__name__}")
     txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
     lists = lists_of(write_ids) if isinstance(write_ids, ValidWriteIds) else read_lists(write_ids)
     assumption = None if assume_committed is None else Assumption(as_seconds(assume_committed, "assume_committed"))

@@ -31,6 +31,12 @@ class Result(StrEnum):
     REPAIRED = "repaired"
     UNDONE = "undone"
 
+    @property
+    def words(self) -> str:
+        """The result for people."""
+        own = {Result.POSTPONED: "left for later", Result.STOPPED: "done in part", Result.IN_TRASH: "in the trash"}
+        return own.get(self, self.value.replace("-", " "))
+
 
 DROPPED = Reason(Code.DROPPED_MEANWHILE)
 """Why there is nothing to do in one of many locations any more."""

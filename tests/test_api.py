@@ -382,13 +382,47 @@ def test_what_is_no_duration_is_refused(tmp_path: Path, wrong: Any) -> None:
         table.plan_clean(wrong)
 
 
-def test_plans_are_one_line_however_large(tmp_path: Path) -> None:
+def test_results_are_one_line_however_large(tmp_path: Path) -> None:
     for write_id in range(1, 71):
         write_delta(tmp_path / "t", write_id, ids(write_id))
     table = acidctl.Location(tmp_path / "t", assume_committed=0)
-    for plan in (table.plan_compaction("major"), table.plan_clean(0)):
-        assert len(repr(plan)) < 1000
-        assert "\n" not in repr(plan)
+    plan = table.plan_compaction("major")
+    assert isinstance(plan, Planned)
+    found: list[object] = [
+        plan, *plan.plan.tasks, table.plan_clean(0), table.history(), *table.why(), table.erasure("a = 3"),
+        *table.erasure("a = 3").reports, table.diff(1), table.blame("1:536870912:1"), table.validate(), table.advise(),
+    ]  # fmt: skip
+    table.compact("major")
+    found += [table.clean(0, unsafe_retention=True), *table.trash(), *table.log()]
+    for one in found:
+        assert len(repr(one)) < 1000, type(one)
+        assert "\n" not in repr(one)
+        assert " object at 0x" not in repr(one)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda _: acidctl.Location(3),
+        lambda _: list(acidctl.find_locations(["/t"])),
+        lambda t: acidctl.Location(t, write_ids=3),
+        lambda t: acidctl.Location(t, valid_txns=["5:5::"]),
+        lambda t: acidctl.Location(t, metastore=3),
+        lambda t: acidctl.Location(t, storage_options="key=value"),
+        lambda t: acidctl.Location(t).erasure(3),
+        lambda _: acidctl.open_table(None),
+        lambda t: acidctl.open_table(t).scan(columns=3),
+        lambda t: acidctl.open_table(t).scan(where=3),
+        lambda t: acidctl.open_table(t).scan(at="1"),
+        lambda _: list(acidctl.nightly(3, assume_committed=0)),
+    ],
+)
+def test_a_wrong_type_is_refused_by_name(tmp_path: Path, call: Any) -> None:
+    write_delta(tmp_path / "t", 1, ids(1))
+    with pytest.raises(UsageProblem) as caught:
+        call(tmp_path / "t")
+    assert caught.value.what
+    assert caught.value.hint
 
 
 def test_plans_are_tables_in_notebooks(tmp_path: Path) -> None:

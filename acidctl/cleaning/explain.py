@@ -31,6 +31,7 @@ from acidctl.cleaning.retention import Policy
 from acidctl.errors import HistoryError, RefusedError
 from acidctl.location.change.publication import half_published
 from acidctl.location.snapshot import Snapshot
+from acidctl.one_line import one_line
 
 
 class Topic(StrEnum):
@@ -116,6 +117,8 @@ class VerdictProof:
         may_clean, cleaning: whether and why cleaning may take it.
         next: what must happen before cleaning may take it, or what takes it; empty where nothing ever does.
     """
+
+    __repr__ = one_line
 
     verdict: Verdict
     steps: tuple[ProofStep, ...]

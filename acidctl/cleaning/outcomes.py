@@ -9,6 +9,7 @@ from typing import Any, Self
 from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.trash import TrashRun
 from acidctl.errors import AcidctlError
+from acidctl.one_line import one_line
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.port import FileSystem
 from acidctl.wording import iso_time, text_of
@@ -65,6 +66,8 @@ class Cleaned(PlannedCleaning):
         run: in the location's trash; None when there is none.
         places: where to in the trash of HDFS each entry went.
     """
+
+    __repr__ = one_line
 
     removed: tuple[Removal, ...] = ()
     run: TrashRun | None = None

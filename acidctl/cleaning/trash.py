@@ -32,6 +32,7 @@ from acidctl.location.change.journal import (
 )
 from acidctl.location.change.own_files import TORN, new_run_id
 from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.one_line import one_line
 from acidctl.storage.port import FileSystem
 
 TRASH = ".acidctl-trash"
@@ -46,6 +47,8 @@ class TrashRun(Run):
         write_ids, txns: the lists of the plan, as Hive's strings; None where none was given.
         states: what every visible entry was, by its name, before the run; empty where it is not known.
     """
+
+    __repr__ = one_line
 
     folder: ClassVar[str] = TRASH
 

@@ -14,6 +14,7 @@ from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.keys import Key
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.split import StripeGroup, StripeSpan
+from acidctl.one_line import one_line
 from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
 from acidctl.orc.types import OrcType
@@ -114,6 +115,8 @@ class BucketTask(FileTask):
         shares: of a rebalance: the rows that this bucket gets, one share after the other.
         sorted_share: the same of one that sorts all rows.
     """
+
+    __repr__ = one_line
 
     kind: CompactionKind
     inserts: tuple[Input, ...]

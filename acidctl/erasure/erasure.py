@@ -22,6 +22,7 @@ from acidctl.location.given import is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
+from acidctl.one_line import one_line
 from acidctl.orc.types import OrcType, row_of
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.schema_evolution import table_row_type
@@ -90,6 +91,8 @@ class ErasureReport:
         hive_name: the name of the location in a metastore; empty if none knows it, and for files outside locations.
     """
 
+    __repr__ = one_line
+
     path: str
     snapshot: Snapshot | None
     live: int | None
@@ -126,6 +129,8 @@ class TableErasure:
         lacks: why the condition cannot be asked of it, where its rows have not the columns; nothing was searched then.
         reports: of its locations, and last of what lies beside them.
     """
+
+    __repr__ = one_line
 
     table: str
     lacks: str = ""

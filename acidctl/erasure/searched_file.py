@@ -108,10 +108,13 @@ def _opened(fs: FileSystem, file: PhysicalFile, declared: Declared | None, lengt
 
 
 def _unaccounted(source: EventFile) -> str:
-    """Return a warning if a footer does not describe all bytes before it, which may be another file; else empty.
+    """Return a warning if a file may hold rows that are not found in it; else empty.
 
-    Footers count their content with or without the three bytes of the header, or leave the count out.
+    It is text of a layout that nobody declares, or a footer does not describe all bytes before it, which may be another
+    file. Footers count their content with or without the three bytes of the header, or leave the count out.
     """
+    if source.format is Format.TEXT and source.declared is None:
+        return "it is text, and no metastore says how its columns are written"
     footer, end = source.tail.footer, source.tail.content_end
     last = max((one.offset + one.indexLength + one.dataLength + one.footerLength for one in footer.stripes), default=3)
     if source.format is not Format.ORC or last == end or abs(footer.contentLength - end) <= len(MAGIC):

@@ -394,7 +394,7 @@ class Worker:
         try:
             request = self._request(entry)
             found = self._place(entry, lists)
-        except RefusedError as error:
+        except (RefusedError, UsageProblem) as error:  # the table is not one that is compacted: it did not fail
             queue_work.mark_refused(desk.metastore, entry, str(error))
             name = name_of(entry.database, entry.table, entry.partition or "")
             return Outcome(location=name, result=Result.REFUSED, error=error)

@@ -19,7 +19,7 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared, declared_by
 from acidctl.location.evidence import Evidence, evidence_of, not_known, refuse_part_of_others, type_by_files
-from acidctl.location.given import HIVE, at_its_line, is_hive_name
+from acidctl.location.given import HIVE, FromMetastore, at_its_line, is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import Lists, SnapshotLists
 from acidctl.location.neighbours import Surroundings
@@ -81,8 +81,11 @@ class Found:
 
     @property
     def holds_something(self) -> bool:
-        """Whether a metastore knows it, or anything visible lies in it: an empty directory may be a missing disk."""
-        return bool(self.hive) or self.top is None or not all(is_hidden(entry.path) for entry in self.top.entries)
+        """Whether a metastore knows it, or it is not empty: an empty directory may be a missing disk.
+
+        Hidden entries do not count, except acidctl's own.
+        """
+        return bool(self.hive) or self.top is None or any(_is_of_use(entry.path) for entry in self.top.entries)
 
     @property
     def hive_name(self) -> str:
@@ -295,6 +298,10 @@ class Found:
         return replace(self, top=None, ahead=None, partition=None)
 
 
+def _is_of_use(name: str) -> bool:
+    return name.startswith(".acidctl-") or not is_hidden(name)
+
+
 def is_any_overtaken(places: Sequence[Found], lists: SnapshotLists, newer: SnapshotLists) -> bool:
     """Whether what was found may lack what lists count that a metastore gave before, as newer ones show."""
     unseen = [(found.hive, found.unseen(lists)) for found in places if found.hive]
@@ -342,7 +349,7 @@ def find(
         observer.coverage.begin(path)
         walk = partial(_places, path, storage, lists, observer, looks=looks, surroundings=surroundings)
         for found in _going_on(walk, observer, path, is_alone=len(paths) == 1):
-            if found.holds_something:
+            if found.holds_something or isinstance(path, FromMetastore):
                 observer.coverage.met(path)
             tables.setdefault(found.location.table)
             lists.require_one_table(list(tables), found.shown)
@@ -542,10 +549,10 @@ def _all_known(walk: Iterator[Found], warehouse: Warehouse, observer: Observer) 
 
 def _known(found: Found, warehouse: Warehouse) -> Found:
     """With the table that the metastore has there, by the name that it has for it."""
-    table = warehouse.table_at(found.fs, found.location)
-    if table is None:
+    known = warehouse.table_at(found.fs, found.location)
+    if known is None:
         return found
-    location = replace(found.location, table=table.full_name)
+    table, location = known
     partition = warehouse.partition_at(table, location)
     declared = declared_by(table, partition, warehouse.metastore.features.hive)
     return replace(found, hive=table, location=location, declared=declared)

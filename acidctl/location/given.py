@@ -29,6 +29,12 @@ class FromList(str):
         return made
 
 
+class FromMetastore(str):
+    """The path of a location that a metastore knows, which may be empty."""
+
+    __slots__ = ()
+
+
 def at_its_line(error: AcidctlError, place: str) -> AcidctlError:
     """The error about a place, with the line of the list that it is from."""
     if isinstance(place, FromList):

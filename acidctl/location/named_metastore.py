@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from acidctl.arguments import require_type
 from acidctl.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def open_metastore(metastore: str | Mapping[str, str] | None) -> Metastore | Non
         EnvironmentProblem: the package that it takes is not installed.
         UsageProblem: a setting that cannot be used.
     """
+    require_type(metastore, (str, Mapping), "metastore", "give its address, thrift://host:9083, or a dict of settings")
     given = {"uris": metastore} if isinstance(metastore, str) else dict(metastore or {})
     if given.get("uris") == NONE:
         return None

@@ -114,7 +114,7 @@ class Observer:
     Attributes:
         error: for what cannot be listed below the path that was asked for, and is left out; None raises it.
         coverage: counts what is found, and is told of every directory that is left out for another reason.
-        hidden: walk the hidden directories of containers, too.
+        hidden: walk the hidden directories of containers, too, and tell of their files.
         container: for a folder with files beside the folders of tables: its store, its path, and that of an ACID
             directory below it.
     """
@@ -185,6 +185,8 @@ class _Walk:
             below = children.partitions
             if not _is_location(self._fs, directory, location, children):
                 below = self._below_container(directory, location, children)
+                if below != children.partitions:
+                    self._tell_of_files(directory, listing)
             elif parent_of(directory) in self._containers and not (listing.entries or location.partition):
                 if parse_partition(base_name(directory)):
                     self._observer.coverage.skip(
@@ -201,6 +203,7 @@ class _Walk:
                 below = below + list(tables)
             else:
                 below = below + [name for name in children.others if not is_union_subdirectory(name)]
+                self._tell_of_files(directory, listing)
                 if self._observer.container and children.has_files:
                     self._observer.container(self._fs, directory, min(tables.values()))
             self._waiting += [
@@ -229,6 +232,12 @@ class _Walk:
                 return children.partitions + others
             self._containers.add(directory)
         return children.partitions + others + self._hidden(directory, children)
+
+    def _tell_of_files(self, directory: str, listing: Listing) -> None:
+        """Report the files of a container, whose columns nobody knows, to a caller who wants all that may hold rows."""
+        for entry in listing.entries if self._observer.hidden else ():
+            if not entry.is_dir and entry.size:
+                self._skip(directory, entry.path, "is a file beside tables, not of one")
 
     def _hidden(self, directory: str, children: _Children) -> list[str]:
         """The hidden directories to walk; skipped ones are reported to the caller, except staging and trash."""

@@ -7,15 +7,15 @@ the lists know is on disk.
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import MAXL, AcidDirectory, parse_partition, partition_name
@@ -42,17 +42,17 @@ from acidctl.metastore.tables import (
     find_tables,
     get_table,
     managed_tables,
+    near_tables,
     partitions_of_values,
     tables_named,
 )
 from acidctl.metastore.transactions import Transactions, given_txn, given_write_id
 from acidctl.printable import printable
 from acidctl.storage.port import FileSystem
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import open_location, split_url
 from acidctl.wording import some_of
 
 _HADOOP = ("hdfs", "webhdfs", "swebhdfs")
-_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file", "": "file"}
 _AT_ONCE = 100
 _MOST_SHOWN = 200
 _DAY = 86400.0
@@ -375,7 +375,11 @@ class Warehouse:
             UsageProblem: the one that is named is not transactional.
         """
         if not name.is_pattern:
-            yield self._expected.get(f"{name.database}.{name.table}") or self._table(name.database, name.table)
+            try:
+                yield self._expected.get(f"{name.database}.{name.table}") or self._table(name.database, name.table)
+            except NotFoundError as error:
+                error.hint = near_tables(self.metastore, name.database, name.table) or error.hint
+                raise
             return
         found = False
         for table in find_tables(self.metastore, name.database, name.table, self.exclude):
@@ -565,19 +569,26 @@ class Warehouse:
 
     # -- from locations to tables ------------------------------------------------------------------------------
 
-    def table_at(self, fs: FileSystem, location: WalkedLocation) -> HiveTable | None:
-        """The transactional table of which a directory is a location; None where it is of none.
+    def table_at(self, fs: FileSystem, location: WalkedLocation) -> tuple[HiveTable, WalkedLocation] | None:
+        """The transactional table that a directory belongs to, and the location by its names; None if there is none.
+
+        The directory of a table may be called ``key=value``, too: then it is not the partition that its path suggests.
 
         Raises:
-            RefusedError: it is of several, and none is called as it is.
+            RefusedError: it belongs to several tables, and none of them has its name.
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        path = location.path
-        for _ in location.partition:
-            path = os.path.dirname(path)  # noqa: PTH120 - of any store
-        key = _key(fs.display(path))
+        path, partition = location.path, location.partition
+        for at in range(len(partition), -1, -1):
+            if table := self._rooted(fs.display(_above(path, at)), location.table if at == len(partition) else ""):
+                return table, replace(location, table=table.full_name, partition=partition[len(partition) - at :])
+        return None
+
+    def _rooted(self, shown: str, name: str) -> HiveTable | None:
+        """The table whose directory this is, which is probably called like this."""
+        key = _key(shown)
         if key not in self._at_root:
-            self._at_root[key] = self._by_name(location.table, key) or self._only_at(key, fs.display(path))
+            self._at_root[key] = self._by_name(name, key) or self._only_at(key, shown)
         return self._at_root[key]
 
     def _only_at(self, key: _Key, shown: str) -> HiveTable | None:
@@ -711,6 +722,12 @@ def _of_another(shown: str, table: str, other: str) -> RefusedError:
     )
 
 
+def _above(path: str, levels: int) -> str:
+    for _ in range(levels):
+        path = os.path.dirname(path)  # noqa: PTH120 - of any store
+    return path
+
+
 def _and_above(key: _Key) -> Iterator[_Key]:
     scheme, host, path = key
     while path.strip("/"):
@@ -744,16 +761,8 @@ def _key(url: str) -> _Key:
     """
     if "\0" in url:
         return "", "", url
-    if "://" not in url and not url.startswith(("file:", "hdfs:")):
-        return "file", "", os.path.realpath(url)
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # no place at all, which whoever opens it says
-        return "", "", url
-    scheme = _SAME.get(parts.scheme.lower(), parts.scheme.lower())
-    path = "/" + parts.path.strip("/")
+    scheme, authority, path = split_url(url) or ("file", "", url)
     if scheme == "file":
         return scheme, "", os.path.realpath(path)
-    if scheme in _HADOOP:
-        return "hdfs", "", path
-    return scheme, parts.netloc, path
+    path = posixpath.normpath("/" + path.lstrip("/"))
+    return ("hdfs", "", path) if scheme in _HADOOP else (scheme, authority.lower(), path)

@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import partition_name, unescape
-from acidctl.errors import NotFoundError
+from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import MetastoreError, Unreachable
+from acidctl.nearest import asked, did_you_mean, near_names
 from acidctl.printable import printable
 
 _T = TypeVar("_T")
@@ -26,6 +27,9 @@ BATCH = 300
 
 _IN_PATTERNS = re.compile(r"[^\w .:,%=/@-]|^$")
 """What may not find itself where a value is taken for a pattern."""
+
+_MOST_NEAR = 10_000
+"""Names of partitions that are compared with a mistyped one."""
 
 _MOST_SHOWN = 100
 """Characters of a name, in a message."""
@@ -173,6 +177,15 @@ def find_tables(
             yield from tables_named(metastore, database, kept)
 
 
+def near_tables(metastore: Metastore, database: str, name: str) -> str:
+    """A question for the hint of an error about a table that does not exist; empty if no transactional one is near."""
+    with suppress(AcidctlError):
+        databases = metastore.call(interface.GET_ALL_DATABASES)
+        near = [database] if database in databases else near_names(database, databases)
+        return asked([f"{one}.{table}" for one in near for table in near_names(name, _transactional(metastore, one))])
+    return ""
+
+
 def is_excluded(full_name: str, patterns: Sequence[str]) -> bool:
     """Whether a table, ``db.table``, is one of those that are left out."""
     return any(fnmatch.fnmatchcase(full_name, pattern.lower().removeprefix("hive:")) for pattern in patterns)
@@ -298,12 +311,13 @@ def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str,
         raise NotFoundError(
             f"{table.full_name} has no partition column {unknown[0]}",
             f"its partition columns are {', '.join(keys)}" if keys else "it has no partitions",
-            "",
+            did_you_mean(unknown[0], keys),
         )
     names = [name for name in _partition_names(metastore, table, keys, lower) if _has(name, lower)]
     if wanted and not names:
         shown = "/".join(f"{key}={value}" for key, value in lower.items())
-        raise NotFoundError(f"{table.full_name} has no partition {shown}", "", "check the values")
+        near = did_you_mean(shown, _first_names(metastore, table), "check the values")
+        raise NotFoundError(f"{table.full_name} has no partition {shown}", "", near)
     return sorted(names)
 
 
@@ -315,11 +329,16 @@ def _partition_names(
     Hive makes a pattern of values that it is given: a dot stands for anything, and so does no value at all.
     """
     if not wanted or any(_IN_PATTERNS.search(value) for value in wanted.values()):
-        is_hive2 = not metastore.features.write_ids
-        method = interface.GET_PARTITION_NAMES_BEFORE_3 if is_hive2 else interface.GET_PARTITION_NAMES
-        return tuple(metastore.call(method, table.database, table.name, -1))
+        return _first_names(metastore, table, -1)
     values = tuple(wanted.get(key, "") for key in keys)
     return tuple(metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1))
+
+
+def _first_names(metastore: Metastore, table: HiveTable, most: int = _MOST_NEAR) -> Sequence[str]:
+    """The first names of the partitions of a table; -1 for all."""
+    is_hive2 = not metastore.features.write_ids
+    method = interface.GET_PARTITION_NAMES_BEFORE_3 if is_hive2 else interface.GET_PARTITION_NAMES
+    return tuple(metastore.call(method, table.database, table.name, most))
 
 
 def _has(name: str, wanted: Mapping[str, str]) -> bool:

@@ -362,7 +362,7 @@ class Night:
 
     def _is_old(self, run: TrashRun, place: NightPlace) -> bool:
         is_ours = run.id == self.id
-        return not (run.problem or is_ours or run.began is None) and run.began <= self._began - _kept(place)
+        return not (run.problem or is_ours) and run.is_before(self._began - _kept(place))
 
     def _is_over(self) -> bool:
         return self._request.until.is_over

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from acidctl.acid.assumption import Assumption
+from acidctl.arguments import as_path
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import Engine
 from acidctl.deadline import Duration, as_seconds
@@ -68,7 +69,7 @@ def nightly(
     wanted = request or NightRequest()
     wanted = replace(wanted, compaction=replace(wanted.compaction, changes_nothing=dry_run))
     lists.end_by(wanted.until)
-    given, storage = [os.fsdecode(url) for url in urls], dict(storage_options or {})
+    given, storage = [as_path(url) for url in urls], dict(storage_options or {})
     memory = None if state is None else Memory(Path(state))
     with memory.alone() if memory and not dry_run else nullcontext():
         night = Night(wanted, lists, given, storage=storage, memory=memory)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from acidctl.errors import ConflictError, NotFoundError
 from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
+from acidctl.one_line import one_line
 from acidctl.storage.port import FileSystem, join, parent_of
 
 BACKUP = ".acidctl-backup"
@@ -26,6 +27,8 @@ class RepairRun(Run):
         kind: which repair.
         paths: what was wrong, relative to the location.
     """
+
+    __repr__ = one_line
 
     folder: ClassVar[str] = BACKUP
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from acidctl.arguments import as_path
 from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.storage.local.beneath import Beneath
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -57,6 +58,12 @@ def is_shared(spec: FileSystemSpec) -> bool:
     return spec.protocol not in _added or _added[spec.protocol].is_shared
 
 
+def split_url(text: str) -> tuple[str, str, str] | None:
+    """Protocol by its usual name, authority and path of a URL, not decoded; None for a plain path."""
+    match = _URL.fullmatch(text) or _SHORT_URL.fullmatch(text)
+    return (_ALIASES.get(match[1].lower(), match[1].lower()), match[2], match[3]) if match else None
+
+
 def open_location(
     url_or_path: str | os.PathLike[str], options: Mapping[str, str] | None = None
 ) -> tuple[FileSystem, str]:
@@ -78,21 +85,20 @@ def open_location(
         EnvironmentProblem: the package for this kind of store is not installed.
         NotFoundError: a relative path, and the current directory is gone.
     """
-    url_or_path = os.fsdecode(url_or_path)
+    url_or_path = as_path(url_or_path)
     own_links = False
     if isinstance(options, StorageOptions):
         own_links, options = options.own_links, options.of(url_or_path)
     if not url_or_path:
         raise UsageProblem("the path is empty", "", "give the directory of a table, a partition or a database")
-    match = _URL.fullmatch(url_or_path) or _SHORT_URL.fullmatch(url_or_path)
-    if match is None:
+    parts = split_url(url_or_path)
+    if parts is None:
         return _local(_absolute(url_or_path, own_links), own_links)
-    protocol = _ALIASES.get(match[1].lower(), match[1].lower())
-    authority, path = match[2], match[3]
+    protocol, authority, path = parts
     if ":" in authority.rpartition("@")[0]:
         # Before anything repeats it.
         raise UsageProblem(
-            f"a URL must not hold a password: {match[1]}://***@{printable(authority.rpartition('@')[2])}",
+            f"a URL must not hold a password: {protocol}://***@{printable(authority.rpartition('@')[2])}",
             "it would stand in messages, reports and lists of processes",
             "give it as a storage option, best in the configuration",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import shutil
 from collections.abc import Callable
@@ -144,6 +145,17 @@ def test_a_missing_column_leaves_open_only_what_it_decides(tmp_path: Path) -> No
     assert location.erasure("NOT (a > 2 OR b = 9)").events == 1
     assert location.erasure("NOT (a > 2 OR b = 9)").is_known
     assert location.erasure("a = 3 OR b = 7").events == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("x.orc.gz", None), ("x.csv", b"1,3\n"), ("x.json", b'{"a": 3}\n'), ("x.sql", b"INSERT INTO t VALUES (3, 3)")],
+)
+def test_text_that_nobody_declares_is_not_known(tmp_path: Path, name: str, data: bytes | None) -> None:
+    path = plant(tmp_path / "t", "base_0000001", [(1, 1)], random.Random(1))
+    orc = plant(tmp_path / "other", "base_0000001", [(3, 3)], random.Random(1)).read_bytes()
+    path.with_name(name).write_bytes(gzip.compress(orc) if data is None else data)
+    assert not Location(tmp_path / "t", write_ids=ValidWriteIds.parse("t:1:9::")).erasure("a = 3").is_known
 
 
 def test_rows_behind_a_flush_length_are_found(tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ def test_the_command_says_what_it_asks_for(house: House, acidctl: Acidctl) -> No
     line = ("initiator", "--metastore", house.fake.address)
     shown = acidctl(*line, "--dry-run")
     assert "major planned: 20 deltas, limit 10, and no base" in shown.out
-    assert "2 locations looked at: 1 nothing-to-do, 1 planned" in shown.err
+    assert "2 locations looked at: 1 nothing to do, 1 planned" in shown.err
     done = acidctl(*line, "--once", "-o", "jsonl", "s.*").lines()
     assert [(one["result"], one.get("kind")) for one in done] == [("nothing-to-do", None), ("requested", "major")]
     assert done[1]["entry"] == house.fake.queue[0].id

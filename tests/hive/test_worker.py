@@ -239,6 +239,19 @@ def test_an_entry_is_of_what_it_names(fake: FakeHive, tmp_path: Path, entry: str
     require_ended(fake)
 
 
+@pytest.mark.parametrize("kind", ["EXTERNAL_TABLE", "VIRTUAL_VIEW", "MANAGED_TABLE"])
+def test_a_table_that_is_not_transactional_any_more_has_not_failed(fake: FakeHive, tmp_path: Path, kind: str) -> None:
+    """Two failures, and Hive leaves a table alone for good."""
+    fake.table("s", "x", f"file:{tmp_path}/x", parameters={"transactional": "false"})
+    fake.tables["s", "x"] = replace(fake.tables["s", "x"], table_type=kind)
+    fake.entry("s", "x", "initiated")
+    fake.entry("s", "u", "initiated")
+    done, _ = work(fake)
+    assert [one.result for one in done] == ["refused", "compacted"]
+    assert fake.queue[0].state == "refused"
+    require_ended(fake)
+
+
 def test_a_bug_in_one_entry_does_not_end_the_others(fake: FakeHive) -> None:
     fake.entry("s", "t", "initiated")
     fake.entry("s", "u", "initiated")

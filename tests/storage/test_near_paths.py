@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import Result
+from support.metastore.fake_hive import FakeHive
 
 from acidctl.errors import NotFoundError
 from acidctl.storage.near_paths import naming_near
@@ -14,6 +15,24 @@ from acidctl.storage.registry import open_location
 
 Acidctl = Callable[..., Result]
 CHANGING = ("--assume-committed=0s",)
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("sales.order", "sales.orders?"), ("sale.orders", "sales.orders?"), ("sales.p/dya=1", "day?"),
+        ("sales.p/day=2026-11-1", "day=2026-11-01?"), ("sales.zzzz", ""), ("sales.p/day=x", ""),
+    ],
+)  # fmt: skip
+def test_near_names_of_a_metastore(acidctl: Acidctl, tmp_path: Path, typed: str, near: str) -> None:
+    with FakeHive(4) as hive:
+        hive.table("sales", "orders", f"file:{tmp_path}")
+        hive.table("sales", "p", f"file:{tmp_path}/p", ["day"])
+        hive.partition("sales", "p", "day=2026-11-01")
+        hive.table("other", "orders", f"file:{tmp_path}/o")
+        found = acidctl("ls", "--metastore", hive.address, f"hive:{typed}")
+    assert found.status == 3
+    assert found.err.partition("did you mean ")[2].strip() == near
 
 
 @pytest.mark.parametrize(

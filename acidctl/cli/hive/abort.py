@@ -6,8 +6,9 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
+from acidctl.cli.options.param_types import NumberType
 
-_ids = click.argument("ids", nargs=-1, required=True, metavar="ID...", type=click.IntRange(min=1))
+_ids = click.argument("ids", nargs=-1, required=True, type=NumberType("ID", 1))
 _common = shared.together(
     click.option("-n", "--dry-run", is_flag=True, help="Show what would be ended and stop."),
     shared.yes_option,

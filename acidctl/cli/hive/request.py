@@ -8,7 +8,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.metastore import exclude_option
-from acidctl.cli.options.param_types import DURATION
+from acidctl.cli.options.param_types import COUNT, DURATION
 
 
 def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -41,7 +41,7 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         help="A property of this compaction, compactor.KEY for its job, tblprops.KEY for the table. Repeatable.",
     ),
 )
-@click.option("--buckets", type=click.IntRange(min=1), metavar="N", help="With --rebalance: so many buckets.")
+@click.option("--buckets", type=COUNT, help="With --rebalance: so many buckets.")
 @shared.typed_option("--order-by", metavar="SQL", help="With --rebalance: sort the rows by this, 'id desc'.")
 @click.option("--wait", is_flag=True, help="Wait until they are compacted or have failed, and say what became of each.")
 @click.option("--deadline", type=DURATION, metavar="TIME", help="With --wait: wait no longer than this, e.g. 2h.")

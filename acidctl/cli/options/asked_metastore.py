@@ -10,6 +10,7 @@ import click
 
 from acidctl.cli.options.list_options import list_options
 from acidctl.cli.options.metastore import metastore_of, metastore_options
+from acidctl.cli.options.param_types import COUNT
 from acidctl.cli.options.shared import output_option, passed_as, refuse_unused, together
 from acidctl.errors import UsageProblem
 
@@ -51,8 +52,7 @@ view_options = passed_as(
     _view,
     click.option(
         "--limit",
-        type=click.IntRange(min=1),
-        metavar="N",
+        type=COUNT,
         help="Show the first N; without it 100 in the table, and all in the other forms.",
     ),
     click.option("--exit-code", is_flag=True, help="Exit with 12 where there is nothing to show."),

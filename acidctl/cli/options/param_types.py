@@ -88,6 +88,8 @@ class WindowType(click.ParamType[DailyWindow]):
 class NumberType(click.IntRange):
     """A whole number, and what stands for it in the help."""
 
+    name = "whole number"
+
     def __init__(self, metavar: str, least: int, most: int | None = None) -> None:
         super().__init__(least, most)
         self._metavar = metavar

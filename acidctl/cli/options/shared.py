@@ -28,8 +28,8 @@ from acidctl.cli.options.tables_file import place_argument, places_from, tables_
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.cli.output.streams import paged
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.errors import AcidctlError
-from acidctl.location.given import at_its_line, is_hive_name
+from acidctl.errors import AcidctlError, NotLookedAtError
+from acidctl.location.given import FromMetastore, at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
@@ -223,15 +223,26 @@ def _by_path(
 ) -> tuple[str, ...]:
     if not any(map(is_hive_name, locations)):
         return locations
+    from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
     from acidctl.location.lists import SnapshotLists  # noqa: PLC0415 - --help does without
 
     lists = SnapshotLists(warehouse=warehouse_of(metastore, metastore_option, exclude))
     found: list[str] = []
+    empty: list[str] = []
     for text in locations:
+        if not is_hive_name(text):
+            found.append(text)
+            continue
         try:
-            found += lists.urls_of(text) if is_hive_name(text) else [text]
+            urls = lists.urls_of(text)
         except AcidctlError as error:
             raise at_its_line(error, text) from error
+        found += map(FromMetastore, urls)
+        empty += [] if urls else [text]
+    if empty and not found:
+        raise NotLookedAtError(f"nothing was looked at in {' '.join(empty)}", "there are no partitions", "")
+    if empty:
+        warn(f"nothing was looked at in {' '.join(empty)}: there are no partitions")
     return tuple(found)
 
 

@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 
 _FEW, _NAMED = 3, 20
 _IDLE = frozenset({Result.NOTHING_TO_DO, Result.POSTPONED, Result.SKIPPED})
-_KINDS = {
-    Result.NOTHING_TO_DO: "nothing to do",
-    Result.POSTPONED: "left for later",
-    Result.STOPPED: "done in part",
-}
 
 
 class Visits:
@@ -309,7 +304,7 @@ class Outcomes(Visits):
 
     def kind_of(self, outcome: Outcome) -> str:
         """What is true of all the outcomes that are folded together."""
-        return _KINDS.get(outcome.result, outcome.result.value)
+        return outcome.result.words
 
     def code_of(self, outcome: Outcome) -> str:
         """Why nothing happens there, where nothing does."""

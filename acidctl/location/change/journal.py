@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
@@ -118,6 +118,7 @@ class Run:
         id: ``<UTC time>-<id>``, the name of its directory.
         bytes: of what was written or moved.
         problem: of a damaged or foreign one: why it cannot be used.
+        noted: when its note was written, in seconds since the epoch by the clock of the store; 0 if it does not say.
     """
 
     folder: ClassVar[str] = ""
@@ -128,6 +129,7 @@ class Run:
     bytes: int = 0
     state: RunState = RunState.STAGED
     problem: str = ""
+    noted: float = field(default=0.0, compare=False)
 
     @property
     def relative(self) -> str:
@@ -146,6 +148,10 @@ class Run:
             return datetime.strptime(self.id.partition("-")[0] + "+0000", "%Y%m%dT%H%M%S.%fZ%z").timestamp()
         except ValueError:
             return None
+
+    def is_before(self, moment: float) -> bool:
+        """Whether it began by a moment, by its name and by its store: the clock of the machine may have been wrong."""
+        return self.began is not None and max(self.began, self.noted) <= moment
 
 
 R = TypeVar("R", bound=Run)
@@ -197,10 +203,11 @@ def list_runs(fs: FileSystem, location: str, kind: type[R], understand: Callable
 
 
 def _read(fs: FileSystem, run: R, understand: Callable[[R, Any], R]) -> R:
-    present = {entry.path for entry in fs.list_dir(run.path).entries}
+    present = {entry.path: entry.modified for entry in fs.list_dir(run.path).entries}
     is_written = MANIFEST in present
     marks, otherwise = (_MARKS, RunState.WRITTEN) if is_written else (_NAMES, RunState.STAGED)
-    run = replace(run, state=next((state for state, mark in marks.items() if mark in present), otherwise))
+    state = next((state for state, mark in marks.items() if mark in present), otherwise)
+    run = replace(run, state=state, noted=present.get(MANIFEST) or 0.0)
     if not is_written:
         return run
     if why := not_ours(fs, run.path, MANIFEST):

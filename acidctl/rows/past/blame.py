@@ -19,6 +19,7 @@ from acidctl.acid.names import Kind
 from acidctl.acid.state import State
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.snapshot import Snapshot
+from acidctl.one_line import one_line
 from acidctl.rows.read.archives import Archive, archives
 from acidctl.rows.read.bucket_values import decode_all
 from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
@@ -159,6 +160,8 @@ class Blame:
         problems: directories that no reader uses and that cannot be read.
         stripes, stripes_read: how many there are, and of how many the id columns were read.
     """
+
+    __repr__ = one_line
 
     rows: tuple[RowLife, ...]
     hidden_by: tuple[str, ...]

@@ -168,6 +168,9 @@ class Difference:
         self.output_type: OrcType = sides[0][0].output_type
         self.schema: pa.Schema = sides[0][0].schema
 
+    def __repr__(self) -> str:
+        return f"<acidctl difference of ({', '.join(self.output_type.names)}), locations: {len(self._sides)}>"
+
     def gone(self) -> Iterator[pa.RecordBatch]:
         """The rows that disappeared. Raises BadDataError or NotFoundError where a file cannot be read."""
         for gone, _ in self._sides:

@@ -21,6 +21,7 @@ import numpy as np
 from acidctl.acid.names import NO_STATEMENT, Kind
 from acidctl.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
+from acidctl.one_line import one_line
 from acidctl.rows.read.archives import Archive, Origin, archives
 from acidctl.rows.read.delete_set import DELETE, DeleteSetBuilder, Keys, Longs
 from acidctl.rows.read.events import EventFile, Ids
@@ -68,6 +69,8 @@ class History:
         unknown_below: write ids below it may have done more than is said, or may be missing; None when all is there.
         problems: directories that no reader uses and that cannot be read; their rows are not counted.
     """
+
+    __repr__ = one_line
 
     write_ids: tuple[WriteIdHistory, ...]
     unknown_below: int | None

@@ -308,4 +308,4 @@ def type_name(kind: pa.DataType) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, Moment):
         return "a date or timestamp"
-    return repr(value) if isinstance(value, str) else str(value)
+    return repr(value) if isinstance(value, str) else str(value).upper()

@@ -27,6 +27,7 @@ from enum import Enum
 import sqlglot
 from sqlglot import exp
 
+from acidctl.arguments import require_type
 from acidctl.errors import UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
@@ -69,6 +70,7 @@ def parse_condition(text: str, columns: OrcType) -> Predicate:
         UnknownColumn: a column that is not among them.
         UsageProblem: not a condition of the kind above, or a value that does not fit its column.
     """
+    require_type(text, str, "a condition", "write it as SQL: 'id = 2'")
     parser = _Parser(text, columns)
     try:
         root = parser.root()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.arguments import as_path, require_type
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem, importing
 from acidctl.location.find import Found, ever_changing, find_table, is_any_overtaken
 from acidctl.location.given import is_hive_name
@@ -87,7 +89,7 @@ def open_table(
 
 def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotLists) -> Table:
     """Find a table, to be read by what was said of the snapshot; see :func:`open_table`."""
-    path = given = os.fsdecode(url)
+    path = given = as_path(url)
     storage = {} if storage_options is None else storage_options  # which may look empty, and hold options by prefix
     found = find_table(path, storage, lists)
     if not is_hive_name(path):
@@ -229,6 +231,9 @@ class Table(ArrowRows):
             HistoryError: compactions have destroyed what `at`, or the write-id list, asks for.
             BadDataError: a file cannot be read.
         """
+        require_type(columns, Iterable, "columns", "give a list of names")
+        require_type(where, (str, Predicate), "where", "write a condition in SQL: 'id = 2'")
+        require_type(at, Integral, "at", "give a write id")
         if at is not None and at < 0:
             raise UsageProblem(f"there is no write id {at}", "write ids are 0 (before any of them) and up")
         try:

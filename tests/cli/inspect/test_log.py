@@ -80,6 +80,7 @@ def test_what_was_done_before_there_was_a_log_is_told_from_what_it_left(acidctl:
     (told,) = lines(acidctl, table)
     assert (told["verb"], told["result"], told["run"], told["recorded"]) == ("clean", "in-trash", written["run"], False)
     assert "not in the log" in acidctl("log", table).out
+    assert "in trash" in acidctl("log", table).out, "words, not a code"
 
 
 def test_no_other_command_sees_it(acidctl: Acidctl, tmp_path: Path) -> None:

@@ -428,6 +428,7 @@ def test_purge_takes_only_runs_older_than_asked(acidctl, table: Path) -> None:  
     assert acidctl("clean", "--yes", table).status == 0
     (run,) = (table / TRASH).iterdir()
     run.rename(run.with_name("20200101T000000.000Z-0badc0de"))
+    age(table, 24 * 365, TRASH)
     assert acidctl("clean", "--yes", "--older-than", "1h", table).status == 0
     found = acidctl("purge", "--dry-run", "--older-than", "7d", "-o", "jsonl", table)
     assert [line["trashRun"] for line in found.lines()] == ["20200101T000000.000Z-0badc0de"]

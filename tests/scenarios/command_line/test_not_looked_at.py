@@ -18,6 +18,7 @@ TOLD = ("--assume-committed=0s",)
 LOOKING = [("ls",), ("status",), ("validate",), ("advise",), ("upgrade-check",), ("report", "-o", "md")]
 CHANGING = [("compact", "--auto", *TOLD), ("clean", "--yes", *TOLD), ("nightly", "--yes", *TOLD)]
 COMMANDS = [*LOOKING, *CHANGING]
+OF_RUNS = [("log",), ("purge", "--yes"), ("restore", "--list"), ("repair", "forget", "--yes")]
 
 
 @pytest.fixture(autouse=True)
@@ -162,6 +163,43 @@ def test_nothing_at_all_has_a_status_of_its_own(acidctl: Acidctl, tmp_path: Path
         assert acidctl(*command, tmp_path / name).status == 17, command
         assert acidctl(*command, sales, tmp_path / name).status in (17, 14), command
     assert acidctl("status", "-o", "json", tmp_path / name).json()["verdict"] == "trouble"
+
+
+@pytest.mark.parametrize("command", OF_RUNS)
+def test_what_was_done_is_not_looked_for_in_nothing(
+    acidctl: Acidctl, tmp_path: Path, sales: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "mnt").mkdir()
+    assert acidctl(*command, tmp_path / "mnt").status == 17
+    assert acidctl(*command, sales).status == 0
+    assert acidctl(*command, sales, tmp_path / "mnt").status == 17
+    (tmp_path / "mnt" / ".acidctl-log-x").touch()
+    assert acidctl(*command, tmp_path / "mnt").status == 0, "acidctl was there"
+    with FakeHive(4) as hive:
+        hive.table("d", "p", str(sales / "orders"), ["ds"])
+        told = (*command, "--metastore", hive.address)
+        assert acidctl(*told, "hive:d.p").status == 17
+        hive.table("d", "t", str(sales / "orders"))
+        found = acidctl(*told, "hive:d.*")
+        assert found.status == 0, found.err
+        (tmp_path / "new").mkdir()
+        hive.table("d", "new", str(tmp_path / "new"))
+        assert acidctl(*told, "hive:d.new").status == 0, "a new table is empty"
+        found = acidctl(*told, "hive:d.t", "hive:d.p")
+        assert (found.status, "hive:d.p" in found.err) == (0, True)
+
+
+def test_a_file_beside_tables_leaves_a_proof_open(acidctl: Acidctl, sales: Path) -> None:
+    proof = ("erasure", "--prove", "--where", "a = 7", "-o", "json")
+    (sales / "empty").touch()
+    assert acidctl(*proof, sales).status == 0
+    for at in (sales, sales.parent):
+        stray = write_acid(at / "delta" / "bucket_00000", insert(7, 0, (7, "x"))).rename(at / "bucket_00000")
+        (at / "delta").rmdir()
+        found = acidctl(*proof, sales.parent)
+        assert (found.status, found.json()["result"]) == (15, "not-known")
+        assert [str(stray) in one for one in found.json()["notEntered"]] == [True]
+        stray.unlink()
 
 
 def test_a_table_that_a_metastore_knows_may_be_empty(acidctl: Acidctl, tmp_path: Path) -> None:

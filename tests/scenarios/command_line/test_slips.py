@@ -17,6 +17,7 @@ from support.metastore.fake_hive import FakeHive
 from support.tables import age
 
 import acidctl as library
+from acidctl.cleaning.trash import TRASH
 from acidctl.cli.command_table import SUMMARIES, command_named
 from acidctl.cli.options.shared import BareOption
 from acidctl.errors import RefusedError
@@ -206,6 +207,41 @@ def test_a_partition_that_lies_elsewhere_is_known_too(acidctl: Call, fake: FakeH
     assert (found.status, "hive:s.p/day=1" in found.err) == (7, True), found.err
 
 
+@pytest.mark.parametrize(
+    ("at", "typed"),
+    [
+        (
+            "s.db/t",
+            ["s.db/t/", "s.db//t", "s.db/../s.db/./t", "link/t", "file:{w}/s.db/t", "file://localhost{w}/s.db/t"],
+        ),
+        ("s.db/k=v", ["s.db/k=v", "s.db"]),
+        ("s.db/k=v/l=w", ["s.db/k=v/l=w", "s.db/k=v"]),
+        ("s.db/a#b?c", ["s.db/a#b?c", "file:{w}/s.db/a#b?c"]),
+        ("s.db/a%20b", ["s.db/a%20b"]),
+    ],
+)
+def test_a_table_is_known_however_its_path_is_spelled(
+    acidctl: Call, fake: FakeHive, tmp_path: Path, at: str, typed: list[str]
+) -> None:
+    warehouse = tmp_path / "warehouse"
+    fake.table("s", "odd", f"file:{warehouse}//{at}/")
+    if at != "s.db/t":
+        fill(warehouse / at)
+    else:
+        del fake.tables["s", "t"]
+    (warehouse / "link").symlink_to("s.db")
+    for spelling in typed:
+        place = spelling.format(w=warehouse) if spelling.startswith("file:") else f"{warehouse}/{spelling}"
+        found = acidctl(*MAJOR, "--assume-committed=1h", "--metastore", fake.address, place)
+        assert (found.status, "hive:s.odd and" in found.err.replace(",", " and")) == (7, True), (place, found.err)
+
+
+def test_a_name_that_differs_behind_a_hash_is_another_table(acidctl: Call, fake: FakeHive, tmp_path: Path) -> None:
+    fake.table("s", "odd", f"file:{tmp_path}/a#b")
+    found = acidctl(*MAJOR, "--assume-committed=1h", "--metastore", fake.address, fill(tmp_path / "a#c"))
+    assert found.status == 0, found.err
+
+
 def test_the_library_assumes_nothing_of_it_either(fake: FakeHive, table: Path) -> None:
     place = library.Location(table, metastore=fake.address, assume_committed=3600)
     with pytest.raises(RefusedError):
@@ -295,6 +331,22 @@ def test_purge_believes_no_clock_that_clean_refuses(
     found = acidctl("purge", "--yes", "--older-than", "7d", table)
     assert (found.status, names(table)) == (8, before), found.err
     assert acidctl("purge", "--yes", table).status == 0, "no age decides here"
+
+
+@pytest.mark.parametrize(
+    "command", [("purge", "--older-than=7d"), ("nightly", "--purge-older-than=7d", "--assume-committed=1h")]
+)
+def test_a_run_that_is_dated_wrongly_is_as_old_as_its_store_says(
+    acidctl: Call, table: Path, command: tuple[str, ...]
+) -> None:
+    assert acidctl(*CLEAN, table).status == 0
+    (run,) = (table / TRASH).iterdir()
+    old = run.rename(run.with_name("20200101T000000.000Z-0badc0de"))
+    for _ in range(2):
+        found = acidctl(*command, "--yes", table)
+        assert (found.status, old.exists()) == (0, True), found.err
+    age(old, 24 * 30)
+    assert (acidctl(*command, "--yes", table).status, old.exists()) == (0, False)
 
 
 # --- staging ----------------------------------------------------------------------------------------------------------

@@ -186,6 +186,7 @@ def forget_all(
                 every[found.fs.url, found.location.path] = found, runs
         except AcidctlError as error:
             visits.failed(found.shown, error)
+    visits.looked_through()
     going = [one for _, runs in every.values() for one in runs if one.state in SETTLED]
     for found, runs in every.values():
         for one in runs:

@@ -90,7 +90,7 @@ class _Said(ServiceSaid):
         if one.error:
             show_failure(f"compaction {one.entry} of {one.location}", one.error)
         else:
-            put_line(f"{one.entry}: {one.location}: {one.result.value}{_what(one)}")
+            put_line(f"{one.entry}: {one.location}: {one.result.words}{_what(one)}")
 
     def lost(self, error: AcidctlError) -> None:
         """A whole round failed."""

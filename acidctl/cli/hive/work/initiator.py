@@ -67,7 +67,7 @@ class _Said(ServiceSaid):
         if self.counted(one) and one.result not in _QUIET:
             kind = one.kind.value if one.kind else ""
             entry = f" as {one.entry}" if one.entry else ""
-            put_line(f"{one.location}: {kind} {one.result.value}{entry}: {one.reason}")
+            put_line(f"{one.location}: {kind} {one.result.words}{entry}: {one.reason}")
 
     def waits(self, error: ConflictError) -> None:
         """Another one is at work."""

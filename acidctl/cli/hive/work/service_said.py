@@ -46,5 +46,5 @@ class ServiceSaid:
             looked: what was looked at, with its number.
         """
         if self.records is None:
-            parts = [f"{count:,} {result.value}" for result, count in sorted(self.counts.items())]
+            parts = [f"{count:,} {result.words}" for result, count in sorted(self.counts.items())]
             note(f"{looked}{': ' if parts else ''}{', '.join(parts)}")

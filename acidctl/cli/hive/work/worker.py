@@ -129,7 +129,7 @@ class _Said:
         else:
             text = (
                 one.of and compaction_text(one.of)
-            ) or f"{one.location}: {one.kind}: {one.reason or one.result.value}"
+            ) or f"{one.location}: {one.kind}: {one.reason or one.result.words}"
             put_line(f"{one.entry}: {text}")
 
     def failed(self, error: AcidctlError) -> None:

@@ -52,6 +52,7 @@ def work(
     records = Records(output)
     for location, entry in found:
         records.put({"location": location, **log_record(entry)})
+    visits.looked_through()
     if more:
         note("there is more before these; -n shows it")
     if not found and not visits.status:
@@ -92,7 +93,7 @@ def _table(lines: Sequence[_Line]) -> None:
             (ScreenColumn("when (UTC)"), lambda line: on_screen(iso_time(line[1].at))),
             *([] if is_one else [(ScreenColumn("location"), lambda line: line[0])]),
             (ScreenColumn("what"), lambda line: line[1].verb),
-            (ScreenColumn("result"), lambda line: line[1].result),
+            (ScreenColumn("result"), lambda line: line[1].result.replace("-", " ")),
             (ScreenColumn("by", worth=2), lambda line: who(line[1])),
             (ScreenColumn("run", worth=1, beside=True), lambda line: line[1].run),
         ],

@@ -40,6 +40,7 @@ def work(
     if run_id == "":
         raise UsageProblem("--run names no run", "its value is empty", "see `acidctl restore --list` for ids")
     every = _due(locations, storage, run_id, latest, work, printer)
+    printer.looked_through()
     if run_id is not None and (every or printer.is_whole):
         every = _only(every, run_id, " ".join(locations))
     for found, runs in every:
@@ -105,7 +106,7 @@ def _due(
             if one.problem:  # it stays, and the others go
                 printer.failed(found.shown, unusable(found.fs, one))
         due = [run for run in wanted if not run.problem]
-        due = [run for run in due if latest is None or (run.began is not None and run.began <= latest)]
+        due = [run for run in due if latest is None or run.is_before(latest)]
         if due:
             every.append((found, due))
     return every

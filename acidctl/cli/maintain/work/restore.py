@@ -45,6 +45,8 @@ def work(
     if not list_only:
         refuse_unusable(locations, storage, SnapshotLists(), surroundings=None)
     every = _runs(locations, storage, work, printer)
+    if every or list_only:
+        printer.looked_through()
     is_one = len(every) == 1 and every[0][0].is_given
     if list_only:
         _list_runs(every, printer, is_one=is_one)

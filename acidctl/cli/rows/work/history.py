@@ -55,6 +55,7 @@ def work(
             operations = {"operations": [log_record(entry) for entry in done]}
             report = {**_report(found.shown, history, known=known), **operations}
             records.put({**report, "snapshotSource": snapshot.source.record})
+    visits.looked_through()
     visits.tell_notes()
     visits.tell_strangers()
     return visits.status
