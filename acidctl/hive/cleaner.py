@@ -259,7 +259,7 @@ class Cleaner:
             return self._clean(entry, known, asked.lists_for(entry))
         except (Unreachable, Unreadable):
             raise  # of a server that is gone nothing more is to be had
-        except NotFoundError as error:
+        except (NotFoundError, UsageProblem) as error:  # Hive knows what it is, and what to do
             return _said(entry, Result.SKIPPED, reason(Code.REFUSED, why=str(error)))
         except AcidctlError as error:
             return CleanedEntry(location=entry.name, result=Result.FAILED, error=error, entry=entry.id)

@@ -269,10 +269,14 @@ def test_owners_are_heard_and_what_is_gone_is_left_to_hive(table: Table) -> None
     table.compact()
     table.fake.tables["s", "t"].parameters["no_cleanup"] = "true"
     assert codes(table.clean()) == ["no-cleanup"]
-    del table.fake.tables["s", "t"]
-    (done,) = table.clean()
-    assert (done.result, codes([done])) == ("skipped", ["refused"])
-    assert table.states == [READY]
+    for others in ({"table_type": "ICEBERG"}, {"transactional": "false"}, None):
+        if others is None:
+            del table.fake.tables["s", "t"]
+        else:
+            table.fake.table("s", "t", f"file:{table.location}", parameters={"transactional": "false", **others})
+        (done,) = table.clean()
+        assert (done.result, codes([done])) == ("skipped", ["refused"])
+        assert table.states == [READY]
 
 
 def test_only_what_an_entry_replaced_goes(table: Table) -> None:
