@@ -39,7 +39,7 @@ def _near(fs: FileSystem, path: str) -> str:
         for _ in range(_MOST_PARENTS):
             parent = parent_of(path)
             if fs.exists(parent):
-                names = [entry.path for entry in fs.list_dir(parent).entries]
+                names = [entry.path for entry in fs.list_dir(parent).entries if entry.path != base_name(path)]
                 return asked([fs.display(join(parent, name)) for name in near_names(base_name(path), names)])
             path = parent
     except AcidctlError:

@@ -44,6 +44,7 @@ def test_near_names_of_a_metastore(acidctl: Acidctl, tmp_path: Path, typed: str,
         (("clean",), "sales.db/ORDERS", "sales.db/orders"),
         (("dump",), "sales.db/orders/delta_0000001_0000001_0000/bucket_0000", "bucket_00000"),
         (("meta",), "sales.db/orders/delta_0000001_0000001_000/bucket_00000", "delta_0000001_0000001_0000"),
+        (("ls",), "sales.db/gone", ""),
         (("ls",), "sales.db/nothing like it", ""),
         (("ls",), "a/b/c/d/e", ""),
     ],
@@ -53,6 +54,7 @@ def test_near_names_of_the_nearest_parent(
 ) -> None:
     assert acidctl("demo", tmp_path / "sales.db" / "orders").status == 0
     (tmp_path / "sales.db" / "odd name?").mkdir()
+    (tmp_path / "sales.db" / "gone").symlink_to("/nothing/there")
     found = acidctl(*line, tmp_path / typed)
     assert found.status == 3
     assert ("did you mean" in found.err) == bool(near)

@@ -310,6 +310,13 @@ def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = 
     return shlex.join(["acidctl", *_global_words(), *words, *told, *_storage_words(), hive_name or path])
 
 
+def restore_line(run_id: str, places: Sequence[str]) -> str:
+    """The line that takes back a cleaning of some places, with what this command was told of them."""
+    *others, last = places
+    hive_name = last if any(map(is_hive_name, places)) else ""
+    return other_line("restore", "--run", run_id, *others, path=last, hive_name=hive_name)
+
+
 def _snapshot_words(names: Collection[str]) -> list[str]:
     """The snapshot options that the user typed for this command, as words for the line of another one.
 

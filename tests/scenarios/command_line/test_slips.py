@@ -280,6 +280,21 @@ def test_printed_lines_name_the_table_and_assume_nothing(acidctl: Call, fake: Fa
     assert sorted(row["a"] for row in found.lines()) == [2, 3, 5, 5, 5], "the aborted row stays away"
 
 
+@pytest.mark.parametrize("command", [("clean", "--yes"), ("nightly", "--yes", "--engine", "local")])
+def test_the_line_that_takes_back_can_be_run(
+    acidctl: Call, fake: FakeHive, table: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    fake.table("s", "u", f"file:{fill(tmp_path / 'u')}")
+    fake.write_ids["s.u"] = fake.write_ids["s.t"]
+    before = names(tmp_path)
+    done = acidctl(*command, "--metastore", fake.address, "hive:s.*")
+    assert done.status == 0, done.err
+    assert names(tmp_path) != before
+    line = next(line for line in done.err.splitlines() if "acidctl restore" in line)
+    back = acidctl(*shlex.split(line.partition("acidctl ")[2]), "--yes")
+    assert (back.status, names(tmp_path)) == (0, before), back.err
+
+
 def test_without_a_metastore_lines_repeat_what_was_typed(acidctl: Call, table: Path) -> None:
     assert all("assume" not in line for line in printed(acidctl, table))
     typed = printed(acidctl, "--assume-committed", "2h", "--metastore", "none", table)

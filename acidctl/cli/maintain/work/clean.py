@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +19,7 @@ from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.request import RefusedCleaning, plan_location, unless_changed
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.options.many_locations import Procedure, Stop, to_be_typed
-from acidctl.cli.options.shared import refuse_unused
+from acidctl.cli.options.shared import refuse_unused, restore_line
 from acidctl.cli.output.console import console, human_bytes, note
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
@@ -250,8 +249,7 @@ class CleaningPrinter(Outcomes):
         if undo:
             run_id = next(iter(undo.values()))  # of all of them
             given = self._given if 0 < len(self._given) <= _MOST_GIVEN else ("LOCATION...",)
-            where = shlex.join(undo if len(undo) == 1 else given)
-            note(f"undo: acidctl restore --run {run_id} {where}")
+            note(f"undo: {restore_line(run_id, tuple(undo) if len(undo) == 1 else given)}")
         if self._planned_count > 1:
             size = human_bytes(sum(one.bytes for one in self._cleaned))
             self.sum_up(self._planned_count, f"{len(self._cleaned)} cleaned, {size}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import closing, nullcontext
@@ -23,6 +22,7 @@ from acidctl.cli.maintain.work.purge import trash_counts
 from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.many_locations import Procedure, Stop, to_be_typed
 from acidctl.cli.options.param_types import DailyWindow
+from acidctl.cli.options.shared import restore_line
 from acidctl.cli.output.console import human_bytes, note, warn
 from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
 from acidctl.cli.report.folding import MANY, folder_of_table
@@ -265,8 +265,8 @@ class NightPrinter(Outcomes):
         freed = f", {human_bytes(self._bytes['purged'])} freed" if self._bytes["purged"] else ""
         note(f"night {self._run_id}: {', '.join([*done, *others])}{freed}")
         if self._bytes["removed"] and not is_planned and self.is_table:
-            where = shlex.join(given) if len(given) <= MOST_NOTES else "LOCATION..."
-            note(f"undo the cleaning: acidctl restore --run {self._run_id} {where}")
+            where = given if len(given) <= MOST_NOTES else ("LOCATION...",)
+            note(f"undo the cleaning: {restore_line(self._run_id, where)}")
 
     def _counted(self, step: NightStep) -> None:
         is_done = step.result in (Result.COMPACTED, Result.CLEANED, Result.PURGED, Result.STOPPED)
