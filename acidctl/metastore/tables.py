@@ -141,13 +141,12 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
         processor_capabilities=settings.capabilities or None,
         processor=settings.processor or None,
     )
-    what, hint = f"there is no table {database}.{name} in {metastore.shown}", "check its name"
-    try:
+    result = None
+    with suppress(NotFoundError):
         result = metastore.call(interface.GET_TABLE, request)
-    except NotFoundError as error:
-        raise NotFoundError(what, "", hint) from error
-    if result.table is None:
-        raise NotFoundError(what, "", hint)
+    if result is None or result.table is None:
+        what = f"there is no table {database}.{name} in {metastore.shown}"
+        raise NotFoundError(what, "", _near_names(metastore, database, name))
     found = _hive_table(result.table)
     if found.full_name.lower() != f"{database}.{name}".lower():
         raise MetastoreError(
@@ -156,6 +155,17 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
             "see the metastore's log",
         )
     return found
+
+
+def _near_names(metastore: Metastore, database: str, name: str) -> str:
+    """Return a hint with the transactional tables, or the databases, that have similar names."""
+    with suppress(NotFoundError, MetastoreError):
+        databases = metastore.call(interface.GET_ALL_DATABASES)
+        if database.lower() not in databases:
+            return did_you_mean(database, databases, "check its name")
+        near = near_names(name, _transactional(metastore, database))
+        return asked([f"{database}.{one}" for one in near], "check its name")
+    return "check its name"
 
 
 def find_tables(

@@ -114,6 +114,23 @@ def test_another_table_than_was_asked_for_is_refused() -> None:
         get_table(server.client(), "db", "t")
 
 
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("db.ordrs", "did you mean db.orders or db.orders_old?"),
+        ("sale.orders", "did you mean sales?"),
+        ("db.zzz", "check its name"),
+    ],
+)
+def test_a_table_that_is_not_there_is_told_with_its_near_names(asked: str, hint: str) -> None:
+    tables = FakeTables()
+    for name in ("db.orders", "db.orders_old", "db.people", "sales.orders"):
+        tables.add(name, "file:/w")
+    with fake_metastore(tables.answers()) as server, pytest.raises(NotFoundError) as error:
+        get_table(server.client(), *asked.split("."))
+    assert error.value.hint == hint
+
+
 def test_tables_and_databases_that_are_dropped_meanwhile_do_not_hide_the_others() -> None:
     tables = FakeTables()
     for name in ("a.t", "b.t", "c.t"):
