@@ -279,7 +279,8 @@ class _TableSearch:
         files = [one for one in files if one.source and one.source.format is not Format.TEXT] or files
         files.sort(key=lambda opened: opened.file.holder.kind is HolderKind.CURRENT)
         types = dict.fromkeys(opened.source.row_type for opened in reversed(files) if opened.source)
-        return table_row_type(self._wanted.places[0].declared, [*reversed(types)])
+        # By position for Hive 3, too: values that it does not show are still in the files.
+        return replace(table_row_type(self._wanted.places[0].declared, [*reversed(types)]), by_name=False)
 
     def _keys(self, gathered: _Gathered) -> tuple[PartitionColumn, ...]:
         """The columns of partitions, with the values of the first."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -85,6 +85,7 @@ class OrcType:
         precision: of DECIMAL; 0 in files older than Hive 0.13, which do not say.
         scale: of DECIMAL.
         attributes: key and value pairs that the writer attached (Iceberg's field ids, for example).
+        by_name: the columns of a table that Hive 3 reads, which finds them by name in ORC files, not by position.
     """
 
     kind: str
@@ -95,6 +96,7 @@ class OrcType:
     precision: int = 0
     scale: int = 0
     attributes: tuple[tuple[str, str], ...] = ()
+    by_name: bool = field(default=False, compare=False)
 
     def walk(self) -> Iterator[OrcType]:
         """This node and all below it, by pre-order: the order of the column ids."""

@@ -11,9 +11,9 @@ from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.read.calendars import SWITCH
 from acidctl.orc.types import OrcType
+from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.schema_evolution import is_numbered
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
 _DAY = 86_400_000
@@ -56,7 +56,7 @@ def _differing(source: EventFile, what: str, why: str, reader: Hive | None) -> R
 
 def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:
     """Pairs of different column names; there are none in a file whose columns Hive numbered (``_col0``)."""
-    if all(map(is_numbered, own.names)):
+    if is_numbered(own):
         return
     yield from ((one, other) for one, other in zip(own.names, target.names, strict=False) if one != other)
 

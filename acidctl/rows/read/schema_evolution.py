@@ -7,23 +7,18 @@ Hive does it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.types import OrcType
+from acidctl.rows.convert.matching import is_made_up
+from acidctl.rows.foreign.format import Format
 
 if TYPE_CHECKING:
     from acidctl.location.declared import Declared
-
-_POSITIONAL = re.compile(r"_col[0-9]+")
-
-
-def is_numbered(name: str) -> bool:
-    """Whether Hive made up a column's name from its place: ``_col0``."""
-    return _POSITIONAL.fullmatch(name) is not None
 
 
 def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcType:
@@ -36,7 +31,8 @@ def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcTy
         BadDataError: the metastore has a column of a type that acidctl does not know.
     """
     if declared and declared.columns:
-        return row_type_of(declared.columns)
+        by_name = declared.hive is Hive.HIVE3 and declared.format == Format.ORC
+        return replace(row_type_of(declared.columns), by_name=by_name)
     return merge_row_types(types or [OrcType("struct")])
 
 
@@ -50,7 +46,7 @@ def merge_row_types(types: Sequence[OrcType]) -> OrcType:
     names, children = [], []
     for position in range(width):
         having = [row for row in types if position < len(row.children)]
-        real = [row.names[position] for row in having if not is_numbered(row.names[position])]
+        real = [row.names[position] for row in having if not is_made_up(row.names[position])]
         names.append(real[-1] if real else having[-1].names[position])
         children.append(_merged([row.children[position] for row in having]))
     return OrcType("struct", children=tuple(children), names=tuple(names))

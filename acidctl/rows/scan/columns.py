@@ -179,7 +179,8 @@ class FileColumns:
         self._found = {place: place_in(own, place, target) for place in places}
         known = [place for place in self._found.values() if place]
         # A field that the file lacks is NULL; where the struct around it is there, nothing is read for it.
-        apart = [place[:1] for place, found in self._found.items() if not found and place[0] < len(own.names)]
+        around = (place_in(own, place[:1], target) for place, found in self._found.items() if not found)
+        apart = [place for place in around if place]
         self._whole = {place[0] for place in (*known, *apart) if len(place) == 1 or not self._can_pick(place)}
         picked = {place for place in known if place[0] not in self._whole}
         self._tops = sorted({place[0] for place in (*known, *apart)})

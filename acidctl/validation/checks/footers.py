@@ -17,8 +17,8 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import UnsupportedCodec
 from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
+from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format, TableFile, read_any_tail
-from acidctl.rows.read.schema_evolution import is_numbered
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
@@ -313,7 +313,7 @@ class _Look:
     def _columns(self, row: OrcType) -> None:
         if row.kind != "struct" or self._file.role is Role.DELETE:
             return
-        if row.names and all(map(is_numbered, row.names)):
+        if row.names and is_numbered(row):
             last = f" to {row.names[-1]}" if len(row.names) > 1 else ""
             self._add(V38, f"its columns have no names of their own: {row.names[0]}{last}", WARNING)
         if self._task.schema is not None and (wrong := misfit(row, self._task.schema)):

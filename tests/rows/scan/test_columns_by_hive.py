@@ -26,12 +26,17 @@ def table(tmp_path: Path) -> Path:
 @pytest.fixture(params=[3, 4])
 def fake(request: pytest.FixtureRequest, table: Path) -> Iterator[FakeHive]:
     with FakeHive(request.param) as fake:
-        fake.table("db", "t", f"file:{table}")
-        known = fake.tables["db", "t"]
-        storage = replace(known.storage, columns=(wire.FieldSchema("a", "string"),))  # type: ignore[type-var]
-        fake.tables["db", "t"] = replace(known, storage=storage)
-        fake.write_ids["db.t"] = [1, 2]
+        declare(fake, table, a="string")
         yield fake
+
+
+def declare(fake: FakeHive, table: Path, **columns: str) -> None:
+    fake.table("db", "t", f"file:{table}")
+    known = fake.tables["db", "t"]
+    fields = tuple(wire.FieldSchema(name, kind) for name, kind in columns.items())
+    storage = replace(known.storage, columns=fields)  # type: ignore[type-var]
+    fake.tables["db", "t"] = replace(known, storage=storage)
+    fake.write_ids["db.t"] = [1, 2, 3]
 
 
 TEXTS = {3: "0.1", 4: "0.10000000149011612"}
@@ -57,3 +62,35 @@ def test_a_search_finds_what_its_hive_shows(acidctl: Callable[..., Any], fake: F
     for version, text in TEXTS.items():
         found = acidctl("erasure", "--where", f"a = '{text}'", "-o", "json", "--metastore", fake.address, "hive:db.t")
         assert found.json()["events"] == (version == fake.version), found.out
+
+
+CHANGED_PLACES = {
+    3: [(1, None, None), (2, None, 20), (3, {"x": 3, "y": 1}, 30)],
+    4: [(1, {"x": 1, "y": None}, 10), (20, {"x": 2, "y": None}, 2), (3, {"x": 3, "y": 1}, 30)],
+}
+"""The columns `a`, `s`, `n` by each Hive."""
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_columns_go_by_name_in_hive_3_and_by_position_in_hive_4(
+    acidctl: Callable[..., Any], tmp_path: Path, version: int
+) -> None:
+    files = [
+        ("a:int,old:struct<x:int>,m:int", (1, (1,), 10)),
+        ("n:int,old:struct<x:int>,a:int", (20, (2,), 2)),
+        ("_col0:int,_col1:struct<y:int,x:int>,_col2:int", (3, (1, 3), 30)),
+    ]
+    for write_id, (row, values) in enumerate(files, 1):
+        path = tmp_path / "t" / f"delta_{write_id:07}_{write_id:07}_0000"
+        write_by_pyorc(path, [insert(write_id, 0, values)], schema=f"struct<{IDS},row:struct<{row}>>")
+    with FakeHive(version) as fake:
+        declare(fake, tmp_path / "t", a="int", s="struct<x:int,y:int>", n="int")
+        call = ("-o", "json", "--metastore", fake.address, "hive:db.t")
+        wanted = CHANGED_PLACES[version]
+        for verb in (("cat",), ("diff", "--from", "0")):
+            found = acidctl(*verb, *call)
+            assert [(row["a"], row["s"], row["n"]) for row in found.json()] == wanted, verb
+        columns = acidctl("cat", "--columns", "s.x,n", "--where", "s.x is null", *call)
+        assert [(row["s.x"], row["n"]) for row in columns.json()] == [(None, n) for _, s, n in wanted if s is None]
+        search = acidctl("erasure", "--where", "s.x = 1", *call)
+    assert search.json()["events"] == 1, "the value is in the file, whoever shows it"
