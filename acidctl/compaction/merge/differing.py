@@ -29,12 +29,13 @@ def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcT
 
     Raises:
         RefusedError: the columns of a file have other names than those of the result, which Hive 3 goes by; or a flush
-            length beside a delta of one write id hides rows from Hive 3; or Hive 4 moves old dates of a C++ writer.
+            length beside a delta of one write id hides rows from Hive 3; or Hive 4 moves old dates of a C++ writer; or
+            the result would have other numbers of old dates, which Hive 3 takes as they are.
     """
+    sources = [source for source in sources if source.format is Format.ORC]
+    is_moved = not all(source.is_hybrid for source in sources if source.rows)
     sides = {entry.path for entry in snapshot.listing.entries if entry.path.endswith(FLUSH_LENGTH_SUFFIX)}
     for source in sources:
-        if source.format is not Format.ORC:
-            continue
         if reader is not Hive.HIVE4:
             if renamed := next(_renamed(source.row_type, row), None):
                 raise _differing(source, f"calls a column {renamed[0]} that the result calls {renamed[1]}",
@@ -42,7 +43,11 @@ def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcT
             if _is_shortened(snapshot, source, sides):
                 raise _differing(source, "has a flush length that is not its size",
                                  "Hive 3 heeds it in a delta of one write id, and Hive 4 does not", reader)  # fmt: skip
-        if reader is not Hive.HIVE3 and _has_old_dates(source):
+            if is_moved and source.is_hybrid and _has_old_dates(source):
+                raise _differing(source, "has dates before 15 October 1582 by another calendar than other files",
+                                 "their numbers would change, and Hive 3 ignores calendars", reader)  # fmt: skip
+        is_unsaid = source.tail.calendar is None and not source.is_hybrid
+        if reader is not Hive.HIVE3 and is_unsaid and _has_old_dates(source):
             raise _differing(source, "has dates before 15 October 1582, and names no calendar",
                              "Hive 4 takes them for Julian dates, and Hive 3 does not", reader)  # fmt: skip
 
@@ -73,17 +78,14 @@ def _is_shortened(snapshot: Snapshot, source: EventFile, sides: Set[str]) -> boo
 
 
 def _has_old_dates(source: EventFile) -> bool:
-    """Whether a file without a calendar, not written by Java, has dates before the change of calendars in 1582."""
-    tail = source.tail
-    if tail.calendar is not None or source.is_hybrid:
-        return False
-    for column in tail.footer.statistics:
+    """Whether a file has dates before the change of calendars in 1582."""
+    for column in source.tail.footer.statistics:
         if column.HasField("dateStatistics") and column.dateStatistics.HasField("minimum"):
             if column.dateStatistics.minimum < SWITCH:
                 return True
         elif column.HasField("timestampStatistics"):
             times = column.timestampStatistics
             least = min((getattr(times, name) for name in ("minimum", "minimumUtc") if times.HasField(name)), default=0)
-            if least < SWITCH * _DAY:
+            if least < (SWITCH + 1) * _DAY:  # in some time zone
                 return True
     return False

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import orc
 from support.compacting import run_compaction
-from support.files.acid_files import IDS, insert, struct, write_by_pyorc
+from support.files.acid_files import IDS, insert, struct, write_acid, write_by_pyorc
 from support.tables import read_rows
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
@@ -74,6 +75,29 @@ def test_old_dates_of_a_file_without_a_calendar(
     else:
         with pytest.raises(RefusedError):
             run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader))
+
+
+@pytest.mark.parametrize("days", [(-141_427, 0), (-141_428, 0), (0, -141_428)])
+@pytest.mark.parametrize("calendars", [(1, 1), (1, 2), (2, 2)])
+@pytest.mark.parametrize("reader", [None, Hive.HIVE3, Hive.HIVE4])
+def test_old_dates_keep_their_numbers_for_hive_3(
+    tmp_path: Path, reader: Hive | None, calendars: tuple[int, int], days: tuple[int, int]
+) -> None:
+    for write_id, (calendar, day) in enumerate(zip(calendars, days, strict=True), 1):
+        event = insert(write_id, 0, (date(1970, 1, 1) + timedelta(days=day),))
+        path = tmp_path / f"delta_{write_id:07}_{write_id:07}_0000/bucket_00000"
+        write_acid(path, event, row=struct(a=OrcType("date")), calendar=calendar)
+    before = read_rows(tmp_path)
+    if reader is not Hive.HIVE4 and calendars == (1, 2) and days == (-141_428, 0):
+        with pytest.raises(RefusedError):
+            run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader))
+    else:
+        assert run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader)) is not None
+        (base,) = tmp_path.glob("base_*/bucket_*")
+        rows = orc.ORCFile(base).read().column("row").combine_chunks()
+        if reader is not Hive.HIVE4:
+            assert rows.field("a").cast("int32").to_pylist() == list(days)
+    assert read_rows(tmp_path) == before
 
 
 @pytest.mark.parametrize("kind", CompactionKind)
