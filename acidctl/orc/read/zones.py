@@ -24,7 +24,7 @@ from acidctl.orc.byte_source import native_errors
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CYCLE = 146_097 * 86_400
 """The Gregorian calendar, weekdays included, repeats every 400 years: and so do the rules of a zone."""
-_FIRST = int((datetime(1899, 12, 1, tzinfo=UTC) - _EPOCH).total_seconds())
+_FIRST = int((datetime(1800, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())
 _LAST = int((datetime(2038, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())
 YEAR_1900 = -2_208_988_800
 """1900-01-01 00:00:00 UTC."""
@@ -78,17 +78,17 @@ class Zone:
     offsets: Any
     ancient: int
 
-    def offset(self, instants: Any) -> Any:
+    def offset(self, instants: Any, *, local_mean: bool = False) -> Any:
         """Seconds to add to UTC for local time, an int64 array like `instants` (seconds since 1970 in UTC).
 
-        Before 1900 that is the zone's present standard offset, as java.util.TimeZone has it: a writer in Java knows no
-        local mean time.
+        Before 1900 that is the zone's present standard offset, as java.util.TimeZone has it; or the local mean time of
+        java.time, if `local_mean` is set.
         """
         # After the last change on record the rules repeat with the calendar: look the instant up in the first cycle.
         late = instants >= _LAST
         looked_up = np.where(late, _LAST + (instants - _LAST) % _CYCLE, instants)
         found = self.offsets[np.searchsorted(self.starts, looked_up, side="right")]
-        return np.where(instants < YEAR_1900, self.ancient, found)
+        return found if local_mean else np.where(instants < YEAR_1900, self.ancient, found)
 
 
 def native_problem() -> AcidctlError | None:

@@ -7,7 +7,8 @@ Three things stand between the numbers of a Parquet file and what its writer wro
   taken here of files that Java wrote.  Other writers (Arrow, Impala) have never counted so.
 * Timestamps of 96 bits name their day by its Julian day number, and Hive always turns that into a Julian date.
 * Hive stores timestamps of 96 bits in UTC and brings them back to the zone in ``writer.time.zone``, before 1900 to
-  its standard time.  Files without that entry show UTC, where Hive would take the zone of its server.
+  its local mean time; to its standard time if ``writer.zone.conversion.legacy`` says so, or is missing beside
+  ``writer.date.proleptic``.  Files without a zone show UTC, where Hive would take the zone of its server.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ class ParquetTime:
         julian_dates: whether its days before 1582-10-15 are Julian.
         julian_timestamps: the same for those of its timestamps.
         zone: the zone to which timestamps are brought from UTC; empty when they need nothing.
+        local_mean: by the zone's local mean time where it had no standard time yet.
     """
 
     julian_dates: bool = False
     julian_timestamps: bool = False
     zone: str = ""
+    local_mean: bool = False
 
     @property
     def is_plain(self) -> bool:
@@ -65,7 +68,11 @@ def parquet_time(created_by: str, entries: Mapping[bytes, bytes], *, int96: bool
     else:
         dates, timestamps = java, java and int96
     name = entries.get(b"writer.time.zone", b"").decode("utf-8", "replace") if int96 and java else ""
-    return ParquetTime(dates, timestamps, "" if is_utc(name) else name)
+    if is_utc(name):
+        return ParquetTime(dates, timestamps)
+    by_default = b"false" if said is None else b"true"
+    is_legacy = entries.get(b"writer.zone.conversion.legacy", by_default).lower() == b"true"
+    return ParquetTime(dates, timestamps, name, local_mean=not is_legacy)
 
 
 def _major(version: bytes) -> int:
@@ -81,15 +88,16 @@ def as_meant(array: pa.Array, time: ParquetTime) -> pa.Array:
     """
     if time.julian_dates or time.julian_timestamps:
         array = proleptic(array, dates=time.julian_dates, timestamps=time.julian_timestamps)
-    return _in_zone(array, time.zone) if time.zone else array
+    return _in_zone(array, time) if time.zone else array
 
 
-def _in_zone(array: pa.Array, name: str) -> pa.Array:
+def _in_zone(array: pa.Array, time: ParquetTime) -> pa.Array:
     kind = array.type
     if isinstance(kind, WideTimestamp) or pa.types.is_timestamp(kind):
         if kind.instant if isinstance(kind, WideTimestamp) else kind.tz is not None:
             return array
         seconds, nanos = parts(array)
-        return as_nanoseconds(wide(seconds + zone(name).offset(seconds), nanos, array, instant=False))
+        local = seconds + zone(time.zone).offset(seconds, local_mean=time.local_mean)
+        return as_nanoseconds(wide(local, nanos, array, instant=False))
     children = below(array)
-    return with_children(array, [_in_zone(child, name) for child in children]) if children else array
+    return with_children(array, [_in_zone(child, time) for child in children]) if children else array

@@ -16,6 +16,8 @@ from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_tim
 from acidctl.rows.scan.scan import Scan
 
 JAVA = "parquet-mr version 1.11.1 (build ...)"
+TOKYO = {b"writer.time.zone": b"Asia/Tokyo"}
+NOT_LEGACY = {b"writer.zone.conversion.legacy": b"false"}
 SPARK = b"org.apache.spark.version"
 
 
@@ -26,8 +28,15 @@ SPARK = b"org.apache.spark.version"
         (JAVA, {}, False, ParquetTime(True, False)),
         (JAVA, {b"writer.date.proleptic": b"true"}, True, ParquetTime(False, True)),
         (JAVA, {b"writer.date.proleptic": b"false"}, False, ParquetTime(True, False)),
-        (JAVA, {b"writer.time.zone": b"Asia/Tokyo"}, True, ParquetTime(True, True, "Asia/Tokyo")),
-        (JAVA, {b"writer.time.zone": b"Asia/Tokyo"}, False, ParquetTime(True, False)),
+        (JAVA, TOKYO, True, ParquetTime(True, True, "Asia/Tokyo", True)),
+        (JAVA, {**TOKYO, b"writer.date.proleptic": b"true"}, True, ParquetTime(False, True, "Asia/Tokyo", False)),
+        (
+            JAVA,
+            {**TOKYO, **NOT_LEGACY, b"writer.date.proleptic": b"false"},
+            True,
+            ParquetTime(True, True, "Asia/Tokyo", True),
+        ),
+        (JAVA, TOKYO, False, ParquetTime(True, False)),
         (JAVA, {b"writer.time.zone": b"UTC", b"writer.date.proleptic": b"true"}, False, ParquetTime()),
         (JAVA, {SPARK: b"3.5.1"}, True, ParquetTime()),
         (JAVA, {SPARK: b"2.4.8"}, True, ParquetTime(True, True)),
@@ -97,6 +106,21 @@ def test_timestamps_come_back_to_the_zone_of_the_writer(tmp_path: Path, monkeypa
         "1500-03-01 00:00:00.0",
         None,
     ]
+
+
+@pytest.mark.parametrize(
+    ("zone", "stored", "wanted"),
+    [
+        ("Asia/Kolkata", "1883-11-18 06:42:48", "1883-11-18 12:03:58"),
+        ("America/New_York", "1677-09-22 04:56:02", "1677-09-22 00:00:00"),
+        ("America/New_York", "1883-11-18 17:00:00", "1883-11-18 12:00:00"),
+        ("Europe/Amsterdam", "1900-01-01 00:00:00", "1900-01-01 00:19:32"),
+    ],
+)
+def test_before_standard_time_the_zones_local_mean_time_counts(zone: str, stored: str, wanted: str) -> None:
+    array = pa.array([datetime.datetime.fromisoformat(stored)], pa.timestamp("ns"))
+    (found,) = as_meant(array, ParquetTime(zone=zone, local_mean=True)).cast("string").to_pylist()
+    assert found[:19] == wanted
 
 
 def test_timestamps_moved_beyond_nanoseconds_become_wide() -> None:
