@@ -541,9 +541,9 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
         "nothing above write id {ids[0]} is compacted: {by[0]} begins at or below write id {ids[1]} and ends above it"
     ),
     Code.EMPTY_FILES: _empty_files,
-    Code.PAST_MAY_LACK: (
-        "no directory is left of write ids 1 to {ids[0]}: rows that Hive 3 has removed by TRUNCATE or DROP "
-        "PARTITION since then are missing here"
+    Code.PAST_MAY_LACK: lambda reason: (
+        f"no directory is left of {_write_ids(reason.value('missing'))}: rows that Hive has removed since then by DROP "
+        "PARTITION, or Hive 3 by TRUNCATE, are missing here"
     ),
     Code.OBSOLETE_IS_READ: (
         "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"

@@ -263,13 +263,37 @@ def _gap(
 def _with_doubt(state: AcidState, write_id: int, known: ValidWriteIds) -> AcidState:
     """The state, with a note if no directory is left of the first write ids.
 
-    Hive 3's TRUNCATE and DROP PARTITION remove directories and leave no base as a trace.
+    Hive 3's TRUNCATE removes directories and leaves no base as a trace.
     """
-    ranges = [one.directory.range for one in state.verdicts if one.directory and one.reason.code not in _INVISIBLE]
-    first = min((low for low, _ in ranges), default=write_id + 1)
-    if state.base or state.originals or not _missing(ranges, 1, min(first - 1, write_id), known):
+    first = min((low for low, _ in _ranges(state)), default=write_id + 1)
+    missing = _missing(_ranges(state), 1, min(first - 1, write_id), known)
+    if state.base or state.originals or not missing:
         return state
-    return replace(state, notes=(*state.notes, reason(Code.PAST_MAY_LACK, ids=(min(first - 1, write_id),))))
+    return replace(state, notes=(*state.notes, reason(Code.PAST_MAY_LACK, missing=tuple(missing))))
+
+
+def of_one_table(states: Sequence[AcidState], write_id: int, known: ValidWriteIds) -> list[AcidState]:
+    """The states of all partitions of a table, with a note if no partition has a directory of some write ids.
+
+    DROP PARTITION, and Hive 3's TRUNCATE, remove directories without a trace. The other partitions tell what a
+    partition alone cannot: whose first write ids are others' as a rule.
+
+    Args:
+        states: as :func:`look_back` finds them.
+    """
+    ranges = [one for state in states for one in _ranges(state)]
+    start = max((_top(state.base) for state in states if state.base), default=0)
+    if any(state.originals for state in states) or min(ranges, default=(0, 0))[0] > CONVERTED_FROM:
+        start = max(start, CONVERTED_FROM)
+    missing = _missing(ranges, start + 1, min(write_id, max((high for _, high in ranges), default=write_id)), known)
+    doubts = (reason(Code.PAST_MAY_LACK, missing=tuple(missing)),) if missing else ()
+    others = ([note for note in state.notes if note.code is not Code.PAST_MAY_LACK] for state in states)
+    return [replace(state, notes=(*notes, *doubts)) for state, notes in zip(states, others, strict=True)]
+
+
+def _ranges(state: AcidState) -> list[tuple[int, int]]:
+    """The write ids of the directories that are there, whoever reads them."""
+    return [one.directory.range for one in state.verdicts if one.directory and one.reason.code not in _INVISIBLE]
 
 
 def _is_of_hive_3(deltas: Sequence[AcidDirectory], listing: Listing) -> bool:

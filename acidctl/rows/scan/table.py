@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import pyarrow as pa
 
 from acidctl.acid.names import DEFAULT_PARTITION
+from acidctl.acid.past import of_one_table
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.arguments import as_path, require_type
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem, importing
@@ -358,7 +359,11 @@ class Table(ArrowRows):
         if len(places) == 1:
             return [take(places[0])]
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            return list(pool.map(take, places))
+            taken = list(pool.map(take, places))
+        if at is None:
+            return taken
+        states = of_one_table([one.state for one in taken], at, taken[0].write_ids)
+        return [replace(one, state=state) for one, state in zip(taken, states, strict=True)]
 
     def _renew(self, lists: SnapshotLists | None = None, asked_again: bool = False) -> None:
         """Lists of now, and then the locations of now: older ones would lack what a transaction has added."""

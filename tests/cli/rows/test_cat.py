@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc, parquet
 from support.compacting import run_compaction
-from support.files.acid_files import damage_stripe, write_deletes, write_delta
+from support.files.acid_files import damage_stripe, insert, write_acid, write_deletes, write_delta
 from support.tables import mark
 
 from acidctl.acid.compaction_kind import CompactionKind
@@ -78,6 +78,23 @@ def test_rows_of_before_a_compaction(acidctl: Call, table: Path) -> None:
     shutil.rmtree(table / "k=1" / "delta_0000001_0000001_0000")
     found = acidctl("cat", table / "k=1", "--count", "--at", "1")
     assert found.status == 10 and "no directory is left of write id 1" in found.err
+
+
+def test_an_earlier_write_id_says_which_have_left_no_directory(acidctl: Call, tmp_path: Path) -> None:
+    for key, write_id in ((1, 1), (2, 2), (1, 3), (3, 4)):
+        write_acid(
+            tmp_path / f"t/k={key}/delta_{write_id:07}_{write_id:07}_0000/bucket_00000", insert(write_id, 0, (1,))
+        )
+    assert "no directory is left" not in acidctl("cat", tmp_path / "t", "--at", "4").err
+    shutil.rmtree(tmp_path / "t/k=2")  # by DROP PARTITION
+    for at, rows, said in (("1", "1", ""), ("3", "2", "of write id 2:"), ("4", "3", "of write id 2:")):
+        found = acidctl("cat", tmp_path / "t", "--count", "--at", at)
+        assert (found.out.strip(), "no directory is left" in found.err, said in found.err) == (rows, bool(said), True)
+    assert "of write id 2:" in acidctl("cat", tmp_path / "t", "--partition", "k=3", "--at", "4").err
+    for emptied in (tmp_path / "t").glob("k=*/*"):  # by Hive 3's TRUNCATE
+        shutil.rmtree(emptied)
+    write_acid(tmp_path / "t/k=3/delta_0000005_0000005_0000/bucket_00000", insert(5, 0, (1,)))
+    assert "of write ids 1 to 4:" in acidctl("cat", tmp_path / "t", "--at", "5").err
 
 
 def test_mistyped_column_suggests_the_near_one(acidctl: Call, table: Path) -> None:

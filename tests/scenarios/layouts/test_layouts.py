@@ -549,7 +549,7 @@ def test_days_before_the_calendar_changed(tmp_path: Path, calendar: int, day: st
     write_acid(tmp_path / "delta_2_2_0" / "bucket_00000", *inserts(2, {"d": 0}), row=kind, calendar=2)
     wanted = [{"d": day}, {"d": "1582-10-15"}, {"d": None}, {"d": "1970-01-01"}]
     assert rows(tmp_path) == wanted
-    assert run_compaction(tmp_path, CompactionKind.MAJOR)
+    assert run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=Hive.HIVE4))
     assert rows(tmp_path) == wanted
 
 
