@@ -99,15 +99,22 @@ class Coverage:
         """Return the named places and directories that were not looked at: the number of all, and the first ones."""
         return {"nothingAt": self.nothing_at, "count": len(self.passed), "first": self.passed[:_LISTED]}
 
-    def problem(self, before: int | None = None) -> NotLookedAtError | None:
+    def problem(self, before: int | None = None, strangers: int = 0) -> NotLookedAtError | None:
         """Why this was too little; None where it was not.
 
         Args:
             before: how many locations the last run on record found at the same places; None without one.
+            strangers: the locations that were left alone, as they are not known to be transactional.
         """
         if nothing := self.nothing_at:
             return NotLookedAtError(
                 f"nothing was looked at in {some_of(nothing, _FEW)}", "no table was found there", _NOTHING_HINT
+            )
+        if strangers and strangers >= self.locations:
+            return NotLookedAtError(
+                f"nothing was looked at in {some_of(list(self.named), _FEW)}",
+                f"nothing there is known to be transactional: {human_count(strangers, 'location')}",
+                _NOTHING_HINT,
             )
         if before is not None and self.locations < before:
             return NotLookedAtError(

@@ -82,10 +82,11 @@ def nightly(
         coverage, around = Coverage(), Surroundings()
         refuse_unusable(given, storage, lists, surroundings=around)
         every = once(find(given, storage, lists, Observer(failed, coverage), surroundings=around))
-        yield from night.plan(_changeable(every), changes_nothing=dry_run)
+        strangers: list[Found] = []
+        yield from night.plan(_changeable(every, strangers), changes_nothing=dry_run)
         looked = coverage.looked
         before = memory.looked(looked.where) if memory else None
-        if problem := coverage.problem(None if accept_fewer or lost else before):
+        if problem := coverage.problem(None if accept_fewer or lost else before, len(strangers)):
             failed(problem)
         if memory and not dry_run:
             status = max((one.error.exit_status for one in lost if one.error), default=0)
@@ -102,7 +103,7 @@ def nightly(
         yield from night.purge(changes_nothing=dry_run)
 
 
-def _changeable(places: Iterator[Found]) -> Iterator[Found]:
+def _changeable(places: Iterator[Found], strangers: list[Found]) -> Iterator[Found]:
     for found in places:
         try:
             evidence = found.evidence()
@@ -113,3 +114,5 @@ def _changeable(places: Iterator[Found]) -> Iterator[Found]:
             yield found
         elif found.is_given:
             raise not_known(found.shown, evidence)
+        else:
+            strangers.append(found)

@@ -85,7 +85,8 @@ class Visits:
         known = [count for count in (before, in_files) if count is not None]
         is_accepted = bool(self.run and self.run.accepts_fewer)
         # A failure was reported already, and may be the very thing that is missing.
-        problem = self.coverage.problem(None if is_accepted or self.status else max(known, default=None))
+        least = None if is_accepted or self.status else max(known, default=None)
+        problem = self.coverage.problem(least, len(self._unknown))
         if self.run:
             self.run.looked = looked
             self.run.facts["notLookedAt"] = self.coverage.as_json()

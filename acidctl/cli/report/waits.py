@@ -132,7 +132,7 @@ _FREES: Mapping[Cause, Callable[[Stuck, Switches], str]] = {
         else "the server that answered runs no cleaner: start one (compactor.cleaner.on), or acidctl cleaner"
     ),
     Cause.GIVEN_UP: lambda one, _: (
-        f"mend the reason, then acidctl request --{_kind(one)} hive:{one.entry.name}: "
+        f"mend the reason, then acidctl request --{_kind(one)} {shlex.quote(f'hive:{one.entry.name}')}: "
         "one that succeeds lets the initiator go on"
     ),
 }

@@ -13,6 +13,8 @@ from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 
+import acidctl as acidctl_library
+
 Acidctl = Callable[..., Result]
 TOLD = ("--assume-committed=0s",)
 LOOKING = [("ls",), ("status",), ("validate",), ("advise",), ("upgrade-check",), ("report", "-o", "md")]
@@ -163,6 +165,21 @@ def test_nothing_at_all_has_a_status_of_its_own(acidctl: Acidctl, tmp_path: Path
         assert acidctl(*command, tmp_path / name).status == 17, command
         assert acidctl(*command, sales, tmp_path / name).status in (17, 14), command
     assert acidctl("status", "-o", "json", tmp_path / name).json()["verdict"] == "trouble"
+
+
+def test_what_holds_no_transactional_table_is_not_looked_at(acidctl: Acidctl, tmp_path: Path, sales: Path) -> None:
+    (tmp_path / "mnt" / "notes").mkdir(parents=True)
+    (tmp_path / "mnt" / "notes" / "README.md").write_text("the disk is not mounted")
+    metrics = tmp_path / "run.prom"
+    for command in (("status",), ("advise",), *CHANGING, ("nightly", "--dry-run", *TOLD)):
+        assert acidctl(*command, tmp_path / "mnt").status == 17, command
+        assert acidctl(*command, tmp_path / "mnt", sales).status == 0, command
+    assert acidctl("clean", "--yes", *TOLD, "--metrics-file", metrics, tmp_path / "mnt").status == 17
+    assert "acidctl_last_success" not in metrics.read_text()
+    with pytest.raises(StopIteration):
+        night = acidctl_library.nightly(tmp_path / "mnt", assume_committed=0, state=tmp_path / "state")
+        assert next(night).error
+        next(night)
 
 
 @pytest.mark.parametrize("command", OF_RUNS)
