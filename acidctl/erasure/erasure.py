@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.erasure.beside import StrayFile, files_beside, hdfs_trash_files
 from acidctl.erasure.event_search import EventSearch
 from acidctl.erasure.holders import Holder, HolderKind
@@ -21,7 +22,7 @@ from acidctl.location.find import Found, given_paths, leads_to
 from acidctl.location.given import is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot import Snapshot, SnapshotSource
 from acidctl.one_line import one_line
 from acidctl.orc.types import OrcType, row_of
 from acidctl.rows.foreign.format import Format
@@ -29,6 +30,7 @@ from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.visibility import open_sources
 from acidctl.rows.scan.columns import Namespace, PartitionColumn
 from acidctl.rows.scan.condition import UnknownColumn, parse_condition
+from acidctl.rows.scan.packed import Packed
 from acidctl.rows.scan.partition_values import typed
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
@@ -78,13 +80,25 @@ class Holding:
         return not any(file.problem for file in self.files)
 
 
+class SeenBy(NamedTuple):
+    """What counted as committed in a location, and who said so."""
+
+    write_ids: ValidWriteIds
+    txns: ValidTxns | None
+    source: SnapshotSource
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> SeenBy:
+        return cls(snapshot.write_ids, snapshot.txns, snapshot.source)
+
+
 @dataclass(frozen=True, slots=True)
 class ErasureReport:
     """What one location holds, or what lies beside the locations of a table.
 
     Attributes:
         path: as a user would type it.
-        snapshot: None for what lies beside locations.
+        snapshot: by which rows are live; None for what lies beside locations.
         live: how many such rows readers see; None where that is not known.
         files: all that were read, or were to be.
         steps: what makes the rows go, in order.
@@ -94,7 +108,7 @@ class ErasureReport:
     __repr__ = one_line
 
     path: str
-    snapshot: Snapshot | None
+    snapshot: SeenBy | None
     live: int | None
     files: tuple[SearchedFile, ...] = ()
     not_looked_at: tuple[NotLookedAt, ...] = ()
@@ -163,27 +177,55 @@ class SearchedTable:
     hdfs_trash: bool = True
 
 
-@dataclass
-class _Opened:
+class _Opened(NamedTuple):
     survey: Survey
     files: list[OpenedFile]
     partition: tuple[PartitionColumn, ...]
 
+    def shared(self) -> Iterable[object]:
+        """What the locations of a table have in common."""
+        seen, found = self.survey.snapshot, self.survey.found
+        return seen.fs, seen.write_ids, seen.txns, seen.declared, seen.source, found.fs, found.declared, found.hive
+
 
 @dataclass
 class _Gathered:
-    """A table, before it is searched."""
+    """A table, before it is searched.
 
-    opened: list[_Opened] = field(default_factory=list)
+    Attributes:
+        opened: its locations.
+        types: how many files have which columns, in the order in which they were found: those that tell what the
+            columns of the table are, by whether they are text and whether they are current; and those of all files.
+        is_open: whether every directory and the tail of every file could be read.
+        has_files: whether there is any file.
+    """
+
+    opened: Sequence[_Opened] = ()
     failed: list[ErasureReport] = field(default_factory=list)
     stray: list[tuple[StrayFile, OpenedFile]] = field(default_factory=list)
     closed: list[NotLookedAt] = field(default_factory=list)
+    telling: dict[tuple[bool, bool], dict[OrcType, None]] = field(default_factory=dict)
+    types: dict[OrcType, None] = field(default_factory=dict)
+    is_open: bool = True
+    has_files: bool = False
+
+    def look(self, files: Iterable[OpenedFile]) -> None:
+        """Note what the tails of files say."""
+        for one in files:
+            self.has_files = True
+            self.is_open = self.is_open and one.source is not None
+            if one.source:
+                self.types[one.source.row_type] = None
+                if _tells_columns(one):
+                    kind = one.source.format is Format.TEXT, one.file.holder.kind is HolderKind.CURRENT
+                    of_kind = self.telling.setdefault(kind, {})
+                    of_kind.pop(one.source.row_type, None)  # the last one of a type decides its place
+                    of_kind[one.source.row_type] = None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is no file at all, for certain."""
-        closed = self.failed or self.closed or any(one.survey.closed for one in self.opened)
-        return not (closed or self.stray or any(one.files for one in self.opened))
+        return self.is_open and not (self.failed or self.closed or self.stray or self.has_files)
 
 
 def search_tables(
@@ -230,7 +272,9 @@ class _TableSearch:
             predicate = parse_condition(self._condition, Namespace(row_type, keys).struct)
         except UsageProblem as error:
             if gathered.is_empty:  # without a file nobody knows the columns, nor need know them
-                empty = [ErasureReport(one.survey.found.shown, one.survey.snapshot, 0) for one in gathered.opened]
+                empty = [
+                    ErasureReport(one.survey.found.shown, SeenBy.of(one.survey.snapshot), 0) for one in gathered.opened
+                ]
                 return TableErasure(self._wanted.table, reports=tuple(empty))
             if isinstance(error, UnknownColumn) and self._are_names_known(row_type, gathered):
                 return TableErasure(self._wanted.table, lacks=error.what)
@@ -246,15 +290,8 @@ class _TableSearch:
 
     def _gathered(self) -> _Gathered:
         gathered = _Gathered()
-        for found in self._wanted.places:
-            try:
-                looked = survey(found, self._lists)
-                partition = tuple(self._table.partition_of(found))
-            except AcidctlError as error:
-                gathered.failed.append(ErasureReport(found.shown, None, None, (), (NotLookedAt(found.shown, error),)))
-                continue
-            opened = self._each(partial(open_file, found.fs, declared=found.declared), looked.files)
-            gathered.opened.append(_Opened(looked, opened, partition))
+        are_several = len(self._wanted.places) > 1
+        gathered.opened = Packed(self._opened(gathered), _Opened.shared, is_needed=are_several)
 
         def closed(path: str, error: AcidctlError) -> None:
             gathered.closed.append(NotLookedAt(self._fs.display(path), error))
@@ -263,6 +300,20 @@ class _TableSearch:
         for stray in self._strays(closed):
             gathered.stray.append((stray, open_file(self._fs, stray.file, declared)))
         return gathered
+
+    def _opened(self, gathered: _Gathered) -> Iterator[_Opened]:
+        """Each location with the tails of its files, and what these say noted in what is gathered."""
+        for found in self._wanted.places:
+            try:
+                looked = survey(found, self._lists)
+                partition = tuple(self._table.partition_of(found))
+            except AcidctlError as error:
+                gathered.failed.append(ErasureReport(found.shown, None, None, (), (NotLookedAt(found.shown, error),)))
+                continue
+            opened = self._each(partial(open_file, found.fs, declared=found.declared), looked.files)
+            gathered.is_open = gathered.is_open and not looked.closed
+            gathered.look(opened)
+            yield _Opened(looked, opened, partition)
 
     def _strays(self, closed: Callable[[str, AcidctlError], None]) -> Iterator[StrayFile]:
         locations = {found.location.path for found in self._wanted.places if found.fs is self._fs}
@@ -275,10 +326,9 @@ class _TableSearch:
 
     def _row_type(self, gathered: _Gathered) -> OrcType:
         """The columns of the table: as a metastore has them, else those of all files, of current ones last."""
-        files = [opened for one in gathered.opened for opened in one.files if _tells_columns(opened)]
-        files = [one for one in files if one.source and one.source.format is not Format.TEXT] or files
-        files.sort(key=lambda opened: opened.file.holder.kind is HolderKind.CURRENT)
-        types = dict.fromkeys(opened.source.row_type for opened in reversed(files) if opened.source)
+        of_text = all(is_text for is_text, _ in gathered.telling)
+        older, newer = ([*gathered.telling.get((of_text, is_current), ())] for is_current in (False, True))
+        types = dict.fromkeys(reversed([*older, *newer]))
         # By position for Hive 3, too: values that it does not show are still in the files.
         return replace(table_row_type(self._wanted.places[0].declared, [*reversed(types)]), by_name=False)
 
@@ -291,11 +341,10 @@ class _TableSearch:
         declared = self._wanted.places[0].declared
         if declared and declared.columns:
             return True
-        files = [*(opened for one in gathered.opened for opened in one.files), *(file for _, file in gathered.stray)]
-        closed = gathered.failed or gathered.closed or any(one.survey.closed for one in gathered.opened)
-        if closed or not row_type.names or any(opened.source is None for opened in files):
+        is_open = gathered.is_open and not (gathered.failed or gathered.closed)
+        if not (is_open and row_type.names and all(file.source for _, file in gathered.stray)):
             return False
-        types = {opened.source.row_type for opened in files if opened.source}
+        types = gathered.types | {file.source.row_type: None for _, file in gathered.stray if file.source}
         return not any(self._may_be_meant(kind, self._keys(gathered)) for kind in types)
 
     def _may_be_meant(self, row_type: OrcType, keys: Sequence[PartitionColumn]) -> bool:
@@ -324,7 +373,7 @@ class _TableSearch:
         unknown = {file.holder for file in files if file.problem}
         steps = erasure_steps(place, held, unknown, live)
         return ErasureReport(
-            place.found.shown, place.snapshot, live, files, tuple(closed), steps, place.found.hive_name
+            place.found.shown, SeenBy.of(place.snapshot), live, files, tuple(closed), steps, place.found.hive_name
         )
 
     def _search_stray(

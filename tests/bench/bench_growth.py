@@ -20,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,9 @@ from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids, with_ids
 from acidctl.storage.registry import open_location
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from support.metastore.fake_hive import FakeHive
 
 FACTOR, WORST, LEAST_SECONDS = 4, 1.15, 0.25
 HELD_BYTES = 2048
@@ -202,6 +206,29 @@ def nothing(table: Path, size: int) -> None:
     del table, size
 
 
+def with_table_of_hive(table: Path, size: int) -> None:
+    """Write the table that a metastore in this process knows; see :func:`metastore_of`."""
+    del size
+    write(table, 1)
+
+
+@contextmanager
+def metastore_of(table: Path, size: int) -> Iterator[FakeHive]:
+    """Serve so many open transactions with a lock each, as many aborted ones, and as many entries of the queue."""
+    with FakeHive() as fake:
+        fake.table("sales", "orders", str(table))
+        fake.write_ids["sales.orders"] = [fake.begin()]
+        fake.end(1)
+        for txn in fake.begin_many(size, ago=7200.0):
+            fake.lock("sales", "orders", txn=txn, ago=7200.0)
+        fake.begin_many(size, aborted=True)
+        first = fake.entry("sales", "orders", "succeeded", enqueued=60.0, started=50.0, ended=40.0)
+        fake.queue += [
+            replace(fake.queue[0], id=first + number, partition=f"day={number}") for number in range(1, size)
+        ]
+        yield fake
+
+
 @dataclass(frozen=True)
 class Case:
     """A command over one kind of input.
@@ -223,10 +250,16 @@ class Case:
         """Return whether the command changes the table, so that it needs one of its own."""
         return self.words[0] in CHANGING and "--dry-run" not in self.words
 
-    def line(self, table: Path, size: int) -> list[str]:
+    def line(self, table: Path, size: int, address: str = "") -> list[str]:
         """Return the words of the command, with the table's path and the numbers filled in."""
         aborted = ",".join(str(one) for one in range(2, size, 2))
-        texts = {"TABLE": str(table), "SIZE": str(size), "MAXL": str((1 << 63) - 1), "ABORTED": aborted}
+        texts = {
+            "TABLE": str(table),
+            "SIZE": str(size),
+            "MAXL": str((1 << 63) - 1),
+            "ABORTED": aborted,
+            "HIVE": address,
+        }
         words = list(self.words)
         for name, text in texts.items():
             words = [word.replace(name, text) for word in words]
@@ -298,6 +331,9 @@ def cases() -> list[Case]:
     add("trash runs", 500, with_trash, *looks, "validate TABLE", "purge --dry-run --older-than 0 TABLE")
     add("trash runs", 500, with_trash, "purge --yes --older-than 0 TABLE", "restore TABLE")
     add("findings", 1000, with_findings, "validate TABLE", "ls TABLE", holds=True)
+    asked = ("txns", "locks", "compactions", "housekeep --dry-run", "cleaner --once --dry-run")
+    asked += ("status hive:sales.orders", "ls hive:sales.orders", "clean --dry-run hive:sales.orders")
+    add("transactions", 2500, with_table_of_hive, *(f"{line} --metastore HIVE" for line in asked), holds=True)
     wide = "t:SIZE:MAXL::ABORTED"
     add("aborted ids", 2000, with_aborted, f"cat --count --write-ids {wide} TABLE", f"ls --write-ids {wide} TABLE")
     add("aborted ids", 2000, with_aborted, f"compact --major --write-ids {wide} {' '.join(LOCAL)} TABLE", holds=True)
@@ -328,11 +364,13 @@ def _run(case: Case, size: int, original: Path) -> tuple[float, int]:
         if case.changes:
             table = Path(folder, "t")
             shutil.copytree(original, table, copy_function=os.link)
-        command = [sys.executable, "-m", "acidctl", *case.line(table, size)]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        assert process.stderr
-        said = process.stderr.read().decode()
-        _, status, used = os.wait4(process.pid, 0)
+        with metastore_of(table, size) if "HIVE" in case.words else nullcontext() as fake:
+            line = case.line(table, size, fake.address if fake else "")
+            command = [sys.executable, "-m", "acidctl", *line]
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            assert process.stderr
+            said = process.stderr.read().decode()
+            _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in (0, 14, 15):
             raise SystemExit(f"acidctl {' '.join(case.words)}: {process.returncode}: {said[-2000:]}")

@@ -232,7 +232,7 @@ def table_difference(
     """
     one, other = table.scan(at=start).parts, table.scan(at=end).parts
     seen = [
-        (_Seen(a.snapshot, a.files()), _Seen(b.snapshot, b.files()), b.partition)
+        (_Seen(a.snapshot, a.sources), _Seen(b.snapshot, b.sources), b.partition)
         for a, b in zip(one, other, strict=True)
     ]
     for a, b, _ in seen:

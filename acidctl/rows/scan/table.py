@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.acid.past import of_one_table
+from acidctl.acid.reasons import Reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.arguments import as_path, require_type
 from acidctl.errors import BadDataError, NotFoundError, UsageProblem, importing
@@ -30,11 +32,12 @@ from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.selection import limited
-from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, row_types, with_loss
+from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, with_loss
 from acidctl.rows.scan.arrow_rows import ArrowRows, has_union, one_table, polars_frame
 from acidctl.rows.scan.arrow_types import Needs, look, of_schema, varies
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.rows.scan.packed import Packed
 from acidctl.rows.scan.partition_values import PartitionValue, declared_type, partition_type, typed
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
@@ -49,8 +52,8 @@ _ROUNDS = 3
 
 _T = TypeVar("_T")
 
-_KEPT_FILES = 2000
-"""Up to so many files, tails are read once for the types and kept for the rows."""
+_FEW_LOCATIONS = 200
+"""What is known of more is held as bytes."""
 
 
 def open_table(
@@ -238,27 +241,18 @@ class Table(ArrowRows):
         if at is not None and at < 0:
             raise UsageProblem(f"there is no write id {at}", "write ids are 0 (before any of them) and up")
         try:
-            snapshots, opened = self._opened(at, on_loss, skip_hint)
+            told, opened = self._opened(at, partition or {}, on_loss, skip_hint)
         except NotFoundError:
             if not self._lists.asks_metastore or on_loss:
                 raise
             # A cleaner was faster: once more, by what the metastore says now.
             self._renew(asked_again=True)
-            snapshots, opened = self._opened(at, on_loss, skip_hint)
-        kept = [self._matches(one, partition or {}) for one in self.locations]
-        if not any(kept):
+            told, opened = self._opened(at, partition or {}, on_loss, skip_hint)
+        if not opened:
             known = ["/".join(f"{k}={v}" for k, v in one.partition.items()) for one in self.locations[:10]]
             wanted = "/".join(f"{k}={v}" for k, v in (partition or {}).items())
             more = ", ..." if len(self.locations) > len(known) else ""
             raise NotFoundError(f"no partition {wanted} in {self.path}", f"there are {', '.join(known)}{more}")
-        everything = [source for sources in opened for source in sources]
-        row_type = table_row_type(snapshots[0].declared, row_types(everything))
-        keep = len(everything) <= _KEPT_FILES
-        parts = [
-            Part(snapshot, tuple(self.partition_of(one)), Opened(sources, is_kept=keep))
-            for snapshot, one, sources, wanted in zip(snapshots, self.found, opened, kept, strict=True)
-            if wanted
-        ]
 
         def scan_of(part: Part, where: str | Predicate | None) -> Scan:
             return Scan(
@@ -268,23 +262,35 @@ class Table(ArrowRows):
                 where=where,
                 deleted=deleted,
                 partition=part.partition,
-                row_type=row_type,
-                sources=part.opened.taken(),
+                row_type=told.row_type,
+                sources=part.sources,
                 on_loss=on_loss,
             )
 
-        return TableScan(parts, scan_of, where, skip_hint)
+        return TableScan(opened, told, scan_of, where, skip_hint)
 
     def _opened(
-        self, at: int | None, on_loss: OnLoss | None, skip_hint: str
-    ) -> tuple[list[Snapshot], list[list[EventFile]]]:
-        """Snapshots of all locations, and the files in them that are read."""
+        self, at: int | None, partition: Mapping[str, PartitionValue], on_loss: OnLoss | None, skip_hint: str
+    ) -> tuple[_Told, Packed[Part]]:
+        """What is read of the locations with these values, in the order of `found`, and what all of them tell."""
         snapshots = self.snapshots_at(at)
-        opened = []
-        for snapshot in snapshots:
-            with _may_be_skipped(skip_hint, "nothing in it can be read"):
-                opened.append(open_sources(snapshot, on_loss))
-        return snapshots, opened
+        told = _Told()
+
+        def parts() -> Iterator[Part]:
+            for snapshot, found, shown in zip(snapshots, self.found, self.locations, strict=True):
+                with _may_be_skipped(skip_hint, "nothing in it can be read"):
+                    sources = open_sources(snapshot, on_loss)
+                is_wanted = self._matches(shown, partition)
+                told.look(snapshot, sources, is_wanted=is_wanted)
+                if is_wanted:
+                    yield Part(snapshot, tuple(self.partition_of(found)), sources)
+
+        opened = self._packed(parts(), lambda part: _shared(part.snapshot))
+        told.row_type = table_row_type(snapshots[0].declared, told.types())
+        return told, opened
+
+    def _packed(self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]]) -> Packed[_T]:
+        return Packed(values, shared, is_needed=len(self.found) > _FEW_LOCATIONS)
 
     def partition_of(self, found: Found) -> list[PartitionColumn]:
         """The partition columns with their values in one location."""
@@ -336,7 +342,7 @@ class Table(ArrowRows):
                 return False
         return True
 
-    def snapshots_at(self, at: int | None) -> list[Snapshot]:
+    def snapshots_at(self, at: int | None) -> Sequence[Snapshot]:
         """A snapshot of every location, in the order of `found`; see :meth:`scan` for `at` and what is raised."""
         if not self._is_new:
             self._renew()
@@ -354,16 +360,16 @@ class Table(ArrowRows):
             snapshot.require_history()
         return snapshots
 
-    def _taken(self, places: Sequence[Found], at: int | None) -> list[Snapshot]:
+    def _taken(self, places: Sequence[Found], at: int | None) -> Sequence[Snapshot]:
         take = partial(seen_at, lists=self._lists.begun(), at=at)
         if len(places) == 1:
             return [take(places[0])]
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            taken = list(pool.map(take, places))
+            taken = self._packed(pool.map(take, places), _shared)
         if at is None:
             return taken
         states = of_one_table([one.state for one in taken], at, taken[0].write_ids)
-        return [replace(one, state=state) for one, state in zip(taken, states, strict=True)]
+        return self._packed((replace(one, state=state) for one, state in zip(taken, states, strict=True)), _shared)
 
     def _renew(self, lists: SnapshotLists | None = None, asked_again: bool = False) -> None:
         """Lists of now, and then the locations of now: older ones would lack what a transaction has added."""
@@ -383,18 +389,42 @@ def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
         raise type(error)(whole.what, whole.why, "; ".join(filter(None, (whole.hint, hint)))) from error
 
 
-class Opened:
-    """The files of a location, with their tails read; in a large table only the first reader gets them."""
+def _shared(snapshot: Snapshot) -> Iterable[object]:
+    """What the snapshots of a table have in common."""
+    return snapshot.fs, snapshot.write_ids, snapshot.txns, snapshot.declared, snapshot.source, snapshot.assumed
 
-    def __init__(self, sources: Sequence[EventFile], *, is_kept: bool) -> None:
-        self._sources: Sequence[EventFile] | None = sources
-        self._is_kept = is_kept
 
-    def taken(self) -> Sequence[EventFile] | None:
-        """The files; None if a reader has taken them, so that they must be opened again."""
-        found = self._sources
-        self._sources = found if self._is_kept else None
-        return found
+class _Told:
+    """What the locations of a table tell together, gathered while each of them is at hand.
+
+    Attributes:
+        row_type: of the table.
+        notes: of the snapshots that are read, each once.
+        newest: the greatest write id in the names of their directories, read or not; 0 without any.
+        warnings: what Hive never writes but somebody did there.
+    """
+
+    def __init__(self) -> None:
+        self.row_type = OrcType("struct")
+        self.notes: dict[Reason, None] = {}
+        self.newest = 0
+        self.warnings: list[str] = []
+        self._types: list[tuple[int, OrcType]] = []
+        self._known: dict[OrcType, OrcType] = {}  # most files have the same
+
+    def look(self, snapshot: Snapshot, sources: Iterable[EventFile], *, is_wanted: bool) -> None:
+        """Add a location; of one that is not wanted only the types of its files count."""
+        rows = (source for source in sources if not source.is_delete)
+        self._types += [(s.file.max_write_id, self._known.setdefault(s.row_type, s.row_type)) for s in rows]
+        if is_wanted:
+            self.notes |= dict.fromkeys(snapshot.state.notes)
+            ids = (v.directory.max_write_id for v in snapshot.state.verdicts if v.directory)
+            self.newest = max(self.newest, max(ids, default=0))
+            self.warnings += odd_layout(snapshot)
+
+    def types(self) -> list[OrcType]:
+        """The row types of all files, oldest first."""
+        return [kind for _, kind in sorted(self._types, key=itemgetter(0))]
 
 
 class Part(NamedTuple):
@@ -402,12 +432,7 @@ class Part(NamedTuple):
 
     snapshot: Snapshot
     partition: tuple[PartitionColumn, ...]
-    opened: Opened
-
-    def files(self) -> Sequence[EventFile]:
-        """Its files, opened again if another reader has taken them."""
-        sources = self.opened.taken()
-        return open_sources(self.snapshot) if sources is None else sources
+    sources: Sequence[EventFile]
 
 
 class TableScan(ArrowRows):
@@ -415,6 +440,10 @@ class TableScan(ArrowRows):
 
     Attributes:
         parts: what is read, by location.
+        notes: what the snapshots assume, each once.
+        newest: the greatest write id in the names of directories, read or not; 0 without any.
+        warnings: what Hive never writes but somebody did, and what it means for the rows. A sentence each; none as a
+            rule.
         output_type: of the rows, as ORC's types, which tell CHAR from STRING.
         declared: the same as Arrow's types.
     """
@@ -422,11 +451,13 @@ class TableScan(ArrowRows):
     def __init__(
         self,
         parts: Sequence[Part],
+        told: _Told,
         scan_of: Callable[[Part, str | Predicate | None], Scan],
         where: str | None,
         skip_hint: str,
     ) -> None:
         self.parts = parts
+        self.notes, self.newest, self.warnings = tuple(told.notes), told.newest, told.warnings
         self._scan_of = scan_of
         self._asked = where
         self._skip_hint = skip_hint
@@ -438,9 +469,11 @@ class TableScan(ArrowRows):
         self.output_type = first.output_type
         self.declared: pa.Schema = first.schema
 
-    def _scan(self, part: Part, where: str | Predicate | None) -> Scan:
-        first, self._first = self._first, None
-        return first if first and part is self.parts[0] else self._scan_of(part, where)
+    def _scans(self) -> Iterator[Scan]:
+        """The scans of the locations, in their order."""
+        for place, part in enumerate(self.parts):
+            first, self._first = self._first, None
+            yield first if first and not place else self._scan_of(part, self._where)
 
     def __repr__(self) -> str:
         names = ", ".join(self.declared.names)
@@ -459,8 +492,7 @@ class TableScan(ArrowRows):
         if not self._varying:
             return self.declared
         needs = Needs()
-        for part in self.parts:
-            scan = self._scan(part, self._where)
+        for scan in self._scans():
             look(needs, scan.sources, scan.columns, self._row_type)
         return needs.schema(self.output_type)
 
@@ -473,11 +505,6 @@ class TableScan(ArrowRows):
     def snapshots(self) -> list[Snapshot]:
         """Of the locations that are read."""
         return [part.snapshot for part in self.parts]
-
-    @cached_property
-    def warnings(self) -> list[str]:
-        """What Hive never writes but somebody did, and what it means for the rows. A sentence each; none as a rule."""
-        return [text for snapshot in self.snapshots for text in odd_layout(snapshot)]
 
     def to_batches(self, limit: int | None = None, *, threads: int = 1) -> Iterator[pa.RecordBatch]:
         """The rows, a stripe at a time, location by location; memory is bounded by a stripe and the deletes.
@@ -501,8 +528,8 @@ class TableScan(ArrowRows):
 
     def _batches(self, first: int) -> Iterator[pa.RecordBatch]:
         """The rows; `first`: see :meth:`Scan.batches`."""
-        for part in self.parts:
-            yield from self._told(self._scan(part, self._where).batches(first))
+        for scan in self._scans():
+            yield from self._told(scan.batches(first))
 
     def _told(self, made: Iterator[_T]) -> Iterator[_T]:
         """The same; errors say what is lost, and how to go on."""
@@ -518,8 +545,8 @@ class TableScan(ArrowRows):
         ahead: deque[Future[list[pa.RecordBatch]]] = deque()
         with ThreadPoolExecutor(threads, "acidctl-read") as pool:
             try:
-                for part in self.parts:
-                    for piece in self._told(self._scan(part, self._where).pieces()):
+                for scan in self._scans():
+                    for piece in self._told(scan.pieces()):
                         ahead.append(pool.submit(piece))
                         if len(ahead) > threads:
                             yield from self._of(ahead.popleft())
@@ -544,5 +571,5 @@ class TableScan(ArrowRows):
     def counts(self) -> Iterator[int]:
         """The same in parts, as they are counted."""
         with _may_be_skipped(self._skip_hint):
-            for part in self.parts:
-                yield from self._scan(part, self._where).counts()
+            for scan in self._scans():
+                yield from scan.counts()

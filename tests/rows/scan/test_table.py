@@ -287,10 +287,12 @@ def test_tails_of_a_large_table_are_read_once(tmp_path: Path, monkeypatch: pytes
         read[source.path] += 1
         return read_tail(source, *rest)
 
-    monkeypatch.setattr("acidctl.rows.scan.table._KEPT_FILES", 3)
     monkeypatch.setattr("acidctl.rows.read.events.read_tail", counting)
-    for path, rows in ((tmp_path / "day=1", 6), (tmp_path, 12)):
+    for path, rows, few in ((tmp_path / "day=1", 6, 1), (tmp_path, 12, 1), (tmp_path, 12, 2)):
+        monkeypatch.setattr("acidctl.rows.scan.table._FEW_LOCATIONS", few)
         read.clear()
-        assert acidctl.open_table(str(path)).scan().count() == rows
+        scan = acidctl.open_table(str(path)).scan()
+        assert [scan.count(), scan.to_table().num_rows, scan.newest] == [rows, rows, 6]
+        assert scan.parts[0].snapshot.fs is scan.parts[-1].snapshot.fs, "bytes hold no copy of what all share"
         assert len(read) == rows
         assert set(read.values()) == {1}

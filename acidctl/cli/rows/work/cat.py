@@ -12,7 +12,6 @@ from acidctl.cli.output.progress import progress
 from acidctl.cli.rows.work.rows_out import begin_document, form_of, write_rows
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.visibility import Loss
 from acidctl.rows.scan.table import table_at
 from acidctl.wording import human_count, text_of
@@ -64,11 +63,10 @@ def work(
         on_loss=losses.append if skip_bad_files else None,
         skip_hint="--skip-bad-files (on_loss in Python) reads the rest",
     )
-    for text in dict.fromkeys(text_of(one) for snapshot in scan.snapshots for one in snapshot.state.notes):
+    for text in dict.fromkeys(map(text_of, scan.notes)):
         note(text)
-    newest = _newest(scan.snapshots)
-    if at is not None and newest < at:
-        note(f"write id {at} is beyond the newest one here, {newest}: these are the rows of now")
+    if at is not None and scan.newest < at:
+        note(f"write id {at} is beyond the newest one here, {scan.newest}: these are the rows of now")
     warn_of(scan.warnings)
     if count:
         found = 0
@@ -81,12 +79,6 @@ def work(
         write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out, record=record)
     if losses:
         _fail(losses)
-
-
-def _newest(snapshots: Iterable[Snapshot]) -> int:
-    """The greatest write id in the names of the directories, read or not; 0 without any."""
-    directories = [v.directory for snapshot in snapshots for v in snapshot.state.verdicts if v.directory]
-    return max((directory.max_write_id for directory in directories), default=0)
 
 
 def _partition(given: Iterable[str]) -> dict[str, str | int | None]:

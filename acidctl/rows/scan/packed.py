@@ -1,0 +1,72 @@
+"""What is known of many locations, held as bytes: listings and tails take ten times as much memory as objects."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, overload
+
+_T = TypeVar("_T")
+
+
+class Packed(Sequence[_T]):
+    """A sequence whose values are made again, from bytes, each time that they are asked for.
+
+    Args:
+        shared: tells what a value holds that is not to be copied, such as its store.
+        is_needed: False to hold the values themselves, since they are few.
+    """
+
+    def __init__(
+        self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]], *, is_needed: bool = True
+    ) -> None:
+        self._shared: dict[int, object] = {}
+        self._data: list[Any] = [self._packed(one, shared(one)) for one in values] if is_needed else list(values)
+        self._is_packed = is_needed
+
+    def _packed(self, value: _T, shared: Iterable[object]) -> bytes:
+        self._shared.update((id(one), one) for one in shared if one is not None)
+        buffer = io.BytesIO()
+        _Pickler(buffer, self._shared).dump(value)
+        return zlib.compress(buffer.getbuffer(), 1)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @overload
+    def __getitem__(self, place: int) -> _T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[_T]: ...
+    def __getitem__(self, place: int | slice) -> _T | list[_T]:
+        if isinstance(place, slice):
+            return [self._made(data) for data in self._data[place]]
+        found: _T = self._made(self._data[place])
+        return found
+
+    def __iter__(self) -> Iterator[_T]:
+        return map(self._made, self._data)
+
+    def _made(self, data: Any) -> Any:
+        if not self._is_packed:
+            return data
+        return _Unpickler(io.BytesIO(zlib.decompress(data)), self._shared).load()
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, shared: dict[int, object]) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._shared = shared
+
+    def persistent_id(self, obj: object) -> int | None:
+        return id(obj) if id(obj) in self._shared else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, shared: dict[int, object]) -> None:
+        super().__init__(file)
+        self._shared = shared
+
+    def persistent_load(self, pid: Any) -> object:
+        return self._shared[pid]
