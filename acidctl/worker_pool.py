@@ -11,8 +11,8 @@ would run the main module, a user's script, a second time, and import from the c
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import io
+import itertools
 import math
 import multiprocessing
 import os
@@ -20,17 +20,19 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
+from acidctl.guardian import FAULTS, NOTES, SILENT_SECONDS, end_with
 from acidctl.imports import child_environment, import_path, leave_out_pandas
 
 _START_SECONDS = 120.0
@@ -293,12 +295,13 @@ class Pool:
         return worker
 
     def _spare(self) -> _Worker | None:
-        with contextlib.suppress(IndexError):  # other threads take them, too
-            while self.keeps:
-                worker = _SPARE.pop()
-                if worker.process.poll() is None:
-                    return worker
-                worker.end()
+        for worker in list(_SPARE) if self.keeps else ():
+            if isinstance(worker.process, _Fork) == self.forks:
+                with contextlib.suppress(ValueError):  # other threads take them, too
+                    _SPARE.remove(worker)
+                    if worker.process.poll() is None:
+                        return worker
+                    worker.end()
         return None
 
     def _collect(self) -> Iterator[tuple[Any, Any]]:
@@ -353,6 +356,67 @@ class Pool:
             return self._failed(_described(error))
 
 
+class Elsewhere:
+    """A file that is read in a process that may die, as :meth:`acidctl.guardian.Notes.isolated` asks for.
+
+    Args:
+        path: for messages.
+        opens: opens the file there; picklable.
+        stripes: how many it has.
+        forks: whether a fork may open it. One stays for the next file only if this process itself soon ends: it keeps
+            connections open that this process closes.
+    """
+
+    def __init__(self, path: str, opens: Callable[[], Any], stripes: int, *, forks: bool) -> None:
+        self.stripe_count = stripes
+        self._path, self._opens, self._number = path, opens, next(_numbers)
+        forks = forks and threading.current_thread() is threading.main_thread()
+        self._pool = Pool(1, Limits(SILENT_SECONDS, 0), forks=forks, keeps=not forks or NOTES.shared is not None)
+
+    def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> Any:
+        """The rows of a stripe; raises what its reader raises, and BadDataError where that crashes or hangs."""
+        return self._asked("read_stripe", i, columns)
+
+    def read_first(self, count: int) -> Any:
+        """The first rows of an ORC file, as :meth:`read_stripe`."""
+        return self._asked("read_first", count)
+
+    def _asked(self, method: str, *values: Any) -> Any:
+        self._pool.submit(None, _Question(self._number, self._opens, method, values))
+        ((_, result),) = self._pool.results()
+        if isinstance(result, AcidctlError):
+            raise result
+        if isinstance(result, Crash):
+            what = f"{self._path} cannot be read"
+            if result.signal and result.signal not in FAULTS:
+                raise EnvironmentProblem(what, result.reason, "often memory: read fewer columns, or give it more")
+            raise BadDataError(what, result.reason, "restore the file from its source")
+        return result
+
+    def close(self) -> None:
+        """Leave the process to the next file; one that is at work still ends."""
+        self._pool.end_idle()
+        self._pool.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    number: int
+    opens: Callable[[], Any]
+    method: str
+    values: tuple[Any, ...]
+    weight: int = 0
+
+    def run(self, _: Beat) -> Any:
+        if self.number not in _opened:
+            _opened.clear()
+            _opened[self.number] = self.opens()
+        return getattr(_opened[self.number], self.method)(*self.values)
+
+
+_numbers = itertools.count()
+_opened: dict[int, Any] = {}
+"""In a worker: the file that it read last."""
 _SPARE: list[_Worker] = []
 """Idle workers of all pools that keep theirs; they end with this process."""
 
@@ -419,7 +483,7 @@ def _serve_as_fork(connection: Connection, line: int, others: list[int]) -> NoRe
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN if number is signal.SIGINT else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        _end_with(line)
+        end_with(line)
         leave_out_pandas()
         _serve(connection)
         os._exit(0)
@@ -438,6 +502,7 @@ def serve_tasks(descriptor: int, memory: int) -> None:
 
 
 def _serve(connection: Connection) -> None:
+    NOTES.isolates, NOTES.shared = False, None  # it is isolated already, and the notes are its parent's
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(EOFError, OSError):  # nobody listens any more
         while True:
@@ -451,18 +516,7 @@ def _end_with_parent() -> None:
     line = os.dup(0)
     with Path(os.devnull).open() as empty:  # for whatever a library starts
         os.dup2(empty.fileno(), 0)
-    _end_with(line)
-
-
-def _end_with(line: int) -> None:
-    """Have the kernel end this process when the other end of a pipe closes, even while native code hangs.
-
-    PR_SET_PDEATHSIG would end it as soon as the thread that started it ends, even if the parent lives on.
-    """
-    signal.signal(signal.SIGIO, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGIO])
-    fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(line, fcntl.F_SETFL, os.O_ASYNC)
+    end_with(line)
 
 
 class _Beats:

@@ -90,6 +90,13 @@ AFTER_INTERRUPT = {
 """What to do when a command that changes a table was interrupted."""
 
 
+WATCHED = frozenset((*SECTIONS["Read rows"], "upgrade-check"))
+"""Commands that decode rows in their own process: they run in a child, whose parent says which file crashed it."""
+
+GOING_ON = frozenset(("erasure", "upgrade-check"))
+"""Those that print at their end only: after a crash they begin again, with a process of its own for each file."""
+
+
 def command_named(name: str) -> click.Command | None:
     """A command, imported now; None where none is called so."""
     name = ALIASES.get(name, name)

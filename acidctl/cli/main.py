@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -13,15 +14,16 @@ import click
 from click.core import ParameterSource
 
 from acidctl import __version__
-from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, SECTIONS, SUMMARIES, command_named
+from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, GOING_ON, SECTIONS, SUMMARIES, WATCHED, command_named
 from acidctl.cli.options.local_completion import complete_profiles
 from acidctl.cli.options.param_types import FILE
-from acidctl.cli.output.last_line import listings
+from acidctl.cli.output.last_line import ERASE, is_dumb, listings, own_stream
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.streams import ending_signals, standard_streams
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
+from acidctl.guardian import NOTES, watched
 from acidctl.imports import forget_current_directory, leave_out_pandas
 from acidctl.nearest import did_you_mean
 from acidctl.spelling import speaking
@@ -148,19 +150,48 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     VERBOSITY.forget()
     given = list(sys.argv[1:] if args is None else args)
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
+    has_crashed = args is None and _watched(given)
     try:
         with standard_streams(), ending_signals(), _seldom_collected(), speaking(shell_spelling):
             # Wherever it stands: whoever meets an error appends it to the line.
             line = with_program_options_first([arg for arg in given if arg != "--debug"])
             if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):
-                _log_json(next((arg for arg in line if arg in SUMMARIES), ""))
-            status = _run(line, debug)
+                _log_json(command_in(line))
+            status = _run(line, debug, has_crashed)
     except KeyboardInterrupt:  # before the command began, or while its end was told
         status = ExitStatus.INTERRUPTED
     # Where one came while source in a string ran, as for every dataclass, Python remembers it as one that nobody
     # caught, and ``python -m`` ends by SIGINT instead of this status.  The next such string that ends well forgets it.
     exec("")
-    sys.exit(status)
+    if NOTES.shared is None:
+        sys.exit(status)
+    # To take every object apart would first copy the memory that the parent of this process has, too.
+    atexit._run_exitfuncs()
+    os._exit(status)
+
+
+def _watched(given: Sequence[str]) -> bool:
+    """Continue in a child where the command reads files; whether this is the parent of one that crashed.
+
+    A program of somebody else that calls :func:`main` is not forked.
+    """
+    name, program = command_in(given), sys.modules["__main__"]
+    is_module = program.__spec__ is not None and program.__spec__.name == "acidctl.__main__"
+    is_ours = is_module or os.path.basename(getattr(program, "__file__", "")) == "acidctl"  # noqa: PTH119 - not loaded
+    if not is_ours or name not in WATCHED or COMPLETION in os.environ or not {"-h", "--help"}.isdisjoint(given):
+        return False
+    # What comes by standard input is there once.
+    goes_on = name in GOING_ON and not any(arg == "-" or arg.endswith("=-") for arg in given)
+    has_crashed = watched(ends_hanging=goes_on)
+    if has_crashed and goes_on and not NOTES["written"]:
+        NOTES.before = str(NOTES.error)
+        has_crashed = watched()
+    return has_crashed
+
+
+def command_in(line: Sequence[str]) -> str:
+    """The command on a line; empty without any."""
+    return next((arg for arg in line if arg in SUMMARIES), "")
 
 
 @contextmanager
@@ -213,8 +244,11 @@ def _log_json(command: str) -> None:
     use_json(command)
 
 
-def _run(args: Sequence[str], debug: bool) -> int:
+def _run(args: Sequence[str], debug: bool, has_crashed: bool) -> int:
     try:
+        if has_crashed:
+            _clear_up()
+            raise NOTES.error
         if COMPLETION in os.environ:
             cli.main(prog_name="acidctl")
         # Not cli.main(), which ends a broken pipe with status 1.
@@ -227,8 +261,7 @@ def _run(args: Sequence[str], debug: bool) -> int:
         _show_usage(error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        name = next((arg for arg in args if arg in SUMMARIES), "")
-        _say_interrupted(AFTER_INTERRUPT.get(name, ""))
+        _say_interrupted(AFTER_INTERRUPT.get(command_in(args), ""))
         return ExitStatus.INTERRUPTED
     except BrokenPipeError:
         return ExitStatus.BROKEN_PIPE
@@ -240,6 +273,16 @@ def _run(args: Sequence[str], debug: bool) -> int:
         _say(problem.what, problem.why, problem.hint, problem.exit_status, code)
         return problem.exit_status
     return result if isinstance(result, int) else 0
+
+
+def _clear_up() -> None:
+    """Remove what a crashed command left of a new file, and of a line on the terminal."""
+    if sys.stderr.isatty() and not is_dumb():
+        own_stream(sys.stderr).write(ERASE)
+    if unfinished := NOTES["unfinished"]:
+        from acidctl.cli.rows.work.out_file import remove_unfinished  # noqa: PLC0415 - only after a crash
+
+        remove_unfinished(unfinished)
 
 
 def _problem_of(error: Exception) -> AcidctlError:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from acidctl.compaction.tasks import BucketResult, JoinTask, Task
 from acidctl.compaction.working import telling
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem, out_of_memory
+from acidctl.guardian import FAULTS
 from acidctl.storage import registry
 from acidctl.worker_pool import Beat, Crash, Limits, Pool
 
@@ -139,12 +139,8 @@ def _outcome_there(result: BucketResult | AcidctlError | Crash | _Bug) -> Bucket
         raise AcidctlError(result.text, "in a worker process")
     if not isinstance(result, Crash):
         return result
-    if result.signal in _BY_ITSELF:
+    if result.signal in FAULTS:
         hint = "a file of this location crashes the process that reads it: `validate` with `deep` names the file"
         return BadDataError("a worker process died", result.reason, hint)
     hint = "often memory: use fewer at once (`jobs=1`) or smaller `task_bytes`"
     return EnvironmentProblem("a worker process died", result.reason, hint)
-
-
-_BY_ITSELF = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL))
-"""Signals that a process gets because of a fault of its own."""

@@ -36,7 +36,7 @@ from acidctl.cli.options.param_types import FILE, NEW_FILE
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show locations that need nothing, and every remark, too.")
 @shared.reading_options("table", "json", default="table")
-@shared.by_work()
+@shared.by_work(isolates=False)
 def command() -> None:
     """Say what tables need before Hive 3 or 4 reads what an older one wrote: what Hive's pre-upgrade tool looks for,
     without Hive, and what else the newer one reads otherwise, or Trino, Impala and Spark cannot read.

@@ -29,6 +29,7 @@ from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.cli.output.streams import paged
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.errors import AcidctlError, NotLookedAtError
+from acidctl.guardian import NOTES
 from acidctl.location.given import FromMetastore, at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
@@ -78,7 +79,11 @@ def command(
 
 
 def by_work(
-    function: str = "work", *, pages: bool = False, **fixed: Any
+    function: str = "work",
+    *,
+    pages: bool = False,
+    isolates: bool | str = True,
+    **fixed: Any,
 ) -> Callable[[Callable[[], None]], Callable[..., Any]]:
     """The body of a command: a function of the module of the same name in ``work/``, imported when the command runs.
 
@@ -86,6 +91,8 @@ def by_work(
 
     Args:
         pages: what it prints on a terminal goes through a pager, where it is more than the screen.
+        isolates: read each file in a process that may die; or the option that asks for it. Commands without this are
+            watched (:mod:`acidctl.guardian`), and isolate after a crash.
         fixed: what the function takes besides the options.
     """
 
@@ -95,7 +102,15 @@ def by_work(
         @functools.wraps(described)
         def body(**asked: Any) -> Any:
             work = getattr(import_module(f"{folder}.work.{name}"), function)
-            with paged() if pages and not asked.get("watch") else nullcontext():
+            if NOTES.before:
+                from acidctl.cli.output.console import warn  # noqa: PLC0415 - only after a crash
+
+                warn(f"{NOTES.before}: beginning again, with each file read in a separate process", is_failure=True)
+            apart = NOTES.before or (asked[isolates] if isinstance(isolates, str) else isolates)
+            with (
+                paged() if pages and not asked.get("watch") else nullcontext(),
+                NOTES.isolated() if apart else nullcontext(),
+            ):
                 return work(**asked, **fixed)
 
         return body

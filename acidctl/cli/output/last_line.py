@@ -20,7 +20,7 @@ _EVERY = 0.2
 """Seconds between two looks at what is to be shown."""
 USUAL_COLUMNS = 80
 """Columns of a terminal that does not tell."""
-_ERASE = "\r\x1b[K"
+ERASE = "\r\x1b[K"
 
 
 def own_stream(stream: TextIO) -> TextIO:
@@ -101,7 +101,7 @@ class LastLine:
             return
         with suppress(OSError, ValueError):  # the terminal is gone: what is to be printed will say so
             behind = own_stream(sys.stderr)
-            behind.write(_ERASE + text)
+            behind.write(ERASE + text)
             behind.flush()
         self._shown = text
 

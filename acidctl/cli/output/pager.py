@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from acidctl.cli.output.last_line import LAST_LINE, is_dumb
+from acidctl.guardian import NOTES
 
 if TYPE_CHECKING:
     import subprocess
@@ -52,6 +53,7 @@ class Pager:
         while True:
             try:
                 process.wait()
+                NOTES["pager"] = ""
                 return b""
             except KeyboardInterrupt:  # which is for the pager, too: it goes on
                 continue
@@ -73,6 +75,7 @@ class Pager:
         except OSError:  # what cannot be started pages nothing
             self._command = []
             return
+        NOTES["pager"] = str(self._process.pid)
         held, self._held = bytes(self._held), bytearray()
         self.write(held)
 

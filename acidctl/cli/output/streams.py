@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 from acidctl.cli.output.last_line import LAST_LINE, terminal_size
 from acidctl.cli.output.pager import PAGING
 from acidctl.errors import StorageError
+from acidctl.guardian import NOTES
 from acidctl.printable import printable
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class _Output(io.BufferedWriter):
         if self._failed:
             return memoryview(data).nbytes
         with self._told():
+            NOTES["written"] = "yes"
             if self._closed_before:
                 raise OutputError("cannot write to standard output: it is closed")
             if self._is_terminal and PAGING.pager:

@@ -17,7 +17,7 @@ from acidctl.cli.options.param_types import LOCATION
 @click.argument("location", metavar="LOCATION", type=LOCATION)
 @click.argument("row", metavar="ROWID")
 @shared.reading_options("text", "json", default="text")
-@shared.by_work(pages=True)
+@shared.by_work(pages=True, isolates=False)
 def command() -> None:
     """Show where the row ROWID of a LOCATION was inserted, which compactions rewrote it, and what deleted it.
 

@@ -45,7 +45,7 @@ from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 @click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 @click.option("--to", type=NEW_FILE, metavar="PATH", hidden=True, help="What --out was called.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
-@shared.by_work(pages=True)
+@shared.by_work(pages=True, isolates="skip_bad_files")
 def command() -> None:
     """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
     would return them.

@@ -23,7 +23,7 @@ from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 @click.option("--count", is_flag=True, help="Print the number of rows that went and came only.")
 @shared.reading_options(*shared.ROW_FORMS, default="jsonl")
 @click.option("--out", "to_file", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
-@shared.by_work(pages=True)
+@shared.by_work(pages=True, isolates=False)
 def command() -> None:
     """Print the rows of a LOCATION or a TABLE that disappeared (-) and appeared (+) between two write ids, as
     `acidctl cat --at` would print them at either.

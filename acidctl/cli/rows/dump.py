@@ -22,7 +22,7 @@ from acidctl.cli.options.param_types import COUNT_OR_NONE, FILE
 @click.option("--offset", type=COUNT_OR_NONE, default=0, help="Skip the first N rows.")
 @shared.storage_options
 @shared.output_option(*shared.ROW_FORMS, default="jsonl")
-@shared.by_work(pages=True)
+@shared.by_work(pages=True, isolates=False)
 def command() -> None:
     """Print every event of the files at FILE or below DIR, deleted and aborted ones included.
 

@@ -25,7 +25,7 @@ from acidctl.cli.options import shared
 @shared.typed_option("--hdfs-trash/--no-hdfs-trash", default=True, help="Look into the trashes of HDFS. [default: do]")
 @click.option("-v", "--verbose", is_flag=True, help="Name every file.")
 @shared.reading_options("table", "json", default="table")
-@shared.by_work()
+@shared.by_work(isolates=False)
 def command() -> None:
     """Say which files of a table physically hold rows that meet a condition, what makes them go, and when.
 

@@ -16,7 +16,7 @@ from acidctl.cli.options.param_types import LOCATION
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
 @shared.reading_options("table", "json", "jsonl", "csv", default="table")
-@shared.by_work(pages=True)
+@shared.by_work(pages=True, isolates=False)
 def command() -> None:
     """Show what every write id did to a LOCATION: rows inserted, updated and deleted, and where its directories went.
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from acidctl.errors import BadDataError, UsageProblem
+from acidctl.guardian import NOTES
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
@@ -24,7 +25,11 @@ from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, placed_streams, read_tail
 from acidctl.orc.types import ACID_COLUMNS, OrcType, arrow_type, hive_type, restricted
-from acidctl.storage.port import FileSystem
+from acidctl.storage import registry
+from acidctl.storage.port import FileSystem, FileSystemSpec
+
+if TYPE_CHECKING:
+    from acidctl.worker_pool import Elsewhere
 
 _READ_WHOLE = 1 << 20
 """Remote stripes of no more bytes than this are fetched in one piece, whichever columns are wanted."""
@@ -67,6 +72,24 @@ def open_orc(fs: FileSystem, path: str, length: int | None = None, tail: Tail | 
     return OrcFile(read_tail(source, end), window=ReadAheadFile(source, end))
 
 
+def elsewhere_of(source: ByteSource, stripes: int, opens: Callable[..., Any], *values: Any) -> Any:
+    """The reader of a file in another process, where files are isolated and another process can open them; else None.
+
+    Args:
+        opens: opens it there, from the spec of its store, its path, its size and `values`.
+    """
+    if not NOTES.isolates or not registry.is_shared(source.fs.spec):
+        return None
+    from acidctl.worker_pool import Elsewhere  # noqa: PLC0415 - with processes: only where files are isolated
+
+    there = partial(opens, source.fs.spec, source.path, source.size, *values)
+    return Elsewhere(source.path, there, stripes, forks=source.fs.is_local)
+
+
+def _opened(spec: FileSystemSpec, path: str, size: int) -> OrcFile:
+    return open_orc(registry.open_file_system(spec), path, size)
+
+
 class OrcFile:
     """An open ORC file; closing it releases the file handle.  Use as a context manager.
 
@@ -78,6 +101,7 @@ class OrcFile:
 
     def __init__(self, tail: Tail, local: str | None = None, window: ReadAheadFile | None = None) -> None:
         self.tail = tail
+        self._elsewhere: Elsewhere | None = elsewhere_of(tail.source, len(tail.stripes), _opened)
         self._local = local
         self._window = window or ReadAheadFile(tail.source)
         self._handle: Any = None
@@ -119,6 +143,9 @@ class OrcFile:
         self._check_rows(i)
         if columns is not None and not columns:
             return pa.RecordBatch.from_struct_array(struct_of((), (), self.tail.stripes[i].numberOfRows))
+        if self._elsewhere:
+            batch: pa.RecordBatch = self._elsewhere.read_stripe(i, columns)
+            return batch
         chosen = None if columns is None else self._choose(columns)
         if self.tail.stripes[i].numberOfRows == 0:
             fields = list(arrow_type(self._tree(chosen)))
@@ -128,7 +155,7 @@ class OrcFile:
             check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
         has_unions = "uniontype" in self.tail.schema.kinds and _has(self._tree(chosen), "uniontype")
         self._check_streams(i, chosen)
-        with native_errors(self.tail.path, i):
+        with native_errors(self.tail.path, i), NOTES.reading(self.tail.path):
             reader = self._native()
             try:
                 batch = reader.read_stripe(i, columns=None if chosen is None else list(chosen))
@@ -158,6 +185,9 @@ class OrcFile:
         if any("." in name for name in self.tail.type_tree.names):
             return None
         self._check_rows(0)
+        if self._elsewhere:
+            first: pa.RecordBatch | None = self._elsewhere.read_first(count)
+            return first
         with nullcontext() if self._local is not None else _let_go(self._window):
             table = self._head(count)
         if table is None or table.num_rows != count:
@@ -180,7 +210,8 @@ class OrcFile:
             else:
                 fragment = form.make_fragment(self._local, filesystem=fs.LocalFileSystem())
             # Without threads it would read all of the file before it hands out the first rows.
-            return fragment.head(count, batch_size=count, use_threads=True)
+            with NOTES.reading(self.tail.path):
+                return fragment.head(count, batch_size=count, use_threads=True)
         except (pa.ArrowException, OSError, BadDataError):
             return None
 
@@ -189,6 +220,8 @@ class OrcFile:
         handle, self._handle, self._orc = self._handle, None, None
         if handle is not None:
             handle.close()
+        if self._elsewhere:
+            self._elsewhere.close()
 
     def __enter__(self) -> OrcFile:
         return self

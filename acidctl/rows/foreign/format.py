@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from acidctl.acid.layout import DataFile
 from acidctl.errors import BadDataError
 from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.read.reader import elsewhere_of
 from acidctl.orc.tail import MAGIC, Tail, read_tail
+from acidctl.storage import registry
+from acidctl.storage.port import FileSystemSpec
 
 if TYPE_CHECKING:
     from acidctl.location.declared import Declared
@@ -113,7 +116,13 @@ def sniff(source: ByteSource) -> Format:
 
 def open_foreign(source: ByteSource, format_: Format, tail: Tail, declared: Declared | None = None) -> ForeignReader:
     """Open a file of Parquet or text for reading its rows, described before by what a metastore says."""
-    return _reader(format_)(source, tail, declared)
+    elsewhere: ForeignReader | None = elsewhere_of(source, len(tail.stripes), _opened, format_, declared)
+    return elsewhere or _reader(format_)(source, tail, declared)
+
+
+def _opened(spec: FileSystemSpec, path: str, size: int, format_: Format, declared: Declared | None) -> ForeignReader:
+    source = ByteSource(registry.open_file_system(spec), path, size)
+    return open_foreign(source, format_, _reader(format_).describe(source, declared), declared)
 
 
 def _reader(format_: Format) -> type[ParquetReader | TextReader]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.errors import BadDataError
+from acidctl.guardian import NOTES
 from acidctl.location.declared import Declared, TextLayout
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, struct_of, with_children
@@ -131,7 +132,7 @@ class ParquetReader(ForeignReader):
         Args:
             declared: the table's columns, which Hive finds by their names.
         """
-        with native_errors(source.path):
+        with native_errors(source.path), NOTES.reading(source.path):
             file = open_parquet(source, window=window_on(source))
             metadata, schema = file.metadata, file.schema_arrow
         row = OrcType("struct", children=tuple(_type(f, source.path) for f in schema), names=tuple(schema.names))
@@ -177,7 +178,7 @@ class ParquetReader(ForeignReader):
 
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
         wanted = None if columns is None else list(columns)
-        with native_errors(self._source.path, i):
+        with native_errors(self._source.path, i), NOTES.reading(self._source.path):
             self._work.require()
             self._work.add_part(i, self._groups.check(i, wanted))
             table = self._file.read_row_group(i, columns=wanted)

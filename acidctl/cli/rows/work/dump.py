@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from acidctl.cli.output.console import note
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.rows.work.rows_out import begin_document, write_rows
 from acidctl.errors import AcidctlError, BadDataError, NotFoundError, UsageProblem
+from acidctl.guardian import NOTES
 from acidctl.location.walk import walk_locations
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType, arrow_type, row_of
@@ -47,21 +49,23 @@ def work(
     begin_document(output)
     visits = Visits()
     sources: list[EventFile] = []
-    for path in paths:
-        try:
-            fs, inner = open_location(path, storage)
-            for place in _places(fs, inner):
-                found = event_files_at(fs, place, lambda error: visits.failed("", error))
-                sources += found
-                if not found and not visits.status:
-                    note(f"{fs.display(place)} holds no events")
-        except AcidctlError as error:
-            if len(paths) == 1:
-                raise
-            visits.failed("", error)
+    with NOTES.isolated():
+        for path in paths:
+            try:
+                fs, inner = open_location(path, storage)
+                for place in _places(fs, inner):
+                    found = event_files_at(fs, place, lambda error: visits.failed("", error))
+                    sources += found
+                    if not found and not visits.status:
+                        note(f"{fs.display(place)} holds no events")
+            except AcidctlError as error:
+                if len(paths) == 1:
+                    raise
+                visits.failed("", error)
     selection = _Selection(sources, columns, where, decode, lambda error: visits.failed("", error))
     batches = limited(selection.batches(None if limit is None else offset + limit), limit, offset)
-    write_rows(batches, output, selection.types, selection.schema)
+    with NOTES.isolated() if len(sources) > 1 else nullcontext():
+        write_rows(batches, output, selection.types, selection.schema)
     return visits.status
 
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from acidctl.cli.report.run_files import refuse_in_table
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError
+from acidctl.guardian import NOTES
 from acidctl.location.change.own_files import open_folder
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.registry import open_location
@@ -27,6 +28,7 @@ def new_file(name: str) -> Iterator[BinaryIO]:
     fs, path = open_location(name)
     _refuse_target(fs, path, name)
     part = join(parent_of(path), f".{base_name(path)}.{uuid4().hex[:8]}.part")
+    NOTES["unfinished"] = fs.display(part)
     try:
         stream = fs.open_output(part)
     except AcidctlError as error:
@@ -35,10 +37,18 @@ def new_file(name: str) -> Iterator[BinaryIO]:
         with stream as out:
             yield out
         fs.rename(part, path)
+        NOTES["unfinished"] = ""
     except BaseException:
         with suppress(AcidctlError):
             fs.remove_tree(part)
         raise
+
+
+def remove_unfinished(name: str) -> None:
+    """Remove what a process that crashed has left of a new file."""
+    with suppress(AcidctlError):
+        fs, path = open_location(name)
+        fs.remove_tree(path)
 
 
 def _refuse_target(fs: FileSystem, path: str, name: str) -> None:

@@ -1,0 +1,104 @@
+"""Files read in another process: the same rows, and a crash or a hang is a damaged file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.files.orc_bytes import written
+
+from acidctl import worker_pool
+from acidctl.errors import BadDataError, EnvironmentProblem, UsageProblem
+from acidctl.guardian import NOTES
+from acidctl.orc.byte_source import ByteSource
+from acidctl.orc.read.reader import OrcFile, open_orc
+from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
+from acidctl.storage.local.filesystem import LocalFileSystem
+
+FS = LocalFileSystem()
+KINDS = "struct<a:int,t:timestamp,d:decimal(9,2),u:uniontype<int,string>,m:map<string,array<date>>,s:struct<b:binary>>"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    found = tmp_path / "file"
+    nothing = (None,) * 6
+    found.write_bytes(written(KINDS, [nothing, *((i, None, None, None, None, (b"x",)) for i in range(500))]))
+    return str(found)
+
+
+@pytest.fixture(autouse=True)
+def isolated() -> Iterator[None]:
+    with NOTES.isolated():
+        yield
+
+
+def test_the_rows_are_those_that_this_process_reads(path: str) -> None:
+    NOTES.isolates = False
+    with open_orc(FS, path) as file:
+        here = file.read_stripe(0), file.read_stripe(0, ["s.b", "a"]), file.read_stripe(0, [])
+    NOTES.isolates = True
+    with open_orc(FS, path) as file:
+        there = file.read_stripe(0), file.read_stripe(0, ["s.b", "a"]), file.read_stripe(0, [])
+        assert file._orc is None
+        with pytest.raises(UsageProblem):
+            file.read_stripe(0, ["none"])
+    for one, other in zip(here, there, strict=True):
+        assert one.schema == other.schema
+        assert one.num_rows == other.num_rows
+        assert one.equals(other)
+
+
+def test_parquet_is_read_there_too(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "file")
+    source = ByteSource(FS, str(tmp_path / "file"))
+    reader = open_foreign(source, Format.PARQUET, read_any_tail(source).tail)
+    assert isinstance(reader, worker_pool.Elsewhere)
+    assert reader.stripe_count == 1
+    assert reader.read_stripe(0).column(0).to_pylist() == [1, 2]
+    reader.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(signal.SIGSEGV, BadDataError), (signal.SIGKILL, EnvironmentProblem), (0, BadDataError)]
+)
+def test_a_crash_and_a_hang_are_errors_of_the_file(
+    path: str, number: int, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native, good = OrcFile._native, path + "2"
+    Path(good).write_bytes(Path(path).read_bytes())
+
+    def crash(file: OrcFile) -> object:
+        if file.tail.path == path:
+            os.kill(os.getpid(), number) if number else time.sleep(60)
+        return native(file)
+
+    monkeypatch.setattr(OrcFile, "_native", crash)
+    monkeypatch.setattr(worker_pool, "SILENT_SECONDS", 60 if number else 0.5)
+    with open_orc(FS, path) as file, pytest.raises(kind):
+        file.read_stripe(0)
+    with open_orc(FS, good) as file:
+        assert file.read_stripe(0, ["a"]).num_rows == 501
+    assert not [one for one in worker_pool._SPARE if isinstance(one.process, worker_pool._Fork)]
+
+
+def test_another_thread_starts_no_fork(path: str) -> None:
+    """A lock that the main thread holds would never be released in it."""
+    kinds: list[bool] = []
+
+    def read() -> None:
+        with open_orc(FS, path) as file:
+            assert file._elsewhere
+            kinds.append(file._elsewhere._pool.forks)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    assert kinds == [False]
