@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.orc.arrow import cut_text
-from acidctl.orc.read.wide_timestamps import WideTimestamp
+from acidctl.orc.read.wide_timestamps import WideTimestamp, widened
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.convert.java_floats import java_texts
 
@@ -31,6 +31,7 @@ _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 _GREGORIAN_DAY = -141_427
+_YEAR_10000 = 253_402_300_800
 """15 October 1582; days before it Hive 3 counts in another calendar."""
 _LEAST_POWER = -100
 """A power of ten: as DECIMAL, Hive reads 1e-46 as 0, and numbers with far more decimal places as NULL."""
@@ -75,8 +76,12 @@ def convert_leaf(
             return convert_leaf(column.cast(pa.int32()), OrcType("int"), target)
         if own.kind in _NUMBERS and target.kind in ("boolean", *_NUMBERS):
             return _number(column, own, target)
-        if kinds in (("date", "timestamp"), ("timestamp", "date")):
-            return column.cast(arrow_type(target), safe=kinds[0] == "date")
+        if kinds == ("date", "timestamp"):
+            return _timestamps(column.cast(pa.timestamp("s")))
+        if own.kind in (*_INTEGERS, "boolean") and target.kind == "timestamp" and by is not Hive.HIVE3:
+            return _seconds(column)
+        if kinds == ("timestamp", "date"):
+            return column.cast(arrow_type(target), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise NoConversion(str(error).splitlines()[0]) from error
     raise NoConversion(
@@ -199,6 +204,22 @@ def _each(column: pa.Array, convert: Callable[[str], Any], target: OrcType) -> p
     encoded = column.dictionary_encode()
     texts = (text.decode("utf-8", "replace") for text in encoded.dictionary.cast(pa.binary()).to_pylist())
     return pa.array([convert(text) for text in texts], arrow_type(target)).take(encoded.indices)
+
+
+def _seconds(column: pa.Array) -> pa.Array:
+    """Numbers of seconds since 1970 as TIMESTAMP, which they are for Hive 4 in every time zone."""
+    numbers = column.cast(pa.int32() if pa.types.is_boolean(column.type) else column.type).cast(pa.int64())
+    if pc.any(pc.or_(pc.less(numbers, _GREGORIAN_DAY * 86_400), pc.greater_equal(numbers, _YEAR_10000))).as_py():
+        raise NoConversion("it has times before 15 October 1582 or after 9999")
+    return _timestamps(numbers.cast(pa.timestamp("s")))
+
+
+def _timestamps(column: pa.Array) -> pa.Array:
+    """Whole seconds as TIMESTAMP, in the wide form where nanoseconds of 64 bits do not hold them."""
+    try:
+        return column.cast(pa.timestamp("ns"))
+    except pa.ArrowInvalid:
+        return widened(column)
 
 
 # --- text ------------------------------------------------------------------------------------------------------------

@@ -26,11 +26,13 @@ from acidctl.rows.convert.leaves import HivesDifferError, NoConversion, convert_
 FOUND: dict[str, Any] = json.loads((Path(__file__).parents[2] / "data/type-changes.json").read_text())
 TEXTS = ("string", "varchar", "char")
 NOT_YET = {
-    **dict.fromkeys(("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"), ("timestamp",)),
+    **dict.fromkeys(("float", "double", "decimal"), ("timestamp",)),
     **dict.fromkeys(TEXTS, ("binary", "date", "timestamp")),
     "timestamp": ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
 }
 """What Hive converts and acidctl refuses."""
+SECONDS = ("boolean", "tinyint", "smallint", "int", "bigint")
+"""What Hive 4 takes for seconds when it becomes TIMESTAMP."""
 PARSED: dict[str, Any] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
     **dict.fromkeys(("float", "double"), float),
@@ -60,7 +62,11 @@ def test_values_are_what_hive_reads(own: str, target: str, hive: Hive) -> None:
     assert "both" in by or hives_differ(*kinds), "what the two read differently is known to differ"
     if "timestamp" in (own, target):  # of nanoseconds in 64 bits, for this test
         is_time = own in ("timestamp", "date")
-        kept = [i for i, text in enumerate(given) if text is None or "1678" < text < "2262" or not is_time]
+        in_reach = [
+            text is None or "1678" < text < "2262" if is_time else own != "bigint" or abs(int(text)) < 9e9
+            for text in given
+        ]
+        kept = [i for i, fits in enumerate(in_reach) if fits]
         given, wanted = [given[i] for i in kept], wanted and [wanted[i] for i in kept]
     if hive is Hive.HIVE3 and "both" not in by and own != "float":
         with pytest.raises(HivesDifferError):
@@ -77,6 +83,24 @@ def test_values_are_what_hive_reads(own: str, target: str, hive: Hive) -> None:
         wanted = [text and bytes.fromhex(text).decode() for text in wanted]
     assert list(map(repr, found.to_pylist())) == list(map(repr, column(target, wanted).to_pylist()))
     assert found.type == arrow_type(kinds[1])
+
+
+def test_seconds_and_days_become_times_beyond_nanoseconds() -> None:
+    ends = (-12_219_292_800, 253_402_300_799)
+    timestamp = parse_type("timestamp")
+    wide = convert_leaf(pa.array([*ends, None], pa.int64()), parse_type("bigint"), timestamp)
+    assert [one and one["seconds"] for one in wide.storage.to_pylist()] == [*ends, None]
+    for beyond in (ends[0] - 1, ends[1] + 1, -(2**63)):
+        with pytest.raises(NoConversion):
+            convert_leaf(pa.array([beyond], pa.int64()), parse_type("bigint"), timestamp)
+    day = convert_leaf(pa.array([date(9999, 12, 31)]), parse_type("date"), timestamp)
+    assert [one["seconds"] for one in day.storage.to_pylist()] == [ends[1] + 1 - 86_400]
+
+
+@pytest.mark.parametrize("own", SECONDS)
+def test_what_becomes_a_time_in_hive_3_by_its_zone_is_refused(own: str) -> None:
+    with pytest.raises(NoConversion):
+        convert_leaf(column(own, ["1"]), parse_type(own), parse_type("timestamp"), by=Hive.HIVE3)
 
 
 def test_what_hive_does_not_convert_is_refused() -> None:
