@@ -130,7 +130,7 @@ def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, ScanC
     unions = [leaf for leaf in leaves if leaf.own and leaf.own.kind == "uniontype"]
     if unions and source.format is Format.ORC:
         needs.null_unions |= _unions_with_nulls(source.tail, unions)
-    times = [leaf for leaf in leaves if leaf.own and leaf.own.kind in TIMESTAMP_KINDS and leaf.path not in needs.wide]
+    times = [leaf for leaf in leaves if leaf.own and leaf.own.kind != "uniontype" and leaf.path not in needs.wide]
     statistics = source.tail.footer.statistics if source.tail.stride else ()
     times = [leaf for leaf in times if not _fits(statistics, source.tail.rows, leaf.column_id)]
     unsure: dict[int, list[_Leaf]] = {}
@@ -155,7 +155,7 @@ def _leaves(own_row: OrcType, number: int, column: ScanColumn, row: OrcType) -> 
         if own is None:
             if target.kind == "uniontype":
                 yield _Leaf(path, column.place, None)
-        elif own.kind == target.kind:
+        elif own.kind == target.kind or target.kind in TIMESTAMP_KINDS:  # dates and numbers may become timestamps
             if target.kind in (*TIMESTAMP_KINDS, "uniontype"):
                 yield _Leaf(path, column.place, own)
             places = fields_of(own, target) if own.kind == "struct" else range(len(own.children))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support.files.acid_files import IDS, insert, write_by_pyorc
 from support.metastore.fake_hive import FakeHive
 
+from acidctl import Location
 from acidctl.metastore import interface as wire
 
 
@@ -94,3 +97,16 @@ def test_columns_go_by_name_in_hive_3_and_by_position_in_hive_4(
         assert [(row["s.x"], row["n"]) for row in columns.json()] == [(None, n) for _, s, n in wanted if s is None]
         search = acidctl("erasure", "--where", "s.x = 1", *call)
     assert search.json()["events"] == 1, "the value is in the file, whoever shows it"
+
+
+@pytest.mark.parametrize(("own", "value"), [("bigint", 253_402_300_799), ("date", date(9999, 12, 31)), ("int", 0)])
+def test_the_schema_is_known_before_values_become_timestamps(tmp_path: Path, own: str, value: Any) -> None:
+    for write_id, kind, written in ((1, own, value), (2, "timestamp", datetime(2020, 1, 1, tzinfo=UTC))):
+        path = tmp_path / "t" / f"delta_{write_id:07}_{write_id:07}_0000"
+        write_by_pyorc(path, [insert(write_id, 0, (written,))], schema=f"struct<{IDS},row:struct<a:{kind}>>")
+    with FakeHive(4) as fake:
+        declare(fake, tmp_path / "t", a="timestamp")
+        scan = Location("hive:db.t", metastore=fake.address).rows().scan()
+        found = pa.Table.from_batches(scan.to_batches(), scan.schema)
+    assert found.num_rows == 2
+    assert pa.types.is_timestamp(found.schema.field("a").type) is (own == "int")
