@@ -324,7 +324,7 @@ def cases() -> list[Case]:
     add("partitions", 500, with_partitions, f"nightly --yes {COMMITTED} {' '.join(LOCAL)} TABLE", clean)
     add("tables", 500, with_tables, *looks, "report TABLE -o json", "erasure --where c0=999999 TABLE")
     add("files", 1000, with_files, *looks, "validate TABLE", major, "cat --count TABLE", holds=True)
-    add("obsolete", 1000, with_obsolete, *looks, "validate TABLE", "why TABLE/delta_0000002_0000002_0000", clean)
+    add("obsolete", 1000, with_obsolete, *looks, "validate TABLE", "why TABLE delta_0000002_0000002_0000", clean)
     add("bases", 1000, with_bases, *looks, "validate TABLE", clean)
     add("minors", 1000, with_overwritten, *looks, "validate TABLE", "why TABLE", clean)
     add("half minors", 400, with_half_minors, *looks, "validate TABLE", "cat --count TABLE")
