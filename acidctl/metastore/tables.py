@@ -145,8 +145,7 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
     with suppress(NotFoundError):
         result = metastore.call(interface.GET_TABLE, request)
     if result is None or result.table is None:
-        what = f"there is no table {database}.{name} in {metastore.shown}"
-        raise NotFoundError(what, "", _near_names(metastore, database, name))
+        raise NotFoundError(f"there is no table {database}.{name} in {metastore.shown}", "", "check its name")
     found = _hive_table(result.table)
     if found.full_name.lower() != f"{database}.{name}".lower():
         raise MetastoreError(
@@ -155,17 +154,6 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
             "see the metastore's log",
         )
     return found
-
-
-def _near_names(metastore: Metastore, database: str, name: str) -> str:
-    """Return a hint with the transactional tables, or the databases, that have similar names."""
-    with suppress(NotFoundError, MetastoreError):
-        databases = metastore.call(interface.GET_ALL_DATABASES)
-        if database.lower() not in databases:
-            return did_you_mean(database, databases, "check its name")
-        near = near_names(name, _transactional(metastore, database))
-        return asked([f"{database}.{one}" for one in near], "check its name")
-    return "check its name"
 
 
 def find_tables(
@@ -188,7 +176,10 @@ def find_tables(
 
 
 def near_tables(metastore: Metastore, database: str, name: str) -> str:
-    """A question for the hint of an error about a table that does not exist; empty if no transactional one is near."""
+    """A question for the hint of an error about a table that does not exist; empty if no transactional one is near.
+
+    :func:`get_table` does not ask it, as most who look for a table in vain are programs, which do so often.
+    """
     with suppress(AcidctlError):
         databases = metastore.call(interface.GET_ALL_DATABASES)
         near = [database] if database in databases else near_names(database, databases)
