@@ -104,7 +104,7 @@ def _opened(fs: FileSystem, file: PhysicalFile, declared: Declared | None, lengt
     is_native = found.format is Format.ORC and found.tail.is_acid
     data = DataFile(file.entry.path, file.entry.size, Role.INSERT, None, NO_BUCKET, is_native)
     synthetic = None if is_native else _NO_IDS
-    return EventFile(fs, data, file.path, length, found.tail, synthetic, found.format, declared if is_text else None)
+    return EventFile(fs, data, file.path, length, found.tail, synthetic, found.format, declared)
 
 
 def _unaccounted(source: EventFile) -> str:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from acidctl.acid import bucket as codec
+from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, is_full_acid
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
@@ -129,6 +130,11 @@ class EventFile:
     def is_hybrid(self) -> bool:
         """Whether its dates count in old Hive's Julian/Gregorian calendar."""
         return is_hybrid(self.tail)
+
+    @property
+    def moves_dates(self) -> bool:
+        """Whether its dates before 1582 are shown by another calendar; Hive 3 takes the stored numbers as they are."""
+        return self.is_hybrid and not (self.declared and self.declared.hive is Hive.HIVE3)
 
     @cached_property
     def may_hold_changes(self) -> bool:
@@ -244,7 +250,7 @@ class EventReader:
 
     def _read(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.RecordBatch:
         batch = self._orc.read_stripe(stripe, columns)
-        return proleptic_batch(batch) if proleptic and self.source.is_hybrid else batch
+        return proleptic_batch(batch) if proleptic and self.source.moves_dates else batch
 
     def first(self, count: int) -> pa.RecordBatch | None:
         """The first `count` events, as :meth:`batch` has them, where they can be read without the rest of a stripe."""
@@ -256,7 +262,7 @@ class EventReader:
         if self.source.synthetic is not None:
             rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
             batch = with_ids(_made_ids(self.source.synthetic, 0, count), rows)
-        return proleptic_batch(batch) if self.source.is_hybrid else batch
+        return proleptic_batch(batch) if self.source.moves_dates else batch
 
     def batch(self, stripe: int) -> pa.RecordBatch:
         """The stripe with all six columns, dates as everybody counts them."""

@@ -10,11 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.files.acid_files import IDS, insert, write_by_pyorc
+from support.files.acid_files import IDS, insert, struct, write_acid, write_by_pyorc
 from support.metastore.fake_hive import FakeHive
 
 from acidctl import Location
 from acidctl.metastore import interface as wire
+from acidctl.orc.types import OrcType
 
 
 @pytest.fixture
@@ -110,3 +111,19 @@ def test_the_schema_is_known_before_values_become_timestamps(tmp_path: Path, own
         found = pa.Table.from_batches(scan.to_batches(), scan.schema)
     assert found.num_rows == 2
     assert pa.types.is_timestamp(found.schema.field("a").type) is (own == "int")
+
+
+@pytest.mark.parametrize(("version", "wanted"), [(3, ["0001-01-01", "1582-10-15"]), (4, ["0001-01-03", "1582-10-15"])])
+def test_days_before_1582_are_by_no_calendar_for_hive_3(
+    acidctl: Callable[..., Any], tmp_path: Path, version: int, wanted: list[str]
+) -> None:
+    events = [insert(1, number, (day,)) for number, day in enumerate((-719_162, -141_427))]
+    path = tmp_path / "t/delta_0000001_0000001_0000/bucket_00000"
+    write_acid(path, *events, row=struct(a=OrcType("date")), calendar=1)
+    with FakeHive(version) as fake:
+        declare(fake, tmp_path / "t", a="date")
+        call = ("-o", "json", "--metastore", fake.address, "hive:db.t")
+        assert [row["a"] for row in acidctl("cat", *call).json()] == wanted
+        asked = ("--where", f"a = date '{wanted[0]}'", *call)
+        assert len(acidctl("cat", *asked).json()) == 1
+        assert acidctl("erasure", *asked).json()["events"] == 1
