@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.acid.compaction_kind import Hive
 from acidctl.errors import BadDataError
 from acidctl.guardian import NOTES
 from acidctl.location.declared import Declared, TextLayout
@@ -77,6 +79,7 @@ class ForeignReader:
         self._source = source
         self._tail = tail
         self._layout = declared.text if declared else None
+        self._hive = declared.hive if declared else None
 
     @property
     def stripe_count(self) -> int:
@@ -174,7 +177,10 @@ class ParquetReader(ForeignReader):
     @cached_property
     def _time(self) -> ParquetTime:
         metadata = self._file.metadata
-        return parquet_time(metadata.created_by or "", metadata.metadata or {}, int96=self._has_int96)
+        found = parquet_time(metadata.created_by or "", metadata.metadata or {}, int96=self._has_int96)
+        if self._hive is Hive.HIVE3:  # it takes days as they are stored
+            return replace(found, julian_dates=False, julian_timestamps=False)
+        return found
 
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
         wanted = None if columns is None else list(columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from pyarrow import parquet as pq
 from support.tables import json_rows, snapshot_of
 
+from acidctl.acid.compaction_kind import Hive
+from acidctl.location.declared import Declared
 from acidctl.rows.foreign import parquet_and_text
 from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
 from acidctl.rows.scan.scan import Scan
@@ -77,6 +80,13 @@ def test_julian_dates_are_moved_however_nested(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "said") == [{"d": day, "s": [{"x": day}]} for day in labels]
     stored = [None if day is None else day.isoformat() for day in days]
     assert rows_of(tmp_path / "proleptic") == [{"d": day, "s": [{"x": day}]} for day in stored]
+
+
+def test_hive_3_takes_days_as_they_are_stored(tmp_path: Path) -> None:
+    write(tmp_path, {"d": pa.array([julian(datetime.date(1500, 3, 1))])}, **{"writer.date.proleptic": "false"})
+    for hive, day in ((Hive.HIVE3, "1500-03-11"), (Hive.HIVE4, "1500-03-01"), (None, "1500-03-01")):
+        declared = Declared((("d", "date"),), "Parquet", hive=hive)
+        assert json_rows(Scan(replace(snapshot_of(tmp_path), declared=declared))) == [{"d": day}]
 
 
 def test_timestamps_come_back_to_the_zone_of_the_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
