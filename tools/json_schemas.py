@@ -340,7 +340,7 @@ SHAPES: dict[str, Shape] = {
     "doctor": {
         "python": "str", "java": [{"candidate": "str", "verdict": "str"}],
         "packages": [{"name": "str", "version": "str"}], "environment": [{"name": "str", "value": "str"}],
-        "archive": "str", "timezones": "str", "spark?": "str?", "nodes?": ["map"], "pruning?": "str",
+        "timezones": "str", "spark?": "str?", "nodes?": ["map"], "pruning?": "str",
         "columnar?": "str", "metastore?": "map?",
     },
     "run-report": {

@@ -81,7 +81,7 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
     ("HADOOP_CONF_DIR, YARN_CONF_DIR", "The cluster's configuration, for Spark."),
     ("PYSPARK_PYTHON", "The Python of Spark's executors."),
     ("PYSPARK_SUBMIT_ARGS", "More arguments for Spark's start."),
-    ("XDG_CACHE_HOME", "Where the folder acidctl with Java's class archive is kept, instead of ~/.cache."),
+    ("XDG_CACHE_HOME", "Where the folder acidctl with the Java wrapper is kept, instead of ~/.cache."),
 )
 
 FILES: tuple[tuple[str, str], ...] = (
@@ -117,7 +117,7 @@ FILES: tuple[tuple[str, str], ...] = (
         "~/.local/state/acidctl/nightly.json",
         "What a night of `acidctl nightly` left for later; --state names another folder.",
     ),
-    ("~/.cache/acidctl/", "Java's class archive, which `acidctl doctor --faster-start` makes."),
+    ("~/.cache/acidctl/", "A wrapper for a Java that lacks a module that Spark asks for."),
 )
 
 

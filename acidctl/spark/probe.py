@@ -5,17 +5,13 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import secrets
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from acidctl.errors import AcidctlError, EnvironmentProblem
-from acidctl.spark.driver.class_archive import archive_path, install
-from acidctl.spark.driver.java import choose_java, java_candidates
+from acidctl.spark.driver.java import java_candidates
 from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks
@@ -40,14 +36,12 @@ class Facts:
         packages: (name on PyPI, version, or None when it is not installed).
         java: (candidate, what is thought of it), in the order of preference.
         variables: (environment variable, value) of those that are set and matter to Spark.
-        archive: the class archive that makes Spark start faster, or None when there is none yet.
     """
 
     python: str
     packages: tuple[tuple[str, str | None], ...]
     java: tuple[tuple[str, str], ...]
     variables: tuple[tuple[str, str], ...]
-    archive: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +70,11 @@ class SparkCheck:
 
 def gather(environ: Mapping[str, str] = os.environ) -> Facts:
     """Look around without starting Spark; takes as long as asking each Java for its version."""
-    archive = None
-    with suppress(AcidctlError):
-        archive = _archive(environ)
     return Facts(
         python=f"{platform.python_version()} ({sys.executable})",
         packages=tuple((name, _installed(name)) for name in DISTRIBUTIONS),
         java=tuple(java_candidates(environ)),
         variables=tuple((name, environ[name]) for name in VARIABLES if environ.get(name)),
-        archive=str(archive) if archive is not None and archive.is_file() else None,
     )
 
 
@@ -125,43 +115,8 @@ def _source_check(session: Session) -> tuple[str, str]:
         return why, why
 
 
-def prepare() -> str | None:
-    """Make the class archive, so that later starts are faster.  Takes about 20 seconds and 70 MB of the user's cache.
-
-    Returns:
-        the archive's path; None when there can be none here (Java or the cache does not allow it).
-
-    Raises:
-        EnvironmentProblem: Spark does not start at all.
-    """
-    path = _archive(os.environ)
-    if path is None:
-        return None
-    # Its own name until it is whole: other processes may be making the same.
-    making = path.with_name(f".spark-{secrets.token_hex(8)}.making")
-    try:
-        options = SparkOptions(master="local[2]", app_name="acidctl probe")
-        with start_session(options, record_archive=making) as session:
-            list(run_tasks([0.0] * 4, executor_facts, session))
-            ours = session.driver is not None
-        return str(path) if ours and install(making, path) else None
-    finally:
-        making.unlink(missing_ok=True)
-
-
 def _installed(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _archive(environ: Mapping[str, str]) -> Path | None:
-    """Where the class archive of the installed pyspark belongs; None for another Spark, which gets none."""
-    if _installed("pyspark") is None:
-        return None
-    pyspark = str(importlib.metadata.distribution("pyspark").locate_file("pyspark"))
-    home = environ.get("SPARK_HOME") or pyspark
-    if os.path.realpath(home) != os.path.realpath(pyspark):
-        return None
-    return archive_path(choose_java(environ), home, environ)

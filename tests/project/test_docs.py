@@ -130,7 +130,7 @@ def test_groff_has_nothing_to_say(tmp_path: Path) -> None:
         ran = subprocess.run([groff, "-man", "-Tascii", "-ww", source], capture_output=True, text=True, check=True)
         assert ran.stderr == ""
     shown = subprocess.run([groff, "-man", "-Tascii", "-P-cbou", source], capture_output=True, text=True, check=True)
-    assert "acidctl doctor --faster-start" in shown.stdout
+    assert "acidctl doctor --spark --master yarn" in shown.stdout
 
 
 # --- help texts ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from acidctl.cli.options.metastore import CONFIGURED, metastore_option_option
     "doctor",
     "acidctl doctor",
     "acidctl doctor --spark --master yarn --queue etl",
-    "acidctl doctor --faster-start",
     "acidctl doctor --metastore",
     "acidctl doctor --metastore thrift://metastore:9083 --metastore-option auth=kerberos -o json",
 )
@@ -22,9 +21,6 @@ from acidctl.cli.options.metastore import CONFIGURED, metastore_option_option
     is_flag=True,
     help="Start Spark too, look around on its executors, and run one task. --master, --conf, --queue and --name do so "
     "as well.",
-)
-@click.option(
-    "--faster-start", is_flag=True, help="Make Java's class archive: later starts of Spark take half the time."
 )
 @spark_options("acidctl doctor")
 @click.option(

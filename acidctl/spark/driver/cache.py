@@ -1,4 +1,4 @@
-"""Folders of the user's own: in the cache, where the Java wrapper and the class archive live, and for one process."""
+"""Folders of the user's own: in the cache, where the Java wrapper lives, and for one process."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_loca
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr")
+JAVA_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xlog:disable", "-Xlog:all=error:stderr")
 STOP_SECONDS = 20.0
 # From a connection that breaks to an exit status: moments, more on a busy machine.
 EXIT_SECONDS = 5.0
@@ -109,7 +109,7 @@ def _most_cores(conf: Any, master: str) -> int:
 
 
 @contextlib.contextmanager
-def start_session(options: SparkOptions, *, record_archive: Path | None = None) -> Iterator[Session]:
+def start_session(options: SparkOptions) -> Iterator[Session]:
     """Start Spark and stop it at the end, whatever happens in between.
 
     Inside ``spark-submit``, or where a SparkContext is active already, that one is used: its master stays (asking
@@ -117,7 +117,6 @@ def start_session(options: SparkOptions, *, record_archive: Path | None = None) 
 
     Args:
         options: the user's wishes.
-        record_archive: write the class archive to this path at the end, which is slow.
 
     Raises:
         EnvironmentProblem: no Java, no PySpark, versions that do not fit, or a master that cannot be reached.
@@ -133,7 +132,7 @@ def start_session(options: SparkOptions, *, record_archive: Path | None = None) 
     if SparkContext._active_spark_context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield from _session_of_others(pyspark, options)
     else:
-        yield from _own_session(pyspark, options, record_archive)
+        yield from _own_session(pyspark, options)
 
 
 def _session_of_others(pyspark: Any, options: SparkOptions) -> Iterator[Session]:
@@ -218,7 +217,7 @@ def _is_not_py4j(record: logging.LogRecord) -> bool:
     return "py4j" not in Path(record.pathname).parts
 
 
-def _own_session(pyspark: Any, options: SparkOptions, record_archive: Path | None) -> Iterator[Session]:
+def _own_session(pyspark: Any, options: SparkOptions) -> Iterator[Session]:
     plan = plan_session(options, os.environ, Path(pyspark.__file__).parent, pyspark.__version__)
     spark_failures.check_master(plan.master)
     log = DriverLog()
@@ -235,17 +234,14 @@ def _own_session(pyspark: Any, options: SparkOptions, record_archive: Path | Non
         )
         if kerberos := plan.environ.get("KRB5_CONFIG"):  # MIT's libraries read it, Java does not
             flags += (f"-Djava.security.krb5.conf={kerberos}",)
-        if record_archive is not None:
-            plan = replace(plan, archive=None)
-            flags += (f"-XX:ArchiveClassesAtExit={record_archive}",)
-        driver, connection = _start(plan, options, log, Path(scratch), flags)
+        driver, connection = _launch(plan, options, log, Path(scratch), flags)
         no_context: Any = None
         session = Session(no_context, plan.master, plan.java, driver, log, options)
         grace = 0.0
         try:
             with _connected(plan, connection):
                 session.context = _context(pyspark, plan, session)
-            grace = 120.0 if record_archive is not None else 10.0
+            grace = 10.0
             try:
                 yield session
             finally:
@@ -254,28 +250,6 @@ def _own_session(pyspark: Any, options: SparkOptions, record_archive: Path | Non
         finally:
             driver.end(grace)
             _forget_gateway(pyspark)
-
-
-def _start(
-    plan: SessionPlan,
-    options: SparkOptions,
-    log: DriverLog,
-    scratch: Path,
-    flags: tuple[str, ...],
-) -> tuple[Driver, dict[str, str]]:
-    """Start Java, with the class archive when there is one."""
-    shared = [f"-XX:SharedArchiveFile={plan.archive}"] if plan.archive else []
-    try:
-        return _launch(plan, options, log, scratch, [*shared, *flags])
-    except DriverEnded as error:
-        if plan.archive is None:
-            raise spark_failures.explained(error, log.text(), plan.master, error.status) from None
-    # Java ignores an archive that does not fit.  Should one stop it all the same, the archive goes, not the user's
-    # job; but only when it was to blame.
-    started = _start(replace(plan, archive=None), options, log, scratch, flags)
-    with contextlib.suppress(OSError):
-        plan.archive.unlink()
-    return started
 
 
 def _launch(
@@ -292,7 +266,12 @@ def _launch(
             environ["SPARK_SUBMIT_OPTS"] = moved_options(more, Path(private, "submit"))
         write_properties(plan.conf | {"spark.driver.extraJavaOptions": ours}, properties)
         arguments = ["--properties-file", str(properties), *plan.submit_arguments]
-        return start_driver(plan.spark_home, arguments, environ, timeout=options.start_timeout, folder=scratch, log=log)
+        try:
+            return start_driver(
+                plan.spark_home, arguments, environ, timeout=options.start_timeout, folder=scratch, log=log
+            )
+        except DriverEnded as error:
+            raise spark_failures.explained(error, log.text(), plan.master, error.status) from None
 
 
 @contextlib.contextmanager

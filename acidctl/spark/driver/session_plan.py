@@ -13,7 +13,6 @@ from pathlib import Path
 from acidctl.errors import EnvironmentProblem
 from acidctl.imports import import_path
 from acidctl.orc.limits import PREFIX
-from acidctl.spark.driver.class_archive import usable_archive
 from acidctl.spark.driver.java import Java, choose_java
 from acidctl.spark.driver.properties import parsed, trimmed
 from acidctl.storage.hdfs.kerberos import wants_kerberos
@@ -57,7 +56,6 @@ class SessionPlan:
     """How Spark will be started: everything decided before a process runs.
 
     Attributes:
-        archive: the class archive to start from, if there is one.
         own_jars: its jars are those of the installed pyspark, not of another SPARK_HOME.
         conf: all properties for Java.
         submit_arguments: the rest of PYSPARK_SUBMIT_ARGS, which every process of the machine may see.
@@ -66,7 +64,6 @@ class SessionPlan:
     master: str
     java: Java
     spark_home: str
-    archive: Path | None
     own_jars: bool
     environ: dict[str, str]
     conf: dict[str, str]
@@ -127,8 +124,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     conf |= asked | user | {"spark.master": master}
     if master.startswith(_GIVES_TOKENS):
         conf = _logins(options.stores, conf)
-    archive = usable_archive(java, spark_home, environ) if own_jars else None
-    return SessionPlan(master, java, spark_home, archive, own_jars, environment, conf, rest)
+    return SessionPlan(master, java, spark_home, own_jars, environment, conf, rest)
 
 
 def _logins(stores: Iterable[FileSystemSpec], conf: dict[str, str]) -> dict[str, str]:

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from support.spark.processes import marked, wait_until
 
-from acidctl.spark.driver import class_archive
 from acidctl.spark.driver.java import choose_java
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -74,28 +73,20 @@ DOCTOR = """
 from acidctl.spark import probe
 from acidctl.spark.driver.session_plan import SparkOptions
 
-assert probe.gather().archive is None
-made = probe.prepare()
-assert made is not None and probe.gather().archive == made
 check = probe.spark_check(SparkOptions())
-print(made)
 print(check.seconds > 0, check.spark, check.java, check.master)
 """
 
 
-def test_the_doctor_and_the_class_archive(child_environ: dict[str, str], tmp_path: Path, mark: str) -> None:
-    """The archive is made and used, and a first job tells the versions."""
+def test_the_first_job_of_the_doctor(child_environ: dict[str, str], mark: str) -> None:
     import pyspark
 
     run = subprocess.run(
         [sys.executable, "-c", DOCTOR], check=False, env=child_environ, capture_output=True, text=True, timeout=300
     )
     assert run.stderr == ""
-    made, told = run.stdout.splitlines()
-    assert Path(made).stat().st_size > class_archive.SMALLEST
     java = choose_java(child_environ)
-    assert told == f"True {pyspark.__version__} {java.version_text} local[*]"
-    assert sorted(p.name for p in Path(made).parent.iterdir() if not p.name.startswith("java-")) == [Path(made).name]
+    assert run.stdout == f"True {pyspark.__version__} {java.version_text} local[*]\n"
     assert wait_until(lambda: not marked(mark), 10)
 
 
@@ -108,8 +99,6 @@ def test_nothing_is_left_when_it_is_ended(
     child_environ: dict[str, str], tmp_path: Path, mark: str, when: str, how: signal.Signals
 ) -> None:
     """An interrupt, at any time, and a kill: neither Java nor Python workers outlive the run for long."""
-    if when == "running":
-        spoil_archive(child_environ)
     scratch = tmp_path / "scratch of this run"
     scratch.mkdir()
     process = subprocess.Popen(
@@ -141,12 +130,3 @@ def test_nothing_is_left_when_it_is_ended(
             process.kill()
         for pid in marked(mark):
             os.kill(pid, signal.SIGKILL)
-
-
-def spoil_archive(environ: dict[str, str]) -> None:
-    """A class archive that is not an archive: Java must go on without it."""
-    import pyspark
-
-    path = class_archive.archive_path(choose_java(environ), str(Path(pyspark.__file__).parent), environ)
-    assert path is not None
-    path.write_bytes(os.urandom(class_archive.SMALLEST + 1))

@@ -1,8 +1,7 @@
-"""What is decided before Spark starts: master, Java, SPARK_HOME, properties, class archive; what failures say."""
+"""What is decided before Spark starts: master, Java, SPARK_HOME, properties; what failures say."""
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from pathlib import Path
@@ -12,10 +11,9 @@ from support.spark.fake_java import banner, fake_java
 
 from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
 from acidctl.spark import probe
-from acidctl.spark.driver import class_archive, spark_failures
+from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.cache import cache_dir
 from acidctl.spark.driver.gateway import DriverLog, last_words
-from acidctl.spark.driver.java import Java
 from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, plan_session
 from acidctl.storage.port import FileSystemSpec
 
@@ -348,69 +346,12 @@ def test_doctor_is_told_python_packages_and_java(environ: dict[str, str]) -> Non
     assert dict(facts.packages)["pyspark"]
     assert facts.java[0] == (f"JAVA_HOME={environ['JAVA_HOME']}", "Java 17.0.1, chosen")
     assert facts.variables == (("HADOOP_CONF_DIR", "/etc/hadoop"),)
-    assert facts.archive is None
 
 
-class TestArchive:
-    """The class archive is used when it is there and can do no harm."""
-
-    @pytest.fixture
-    def java(self, environ: dict[str, str]) -> Java:
-        return Java(environ["JAVA_HOME"], (17, 0, 1), "JAVA_HOME", f"{environ['JAVA_HOME']}/bin/java")
-
-    def test_class_archive_is_used_when_it_is_there(
-        self, environ: dict[str, str], spark_home: Path, java: Java
-    ) -> None:
-        path = class_archive.archive_path(java, str(spark_home), environ)
-        assert path is not None
-        assert class_archive.usable_archive(java, str(spark_home), environ) is None
-        path.write_bytes(b"x")
-        assert class_archive.usable_archive(java, str(spark_home), environ) is None  # too small to be one
-        path.write_bytes(bytes(class_archive.SMALLEST))
-        assert class_archive.usable_archive(java, str(spark_home), environ) == path
-        assert plan(SparkOptions(), environ, spark_home).archive == path
-        assert plan(SparkOptions(), environ | {"SPARK_HOME": str(spark_home)}, Path("/pyspark")).archive is None
-
-    def test_another_java_or_jar_is_another_archive(
-        self, environ: dict[str, str], spark_home: Path, java: Java
-    ) -> None:
-        before = class_archive.archive_path(java, str(spark_home), environ)
-        (spark_home / "jars" / "more.jar").touch()
-        after = class_archive.archive_path(java, str(spark_home), environ)
-        assert before != after
-        os.utime(java.executable, (1, 1))
-        assert class_archive.archive_path(java, str(spark_home), environ) != after
-
-    def test_none_with_a_configuration_on_the_class_path(
-        self, environ: dict[str, str], spark_home: Path, java: Java
-    ) -> None:
-        assert class_archive.archive_path(java, str(spark_home), environ | {"HADOOP_CONF_DIR": "/etc/hadoop"}) is None
-        (spark_home / "conf").mkdir()
-        assert class_archive.archive_path(java, str(spark_home), environ) is None
-
-    def test_without_a_cache_there_is_no_class_archive(
-        self, environ: dict[str, str], spark_home: Path, java: Java, tmp_path: Path
-    ) -> None:
-        (tmp_path / "file").touch()
-        environ = environ | {"XDG_CACHE_HOME": str(tmp_path / "file")}
-        assert class_archive.archive_path(java, str(spark_home), environ) is None
-        with pytest.raises(OSError, match="file"):
-            cache_dir(environ)
-
-    def test_put_in_place_whole(self, tmp_path: Path) -> None:
-        made, target = tmp_path / ".spark-x.making", tmp_path / "spark-new.jsa"
-        assert not class_archive.install(made, target)
-        made.write_bytes(b"too small")
-        assert not class_archive.install(made, target)
-        old, recent = tmp_path / "spark-old.jsa", tmp_path / "spark-recent.jsa"
-        leftover = tmp_path / ".spark-y.making"
-        for path in (old, recent, leftover):
-            path.touch()
-        os.utime(old, (1, 1))
-        os.utime(leftover, (1, 1))
-        made.write_bytes(bytes(class_archive.SMALLEST))
-        assert class_archive.install(made, target)
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["spark-new.jsa", "spark-recent.jsa"]
+def test_a_cache_that_is_no_folder(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        cache_dir(environ | {"XDG_CACHE_HOME": str(tmp_path / "file")})
 
 
 def test_executors_get_tokens_for_what_kerberos_opens(environ: dict[str, str], spark_home: Path) -> None:

@@ -11,7 +11,7 @@ from acidctl.cli.output.console import put_json, put_text
 from acidctl.cli.output.redact import hidden
 from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.orc.read.zones import native_problem
-from acidctl.spark.probe import Facts, gather, prepare, spark_check
+from acidctl.spark.probe import Facts, gather, spark_check
 from acidctl.spark.shipping import problems_of
 from acidctl.spark.worker import FOR_SOME, PACKAGES, ExecutorFacts
 
@@ -21,7 +21,6 @@ _MARGIN = 11
 def work(
     *,
     spark: bool,
-    faster_start: bool,
     engine: EngineChoice,
     metastore: str | None,
     metastore_option: tuple[str, ...],
@@ -36,8 +35,6 @@ def work(
     engine.check()
     if metastore is None and metastore_option:
         refuse_unused("doctor without --metastore", "metastore_option")
-    if faster_start:
-        prepare()
     is_table = output == "table"
     zones = native_problem()
     record = _record(gather()) | {"timezones": zones.why if zones else "found"}
@@ -123,5 +120,4 @@ def _record(facts: Facts) -> dict[str, Any]:
         "java": [{"candidate": candidate, "verdict": verdict} for candidate, verdict in facts.java],
         "packages": [{"name": name, "version": version or "not installed"} for name, version in facts.packages],
         "environment": [{"name": name, "value": hidden(value)} for name, value in facts.variables],
-        "archive": facts.archive or "none: `acidctl doctor --faster-start` makes it",
     }
