@@ -18,19 +18,15 @@ from acidctl.acid.listing import TableType
 from acidctl.acid.triggers import Advice, advise
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.arguments import as_path, require_type
-from acidctl.cleaning import request as cleaning
-from acidctl.cleaning.apply import How
 from acidctl.cleaning.explain import VerdictProof, proof_inputs, prove_all
 from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored
 from acidctl.cleaning.request import RefusedCleaning
-from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TrashRun, trash_runs
-from acidctl.cleaning.undo import bring_back, delete, newest
 from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, Refused, plan_location
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.deadline import Duration, as_seconds
 from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
-from acidctl.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.errors import RefusedError, UsageProblem
 from acidctl.hive.compacting import compact_locations
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import LogEntry
@@ -41,6 +37,7 @@ from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
+from acidctl.outcome import Outcome, Result
 from acidctl.overview.done import done_in
 from acidctl.repair import request as repairs
 from acidctl.repair.apply import undo_last
@@ -56,6 +53,12 @@ from acidctl.upgrade.row_digest import RowDigest, row_digest
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
+from acidctl.verbs.clean import CleanOptions, clean
+from acidctl.verbs.events import Events
+from acidctl.verbs.options import LockOptions
+from acidctl.verbs.purge import PurgeOptions, purge
+from acidctl.verbs.restore import RestoreOptions, restore
+from acidctl.verbs.selection import Selection
 
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse
@@ -307,7 +310,7 @@ class Location:
     # -- cleaning ----------------------------------------------------------------------------------------------
 
     def plan_clean(self, older_than: Duration = DAY, *, leftovers: bool = False) -> PlannedCleaning | RefusedCleaning:
-        """What a cleaning would remove, keep back and leave for later; nothing is changed.
+        """Return what a cleaning would remove, keep back and leave for later, or why it is refused; nothing is changed.
 
         Args:
             older_than: seconds, ``"24h"`` or a timedelta; anything superseded or written more recently stays.
@@ -316,72 +319,89 @@ class Location:
         Raises:
             RefusedError: it is not known to be transactional.
         """
-        lists = self._now()
-        return cleaning.plan_location(
-            self._changeable(None, lists), lists, Policy(as_seconds(older_than, "older_than"), leftovers)
-        )
+        options = CleanOptions(older_than=as_seconds(older_than, "older_than"), leftovers=leftovers, dry_run=True)
+        (outcome,) = clean(self._selection(), options, Events())
+        assert isinstance(outcome, PlannedCleaning | RefusedCleaning)
+        return outcome
 
     def clean(
         self,
         older_than: Duration = DAY,
         *,
         leftovers: bool = False,
-        trash: str = "trash",
+        trash: str = "location",
+        no_trash: bool = False,
         unsafe_retention: bool = False,
-        locking: Locking | None = None,
+        locks: LockOptions | None = None,
     ) -> Cleaned:
         """Remove what is obsolete or aborted, as ``acidctl clean`` does it.
 
         Args:
             older_than, leftovers: as for :meth:`plan_clean`.
-            trash: where it goes: trash (of the location), hdfs (the user's), or delete, for good.
+            trash: where it goes: location (its own trash) or hdfs (the user's).
+            no_trash: delete it for good.
             unsafe_retention: allow less than an hour: nothing reads the table.
 
         Raises:
             AcidctlError: it was refused or failed; the hint says what was removed before.
         """
-        policy = Policy(as_seconds(older_than, "older_than"), leftovers)
-        if not unsafe_retention:
-            policy.require_safe()
-        how = member(How, trash, "place for what is removed")
-        lists = self._now()
-        answer = cleaning.plan_location(self._changeable(None, lists), lists, policy)
-        if isinstance(answer, RefusedCleaning):
-            raise answer.error
-        return cleaning.carry_out(answer.plan, how, replace(locking or Locking(), age=policy.older_than))
+        options = CleanOptions(
+            older_than=as_seconds(older_than, "older_than"),
+            leftovers=leftovers,
+            trash=trash,
+            no_trash=no_trash,
+            unsafe_retention=unsafe_retention,
+            locks=locks or LockOptions(),
+        )
+        *_, last = _carried_out(clean(self._selection(), options, Events()))
+        if isinstance(last, Cleaned):
+            return last
+        assert isinstance(last, PlannedCleaning)
+        return Cleaned.after(last.plan)
 
     def trash(self) -> list[TrashRun]:
-        """What cleanings moved to the trash of the location, oldest first."""
+        """Return what cleanings moved to the trash of the location, oldest first."""
         return trash_runs(self._found.fs, self._found.location.path)
 
-    def restore(self, run_id: str = "", *, locking: Locking | None = None) -> Restored:
+    def restore(self, run_id: str | None = None, *, locks: LockOptions | None = None) -> Restored:
         """Undo a cleaning.
 
         Args:
-            run_id: of the run, or how it begins; without it the newest.
+            run_id: the id of the run, or how it begins; by default the newest.
 
         Raises:
             NotFoundError: there is none.
             AcidctlError: it cannot be restored, and nothing was moved.
         """
-        run = newest(self.trash(), run_id)
-        if run is None:
-            raise NotFoundError(f"nothing to restore in {self.path}", "its trash holds no such run", "see trash()")
-        return bring_back(self._found.fs, run, locking or Locking())
+        options = RestoreOptions(run_id=run_id, locks=locks or LockOptions())
+        *_, last = _carried_out(restore(self._path_alone(), options, Events()))
+        assert isinstance(last, Restored)
+        return last
 
-    def purge(self, run_id: str | None = None, *, locking: Locking | None = None) -> list[InTrash]:
+    def purge(
+        self, run_id: str | None = None, *, older_than: Duration | None = None, locks: LockOptions | None = None
+    ) -> list[InTrash]:
         """Delete the contents of the trash for good; runs that cannot be used stay.
 
         Args:
-            run_id: the full id of the only run to delete; None for all runs.
+            run_id: the id of the only run to delete, or how it begins.
+            older_than: only runs that began at least this long ago.
 
         Raises:
             NotFoundError: the trash holds no such run.
         """
-        due = [run for run in self.trash() if not run.problem and run_id in (None, run.id)]
-        if run_id is not None and not due:
-            raise NotFoundError(f"no such run in the trash of {self.path}", "", "see trash()")
-        return delete(self._found.fs, due, locking or Locking())
+        age = None if older_than is None else as_seconds(older_than, "older_than")
+        options = PurgeOptions(run_id=run_id, older_than=age, locks=locks or LockOptions())
+        done = _carried_out(purge(self._path_alone(), options, Events()))
+        return [one for one in done if isinstance(one, InTrash) and one.result is Result.PURGED]
+
+    def _selection(self) -> Selection:
+        """The location by its name, or its path, for a verb that begins now."""
+        return Selection((self.hive_name or self.path,), self._storage, self._lists.renewed())
+
+    def _path_alone(self) -> Selection:
+        """The location for a verb that takes no snapshot."""
+        return Selection((self.path,), self._storage)
 
     # -- repairs -----------------------------------------------------------------------------------------------
 
@@ -441,6 +461,16 @@ class Location:
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
         return found
+
+
+def _carried_out(outcomes: Iterator[Outcome]) -> list[Outcome]:
+    """Return what became of one location; its error is raised."""
+    done = []
+    for outcome in outcomes:
+        if outcome.error:
+            raise outcome.error
+        done.append(outcome)
+    return done
 
 
 def find_locations(

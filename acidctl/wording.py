@@ -762,3 +762,18 @@ _SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
     Code.OTHERS_GAIN_MORE: "{count} others gain more",
     Code.SINGLE_DELTA: "a single delta and no base",
 }
+
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def human_bytes(count: int | None) -> str:
+    """``1.5 MiB``; a dash for None."""
+    if count is None:
+        return "-"
+    size = float(count)
+    for unit in _UNITS:
+        if size < 1024 or unit == _UNITS[-1]:
+            return f"{int(size)} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError

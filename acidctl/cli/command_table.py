@@ -29,7 +29,6 @@ SECTIONS: dict[str, dict[str, str]] = {
         "advise": "Rank locations by cost to readers, and what compaction saves.",
         "compact": "Merge deltas: minor, major, or what thresholds ask for.",
         "clean": "Remove obsolete and aborted directories, after showing the plan.",
-        "apply": "Carry out a cleaning planned before.",
         "restore": "Bring back what a cleaning moved to the trash.",
         "purge": "Delete the trash of earlier cleanings for good.",
         "nightly": "Compact, clean and purge in one go, for cron.",
@@ -75,7 +74,6 @@ SUMMARIES = {name: text for section in SECTIONS.values() for name, text in secti
 AFTER_INTERRUPT = {
     "compact": "run it again: it finishes or clears away what was staged",
     "clean": "run it again: it plans what is left",
-    "apply": "plan again: acidctl clean --plan; what was removed can be restored",
     "restore": "run it again: it moves back what is left",
     "purge": "run it again: it deletes what is left",
     "nightly": "run it again, or wait for the next night: it goes on with what is left",

@@ -22,6 +22,7 @@ from acidctl.cleaning.outcomes import PlannedCleaning
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
 from acidctl.location.change.lock import Locking
+from acidctl.verbs.options import LockOptions
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -181,7 +182,7 @@ def test_hive_4_sees_a_result_with_a_visibility_id_when_its_transaction_commits(
     seen = states(history.location())
     assert {seen[name] for name in results} == {"current"}
     assert history.judge() == before
-    cleaned = history.location().clean(0, unsafe_retention=True, trash="delete", locking=Locking(hold=False))
+    cleaned = history.location().clean(0, unsafe_retention=True, no_trash=True, locks=LockOptions(lock=False))
     assert {one.name for one in cleaned.removed} == {name for name, state in seen.items() if state in REMOVABLE}
     assert history.judge() == before
     history.run(f"update {history.name} set score = 0 where id % 2 = 0")

@@ -23,7 +23,9 @@ TYPED = re.compile(rf"(^|[ `(])--[a-z]|\bacidctl ({'|'.join(SUMMARIES)})\b")
 OF_PROGRAMS = re.compile(r"--[a-z-]+")
 """A text that is nothing but the option of another program, Spark's for one."""
 
-BELOW = [path for path in sorted((REPO / "acidctl").rglob("*.py")) if "cli" not in path.relative_to(REPO).parts]
+BELOW = [
+    path for path in sorted((REPO / "acidctl").rglob("*.py")) if not {"cli", "verbs"} & {*path.relative_to(REPO).parts}
+]
 
 
 def texts(path: Path) -> Iterator[str]:

@@ -25,7 +25,7 @@ BY_VALUE = {"userMetadata", "evidence", "thresholds", "job", "calls", "compactio
 def said(command: str) -> set[str]:
     """What stands in back quotes in the section of a command, and in the sections that it refers to."""
     sections = dict(re.findall(r"^## ([\w-]+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
-    more = {"why": ["ls"], "apply": ["clean"], "purge": ["restore"], "abort": ["txns", "compactions"],
+    more = {"why": ["ls"], "purge": ["restore"], "abort": ["txns", "compactions"],
             "housekeep": ["txns"], "report": ["status"],
             "nightly": ["compact", "clean", "restore"]}.get(command, [])  # fmt: skip
     text = "".join(sections.get(name, "") for name in (command, *more))

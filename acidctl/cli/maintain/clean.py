@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.param_types import NEW_FILE
-from acidctl.cli.options.removal import how_options
+from acidctl.cli.options.verb_command import changing_command
+from acidctl.verbs.clean import CleanOptions, clean
 
-plan_options = shared.together(
-    shared.lock_options,
-    shared.unattended_options,
-    shared.table_type_option,
-    shared.exit_code_option,
-    shared.snapshot_options,
-    shared.changed_storage_options,
-    shared.verbosity_options,
-    shared.output_option("table", "json", "jsonl", default="table"),
-    shared.procedure,
-)
-"""Of whoever plans cleanings and carries the plans out."""
+if TYPE_CHECKING:
+    from acidctl.cli.options.verb_command import Call
 
 
-@shared.command(
+@changing_command(
     "clean",
+    CleanOptions,
     "acidctl clean --dry-run /warehouse/sales.db",
     "acidctl clean --yes --older-than 36h --leftovers orders",
     "acidctl clean --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders",
-    "acidctl clean --plan monday.json orders && acidctl apply --yes monday.json",
+    "acidctl clean --plan monday.json orders && acidctl clean --yes --apply monday.json",
     "acidctl clean --yes --lock-wait 10m --deadline 2h --max-bytes 500g webhdfs://nn:9870/warehouse/sales.db",
     "acidctl clean --yes --no-trash orders",
+    extras=(shared.table_type_option, shared.exit_code_option),
     main=(
         "dry_run",
         "yes",
@@ -42,20 +36,9 @@ plan_options = shared.together(
         "metastore",
         "output",
     ),
+    needs_places=False,
 )
-@shared.report_options
-@shared.locations_argument()
-@click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
-@how_options
-@shared.typed_option(
-    "--plan", "plan_file", metavar="FILE", type=NEW_FILE, help="Save the plan for `acidctl apply`, and stop."
-)
-@shared.retention_option("Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.")
-@shared.typed_option("--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: nothing reads the tables.")
-@click.option("--leftovers", is_flag=True, help="Remove abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
-@plan_options
-@shared.by_work()
-def command() -> None:
+def command(call: Call[CleanOptions]) -> int:
     """Remove the obsolete and aborted directories of every location at or below LOCATION.
 
     They move to a hidden directory of the location, .acidctl-trash, from which `acidctl restore` brings them back and
@@ -64,4 +47,32 @@ def command() -> None:
     Queries that are running may still read what is obsolete for new ones. So an entry stays until what supersedes it is
     as old as --older-than, by the newest time in it; that must be longer than the longest query and the
     time that a writer takes from its last file to its commit, together.
+
+    With --apply the plan of a file is carried out: each location is listed again, one in which anything visible came,
+    went or changed since is refused, and the others are cleaned.
     """
+    from acidctl.cli.report.clean_screen import CleanScreen  # noqa: PLC0415 - --help does without
+
+    _refuse_contradictions(call)
+    screen = CleanScreen(
+        call.output, call.run, call.options, call.where.places, yes=call.yes, undo_line=shared.restore_line
+    )
+    screen.show(clean(call.where, call.options, screen))
+    return screen.exit_status(call.exit_code)
+
+
+def _refuse_contradictions(call: Call[CleanOptions]) -> None:
+    options = call.options
+    if options.no_trash and options.trash == "hdfs":
+        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
+    if options.apply is not None:
+        shared.refuse_unused("--apply", "locations", "plan", "older_than", "leftovers")
+    elif not call.where.places:
+        raise click.UsageError("name a LOCATION, or give --apply FILE.")
+    if options.plan is not None:
+        from pathlib import Path  # noqa: PLC0415 - --help does without
+
+        from acidctl.cli.report.run_files import refuse_replacing  # noqa: PLC0415 - --help does without
+
+        shared.refuse_unused("--plan", "no_trash", "trash", "dry_run", "jobs", "lock", "lock_wait", "break_lock")
+        refuse_replacing(Path(options.plan), "plan")

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import click
+from typing import TYPE_CHECKING
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.local_completion import complete_trash_runs
-from acidctl.cli.options.param_types import DURATION
+from acidctl.cli.options.verb_command import changing_command
+from acidctl.verbs.purge import PurgeOptions, purge
+
+if TYPE_CHECKING:
+    from acidctl.cli.options.verb_command import Call
 
 
-@shared.command(
+@changing_command(
     "purge",
+    PurgeOptions,
     "acidctl purge --dry-run /warehouse/sales.db",
     "acidctl purge --yes --older-than 7d /warehouse/sales.db",
     "acidctl purge --yes --run 20261121T222431.512Z-0d9b0f3a orders",
+    places=shared.named_locations,
 )
-@shared.report_options
-@shared.locations_argument()
-@click.option("-n", "--dry-run", is_flag=True, help="Show what would be deleted and stop.")
-@shared.yes_option
-@shared.typed_option(
-    "--run",
-    "run_id",
-    metavar="ID",
-    shell_complete=complete_trash_runs,
-    help="Delete only this run: its id, or a unique beginning of it; see `acidctl restore --list` or `acidctl log`.",
-)
-@click.option("--older-than", type=DURATION, help="Only runs that began at least this long ago: 7d. Default: all.")
-@shared.lock_options
-@shared.deadline_option
-@shared.jobs_option
-@shared.named_locations
-@shared.changed_storage_options
-@shared.verbosity_options
-@shared.output_option("table", "json", "jsonl", default="table")
-@shared.procedure
-@shared.by_work()
-def command() -> None:
+def command(call: Call[PurgeOptions]) -> int:
     """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""
+    from acidctl.cli.report.trash_screen import PurgeScreen  # noqa: PLC0415 - --help does without
+
+    screen = PurgeScreen(call.output, call.run, call.options, yes=call.yes)
+    return screen.show(purge(call.where, call.options, screen))

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import click
+from typing import TYPE_CHECKING
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.local_completion import complete_trash_runs
+from acidctl.cli.options.verb_command import changing_command
+from acidctl.verbs.restore import RestoreOptions, restore
+
+if TYPE_CHECKING:
+    from acidctl.cli.options.verb_command import Call
 
 
-@shared.command(
+@changing_command(
     "restore",
+    RestoreOptions,
     "acidctl restore orders",
     "acidctl restore --list /warehouse/sales.db",
     "acidctl restore --dry-run /warehouse/sales.db",
     "acidctl restore --yes --run 20261121T2224 /warehouse/sales.db",
+    places=shared.named_locations,
 )
-@shared.report_options
-@shared.locations_argument()
-@shared.typed_option("--list", "list_only", is_flag=True, help="List the runs in the trash and stop.")
-@shared.typed_option(
-    "--run",
-    "run_id",
-    metavar="ID",
-    shell_complete=complete_trash_runs,
-    help="Which run, or how its id begins; the newest by default.",
-)
-@click.option("-n", "--dry-run", is_flag=True, help="Show what would be restored and stop.")
-@shared.yes_option
-@shared.lock_options
-@shared.deadline_option
-@shared.jobs_option
-@shared.named_locations
-@shared.changed_storage_options
-@shared.verbosity_options
-@shared.output_option("table", "json", "jsonl", default="table")
-@shared.procedure
-@shared.by_work()
-def command() -> None:
+def command(call: Call[RestoreOptions]) -> int:
     """Undo a cleaning: move back what it took from every location at or below LOCATION.
 
     A cleaning of many locations has one id in all of them, and all of it is brought back; that is asked about, where
@@ -46,3 +31,11 @@ def command() -> None:
     The files are compared with those that were moved, and the state of the location with the one before the cleaning;
     where others wrote meanwhile, the difference is told.
     """
+    from acidctl.cli.report.trash_screen import RestoreScreen  # noqa: PLC0415 - --help does without
+
+    if call.options.list:
+        shared.refuse_unused(
+            "--list", "run_id", "dry_run", "yes", "jobs", "deadline", "lock", "lock_wait", "break_lock"
+        )
+    screen = RestoreScreen(call.output, call.run, call.options, yes=call.yes)
+    return screen.show(restore(call.where, call.options, screen))

@@ -455,7 +455,8 @@ def _locking(lock: bool | None, lock_wait: float, break_lock: bool) -> Locking:
 
 
 def _procedure(yes: bool, locking: Locking, jobs: int, deadline: float | None) -> Procedure:
-    from acidctl.cli.options.many_locations import Procedure, Stop  # noqa: PLC0415 - --help does without
+    from acidctl.cli.options.many_locations import Procedure  # noqa: PLC0415 - --help does without
+    from acidctl.parallel import Stop  # noqa: PLC0415 - --help does without
 
     return Procedure(yes, locking, jobs, Stop.after(deadline))
 

@@ -34,7 +34,6 @@ _NARROWEST, _UNBOUNDED = 20, 10_000
 """Columns of what is printed."""
 _LEVELS = {"warning:": "warning", "error:": "error"}
 _BEFORE_UNIT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:[KMGTP]?i?B|s|min|h|d)\b)"), "\x00"
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def note(text: str) -> None:
@@ -307,15 +306,3 @@ def table_of(
     for row in rows:
         table.add_row(*map(printable, row))
     return table
-
-
-def human_bytes(count: int | None) -> str:
-    """``1.5 MiB``; a dash for None."""
-    if count is None:
-        return "-"
-    size = float(count)
-    for unit in _UNITS:
-        if size < 1024 or unit == _UNITS[-1]:
-            return f"{int(size)} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    raise AssertionError

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.output.console import human_bytes
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.errors import UsageProblem
 from acidctl.nearest import did_you_mean
+from acidctl.wording import human_bytes
 
 if TYPE_CHECKING:
     from acidctl.rows.scan.predicate import Predicate

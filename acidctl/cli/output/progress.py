@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from acidctl.cli.output.console import human_bytes
 from acidctl.cli.output.last_line import LAST_LINE
 from acidctl.cli.output.logs import JsonLog, json_log
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.wording import duration
+from acidctl.wording import duration, human_bytes
 
 _CELLS = 24
 _AFTER_SECONDS = 0.4

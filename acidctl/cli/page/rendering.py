@@ -14,11 +14,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from acidctl.cli.output.console import human_bytes
 from acidctl.cli.output.redact import hidden_in
 from acidctl.cli.output.screen import on_screen
 from acidctl.printable import printable
-from acidctl.wording import human_count
+from acidctl.wording import human_bytes, human_count
 
 GENERATOR = "acidctl report"
 """The name of the generator in every page: a later run replaces only a file that has it."""

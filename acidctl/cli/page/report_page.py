@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from acidctl.cli.output.console import human_bytes
 from acidctl.cli.page.rendering import GENERATOR, count, moment_text, rendered, resource
 from acidctl.cli.page.timeline_svg import timeline_picture
 from acidctl.overview.lanes import Lanes
-from acidctl.wording import duration, human_count
+from acidctl.wording import duration, human_bytes, human_count
 
 Record = Mapping[str, Any]
 USES = {

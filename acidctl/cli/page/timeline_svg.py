@@ -7,10 +7,9 @@ from itertools import groupby
 
 from markupsafe import Markup
 
-from acidctl.cli.output.console import human_bytes
 from acidctl.cli.page.rendering import rendered, resource
 from acidctl.overview.lanes import STEP, STEPS, LaneRow, Lanes, heights
-from acidctl.wording import human_count, span
+from acidctl.wording import human_bytes, human_count, span
 
 Text = tuple[float, float, str, str]
 """x, y, class, text."""

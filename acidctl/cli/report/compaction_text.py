@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from acidctl.cli.output.console import human_bytes
 from acidctl.compaction.request import Planned
 from acidctl.compaction.run import Compacted
 from acidctl.outcome import Outcome
-from acidctl.wording import human_count
+from acidctl.wording import human_bytes, human_count
 
 
 def compaction_text(outcome: Outcome) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acidctl.cli.output.console import human_bytes
 from acidctl.cli.output.list_choice import BYTES, Record
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted
-from acidctl.wording import names_in_short
+from acidctl.wording import human_bytes, names_in_short
 
 ENTRY_COLUMNS = {
     "location": "string", "name": "string", "kind": "string", "minWriteId": "bigint", "maxWriteId": "bigint",

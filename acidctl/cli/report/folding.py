@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from acidctl.cli.output.console import console, human_bytes, put_text
+from acidctl.cli.output.console import console, put_text
 from acidctl.cli.output.screen import Row, ScreenColumn, fitted
-from acidctl.wording import human_count
+from acidctl.wording import human_bytes, human_count
 
 HANDFUL = 5
 """So many locations have lines of their own."""

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from acidctl.cli.output.console import console, human_bytes, put_text
+from acidctl.cli.output.console import console, put_text
 from acidctl.cli.output.list_choice import BYTES, CheckedChoice, Record
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, folder_of_table
 from acidctl.cli.report.verdicts import OK, VERDICT_STYLES, Freeable, freeable_together, verdict_of, why_of
-from acidctl.wording import human_count
+from acidctl.wording import human_bytes, human_count
 
 LOCATION_COLUMNS = {
     "location": "string", "partitions": "bigint", "verdict": "string", "why": "string", "base": "string",

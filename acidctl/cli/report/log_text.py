@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from acidctl.cli.output.console import human_bytes
 from acidctl.location.change.work_log import LogEntry
-from acidctl.wording import human_count, iso_time, some_of
+from acidctl.wording import human_bytes, human_count, iso_time, some_of
 
 
 def log_record(entry: LogEntry) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from acidctl.cli.output.console import Records, note, put_text, show_error, warn
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Told, Totals, put_folded, put_idle
 from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError, RefusedError
-from acidctl.location.coverage import Coverage, Looked
+from acidctl.location.coverage import Looked
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.snapshot import look_at
 from acidctl.location.walk import Observer
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
+from acidctl.verbs.events import Events
 from acidctl.wording import human_count, some_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _FEW, _NAMED = 3, 20
 _IDLE = frozenset({Result.NOTHING_TO_DO, Result.POSTPONED, Result.SKIPPED})
 
 
-class Visits:
+class Visits(Events):
     """What a command meets on its way.
 
     Attributes:
@@ -38,9 +39,9 @@ class Visits:
     """
 
     def __init__(self, run: RunReport | None = None) -> None:
+        super().__init__()
         self.status = 0
         self.run = run
-        self.coverage = Coverage()
         self._unknown: list[str] = []
         self._gone: list[str] = []
         self._notes: dict[str, None] = {}

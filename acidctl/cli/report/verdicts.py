@@ -12,13 +12,12 @@ from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.state import State
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.cli.output.console import human_bytes
 from acidctl.errors import AcidctlError
 from acidctl.location.evidence import Evidence
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
-from acidctl.wording import text_of
+from acidctl.wording import human_bytes, text_of
 
 OK = "ok"
 UNSAFE = "unsafe"

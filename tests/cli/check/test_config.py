@@ -208,12 +208,12 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
 ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
-    "apply-all-deletes", "major", "minor", "auto", "plan", "run", "list", "list-rules", "rebalance", "order-by",
+    "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "list-rules", "rebalance", "order-by",
     "tables", "take-over", "hdfs-trash", "save", "compare", "watch",
 }  # fmt: skip
 MAY_BE_SET = {
     "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
-    "exit-code", "faster-start", "footers", "leftovers", "lock", "no-headers", "once", "open", "origin", "partitions",
+    "exit-code", "footers", "leftovers", "lock", "no-headers", "once", "open", "origin", "partitions",
     "prove", "quiet", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
     "standby", "stuck", "timeline", "verbose", "wait", "waiting",
 }  # fmt: skip
@@ -354,7 +354,7 @@ def with_stores() -> Iterator[tuple[str, ...]]:
         below = command.commands if isinstance(command, click.Group) else {}
         for path, one in (((name,), command), *(((name, part), one) for part, one in below.items())):
             # The first has its URLs from a file, the others from a metastore.
-            if "storage-option" in options_of(one) and name not in ("apply", "cleaner", "initiator", "txns", "worker"):
+            if "storage-option" in options_of(one) and name not in ("cleaner", "initiator", "txns", "worker"):
                 yield path
 
 

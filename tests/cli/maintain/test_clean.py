@@ -1,4 +1,4 @@
-"""`clean`, `apply`, `restore` and `purge` by their options: retention, saved plans, locks, budgets, signals."""
+"""`clean`, `restore` and `purge` by their options: retention, saved plans, locks, budgets, signals."""
 
 from __future__ import annotations
 
@@ -146,25 +146,25 @@ def test_saved_plan_changes_nothing_until_it_is_applied(acidctl, table: Path, tm
     file = tmp_path / "plan.json"
     saved = acidctl("clean", "--plan", file, table)
     assert saved.status == 0
-    assert f"acidctl apply {file}" in saved.err
+    assert f"acidctl clean --apply {file}" in saved.err
     assert "delta_4_4_0" in names(table)
-    assert "1 to remove" in acidctl("apply", "--dry-run", file).out
-    refused = acidctl("apply", file)
+    assert "1 to remove" in acidctl("clean", "--dry-run", "--apply", file).out
+    refused = acidctl("clean", "--apply", file)
     assert (refused.status, "--yes" in refused.err) == (7, True)
     make(table, "delta_11_11_0")
-    changed = acidctl("apply", "--yes", "-o", "json", file)
+    changed = acidctl("clean", "--yes", "-o", "json", "--apply", file)
     assert changed.status == 9
     assert "delta_11_11_0 came" in changed.err
     assert changed.one()["result"] == "failed"
     assert acidctl("clean", "--plan", file, table).status == 0
-    done = acidctl("apply", "--yes", "-o", "json", file)
+    done = acidctl("clean", "--yes", "-o", "json", "--apply", file)
     assert done.status == 0
     assert done.one()["result"] == "cleaned"
     assert "delta_4_4_0" not in names(table)
-    assert acidctl("apply", "--yes", file).status == 9
+    assert acidctl("clean", "--yes", "--apply", file).status == 9
     assert acidctl("restore", table).status == 0
-    assert acidctl("apply", "--yes", table / "base_9" / "bucket_00000").status == 4
-    assert acidctl("apply", "--yes", tmp_path / "none").status == 3
+    assert acidctl("clean", "--yes", "--apply", table / "base_9" / "bucket_00000").status == 4
+    assert acidctl("clean", "--yes", "--apply", tmp_path / "none").status == 3
     assert acidctl("clean", "--plan", tmp_path / "no" / "plan", table).status == 3
     assert acidctl("clean", "--plan", table / "plan", table).status == 7, "readers would take it for data"
     (tmp_path / "precious").write_text("precious")
@@ -172,15 +172,15 @@ def test_saved_plan_changes_nothing_until_it_is_applied(acidctl, table: Path, tm
     assert (tmp_path / "precious").read_text() == "precious"
     assert acidctl("clean", "--plan", file, "--older-than", "0", table).status == 7
     assert acidctl("clean", "--plan", file, "--older-than", "0", "--unsafe-retention", table).status == 0
-    assert acidctl("apply", "--yes", file).status == 7
-    assert acidctl("apply", "--yes", "--unsafe-retention", file).status == 0
+    assert acidctl("clean", "--yes", "--apply", file).status == 7
+    assert acidctl("clean", "--yes", "--unsafe-retention", "--apply", file).status == 0
     assert names(table) == {"base_9", "delta_10_10_0", "delta_11_11_0", "_tmp_1", TRASH}
 
 
 def test_a_saved_plan_of_nothing(acidctl, table: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("clean", "--plan", tmp_path / "plan", "--older-than", "365d", table).status == 0
     for options, status in ((("--yes",), 0), (("--dry-run",), 0), (("--yes", "--exit-code"), 12)):
-        done = acidctl("apply", *options, tmp_path / "plan")
+        done = acidctl("clean", *options, "--apply", tmp_path / "plan")
         assert done.status == status
         assert "nothing to clean" in done.err
 
@@ -189,7 +189,7 @@ def test_one_changed_location_does_not_stop_the_others(acidctl, tree: Path, tmp_
     file = tmp_path / "plan.json"
     assert acidctl("clean", "--plan", file, tree).status == 0
     make(tree / "day=07", "delta_9_9_0")
-    done = acidctl("apply", "--yes", file)
+    done = acidctl("clean", "--yes", "--apply", file)
     assert done.status == 9
     assert left(tree) == 1
     assert "failed: " in done.err
@@ -216,7 +216,7 @@ def test_a_locked_location_is_left_alone(acidctl, crud: Path, tmp_path: Path, lo
     lock_by(crud, owner)
     before = sorted(str(path) for path in crud.rglob("*"))
     for command in (
-        (*CLEAN_NOW, *lock, crud), ("apply", "--yes", "--unsafe-retention", *lock, file),
+        (*CLEAN_NOW, *lock, crud), ("clean", "--yes", "--unsafe-retention", *lock, "--apply", file),
         ("compact", "--assume-committed=0s", "--major", "--engine", "local", *lock, crud),
     ):  # fmt: skip
         if command[0] == "compact":
@@ -564,7 +564,7 @@ def test_the_staging_of_a_table_with_partitions(acidctl, tree: Path, tmp_path: P
     # A path below the table is no reason to touch what is above it.
     below = acidctl("clean", "--dry-run", "--leftovers", "-o", "jsonl", tree / "day=03")
     assert [line["location"] for line in below.lines()] == [str(tree / "day=03")]
-    assert acidctl("apply", "--yes", file).status == 0
+    assert acidctl("clean", "--yes", "--apply", file).status == 0
     assert not (tree / ".hive-staging_1").exists()
     assert (tree / ".hive-staging_2" / "x").exists()
     assert acidctl("restore", tree).status == 0

@@ -119,7 +119,7 @@ def test_all_that_a_night_did_is_known_by_its_id(acidctl: Acidctl, warehouse: Pa
     rows = read_rows(orders)
     restored = acidctl("restore", "--run", runs[1], orders)
     assert restored.status == 0
-    assert f"that run compacted {orders} (write ids 6 to 10; major; to base_0000010" in restored.err
+    assert f"that run compacted {orders}, which stays as it is" in restored.err
     assert read_rows(orders) == rows
     days = warehouse / "sales.db" / "days" / "day=1"
     assert acidctl(*DUE, "--yes", "--purge-older-than", "0", warehouse).status == 0

@@ -249,7 +249,7 @@ def test_doctor_hides_what_spark_is_given(acidctl: Acidctl, monkeypatch: pytest.
         ),
         ("meta", f"s3://{SECRETS[0]}:{SECRETS[1]}@b/x"),
         ("dump", f"hdfs://u:{SECRETS[1]}@nn/x"),
-        ("apply", "--storage-option", f"password={SECRETS[1]}", "missing.json"),
+        ("clean", "--storage-option", f"password={SECRETS[1]}", "--apply", "missing.json"),
     ],
 )
 def test_no_credentials_in_what_is_mistyped(acidctl: Acidctl, line: tuple[str, ...]) -> None:

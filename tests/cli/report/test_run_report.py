@@ -105,9 +105,9 @@ def test_saved_and_applied_plans_are_reported(
     plan = tmp_path / "plan.json"
     assert acidctl("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention", *files, crud).status == 0
     assert report(tmp_path)["totals"]["locations"] == {"planned": 1}
-    assert acidctl("apply", "--yes", "--unsafe-retention", *files, plan).status == 0
+    assert acidctl("clean", "--yes", "--unsafe-retention", *files, "--apply", plan).status == 0
     assert report(tmp_path)["totals"]["locations"] == {"cleaned": 1}
-    assert report(tmp_path)["command"] == "apply"
+    assert report(tmp_path)["command"] == "clean"
 
 
 def test_findings_are_reported_and_fail_the_run(

@@ -105,8 +105,8 @@ def test_plans_are_one_document_in_json(acidctl: Acidctl, warehouse: Path, tmp_p
     plan = tmp_path / "plan.json"
     saved = acidctl("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention", "-o", "json", warehouse)
     assert len(saved.json()) == 3
-    assert len(both(acidctl, "apply", "--dry-run", plan)) == 3
-    assert len(acidctl("apply", "--yes", "--unsafe-retention", "-o", "json", plan).json()) == 3
+    assert len(both(acidctl, "clean", "--dry-run", "--apply", plan)) == 3
+    assert len(acidctl("clean", "--yes", "--unsafe-retention", "-o", "json", "--apply", plan).json()) == 3
 
 
 def test_files_are_one_document_in_json(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:

@@ -367,7 +367,7 @@ def test_what_a_plan_of_a_file_names_is_looked_at_again(acidctl: Call, tmp_path:
     assert acidctl("clean", "--plan", plan, "--older-than", "0", "--unsafe-retention", crud).status == 0
     put(tmp_path / "_delta_log" / "0.json", "{}")
     before = everything(crud)
-    done = acidctl("apply", "--yes", "--unsafe-retention", plan)
+    done = acidctl("clean", "--yes", "--unsafe-retention", "--apply", plan)
     assert (done.status, "is a Delta Lake table" in done.err) == (7, True), done.err
     assert everything(crud) == before
 

@@ -317,7 +317,7 @@ def test_a_plan_of_locations_that_are_gone_was_applied_to_nothing(
     for name in ("orders", "items"):
         write_acid(sales / name / "base_0000002" / "bucket_00000", insert(2, 0, (1, "x")))
     plan, metrics = tmp_path / "plan.json", tmp_path / "run.prom"
-    apply = ("apply", "--yes", "--unsafe-retention", "--metrics-file", metrics)
+    apply = ("clean", "--yes", "--unsafe-retention", "--metrics-file", metrics, "--apply")
     assert acidctl("clean", "--plan", plan, *TOLD, "--older-than", "0s", "--unsafe-retention", sales).status == 0
     assert acidctl(*apply, plan).status == 0
     good = succeeded(metrics)

@@ -33,7 +33,7 @@ EITHER = [
 ]  # fmt: skip
 """Which take a location or a file."""
 READ = [
-    ("meta",), ("apply",), ("ls", "{t}", "--config"), ("ls", "{t}", "--write-ids-from"),
+    ("meta",), ("clean", "--apply"), ("ls", "{t}", "--config"), ("ls", "{t}", "--write-ids-from"),
     ("compact", "--auto", "{t}", "--write-ids-from"), ("meta", "--config"), ("upgrade-check", "{t}", "--compare"),
 ]  # fmt: skip
 """Which read a file."""

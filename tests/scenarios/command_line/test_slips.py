@@ -343,7 +343,7 @@ def test_purge_believes_no_clock_that_clean_refuses(
     before, now = names(table), time.time
     ahead = SimpleNamespace(time=lambda: now() + 30 * 86400, monotonic=time.monotonic)
     monkeypatch.setattr(lock, "time", ahead)
-    monkeypatch.setattr("acidctl.cli.maintain.work.purge.time", ahead)
+    monkeypatch.setattr("acidctl.verbs.purge.time", ahead)
     found = acidctl("purge", "--yes", "--older-than", "7d", table)
     assert (found.status, names(table)) == (8, before), found.err
     assert acidctl("purge", "--yes", table).status == 0, "no age decides here"

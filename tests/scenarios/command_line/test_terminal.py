@@ -91,7 +91,7 @@ LOOK = [
     ["restore", "--list", "{w}"], ["purge", "--dry-run", "{w}"],
     ["repair", "key-index", "--dry-run", "{w}"], ["repair", "version-file", "--dry-run", "{w}"],
     ["repair", "undo", "--list", "{t}"], ["repair", "forget", "--dry-run", "{w}"],
-    ["config", "show", "--origin"], ["config", "path"], ["apply", "{f}"],
+    ["config", "show", "--origin"], ["config", "path"], ["clean", "--apply", "{f}"],
     ["nope{evil}"], ["ls", "--nope{evil}"], ["ls", "-o", "{evil}"], ["ls", "{w}/missing{evil}"], ["ls", "s3x{evil}://b/x"],
     ["ls", "{w}", "--log-format", "x{evil}"], ["ls", "{w}", "--profile", "x{evil}"],
     ["ls", "{w}", "--config", "x{evil}"],
@@ -183,7 +183,8 @@ def test_commands_that_change_tables_send_nothing_hostile(terminal: Terminals, f
     lines = [
         ["compact", "--major", "--engine", "local", "{w}"], [*COMPACT, "--assume-committed=0s"],
         ["clean", "--plan", plan, *keep, "{w}"],
-        ["apply", "--yes", "--unsafe-retention", plan], ["restore", "{t}"], [*CLEAN_NOW, "-o", "json", "{w}"],
+        ["clean", "--yes", "--unsafe-retention", "--apply", plan], ["restore", "{t}"],
+        [*CLEAN_NOW, "-o", "json", "{w}"],
         ["restore", "--yes", "{w}"], [*CLEAN_NOW, "{w}"], ["purge", "--yes", "{w}"],
         ["clean", "--report", plan, "{w}"], ["clean", "--report", "{t}/x", "{w}"], ["demo", "{t}"], ["demo", "{t}2"],
         ["cat", "{t}", "--to", "{t}/x"], ["cat", "{t}", "--to", plan],

@@ -324,7 +324,7 @@ def test_a_pipe_that_somebody_put_for_a_plan(acidctl: Acidctl, tmp_path: Path) -
     """Whoever opens it waits for a writer, for ever."""
     os.mkfifo(tmp_path / "plan.json")
     os.chown(tmp_path / "plan.json", OTHER, OTHER)
-    done = acidctl("apply", "--yes", tmp_path / "plan.json")
+    done = acidctl("clean", "--yes", "--apply", tmp_path / "plan.json")
     assert (done.status, "a pipe of another user" in done.err) == (7, True)
 
 
@@ -332,7 +332,7 @@ def test_endless_plan_is_refused(acidctl: Acidctl, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("acidctl.cleaning.saved._MOST_BYTES", 1 << 20)
     with (tmp_path / "plan.json").open("wb") as file:
         file.truncate(1 << 40)
-    done = acidctl("apply", "--yes", tmp_path / "plan.json")
+    done = acidctl("clean", "--yes", "--apply", tmp_path / "plan.json")
     assert done.status == 4
     assert "a bomb, or larger than the limit" in done.err
 
@@ -357,7 +357,7 @@ class TestPlans:
             plan.chmod(0o664)
         before = look(table)
         for more in ((), ("--dry-run",)):
-            done = acidctl("apply", "--yes", "--unsafe-retention", *more, plan)
+            done = acidctl("clean", "--yes", "--unsafe-retention", *more, "--apply", plan)
             assert done.status == 7, done.err
             assert "which transactions are committed" in done.err
         assert look(table) == before
@@ -365,18 +365,18 @@ class TestPlans:
     def test_plan_of_others_is_applied_with_lists_of_today(self, acidctl: Acidctl, table: Path, plan: Path) -> None:
         """The lists of today say that it is committed by now."""
         os.chown(plan, OTHER, OTHER)
-        apply = ("apply", "--yes", "--unsafe-retention")
-        done = acidctl(*apply, "--write-ids", "t:2:9223372036854775807::", plan)
+        apply = ("clean", "--yes", "--unsafe-retention", "--apply", plan)
+        done = acidctl(*apply, "--write-ids", "t:2:9223372036854775807::")
         assert done.status == 9, done.err
         assert (table / "delta_0000002_0000002_0000").exists()
-        done = acidctl(*apply, "--write-ids", "other:2:9223372036854775807::2", plan)
+        done = acidctl(*apply, "--write-ids", "other:2:9223372036854775807::2")
         assert done.status == 7, done.err
-        done = acidctl(*apply, "--write-ids", "t:2:9223372036854775807::2", plan)
+        done = acidctl(*apply, "--write-ids", "t:2:9223372036854775807::2")
         assert done.status == 0, done.err
         assert not (table / "delta_0000002_0000002_0000").exists()
 
     def test_plan_of_our_own_is_applied(self, acidctl: Acidctl, table: Path, plan: Path) -> None:
-        done = acidctl("apply", "--yes", "--unsafe-retention", plan)
+        done = acidctl("clean", "--yes", "--unsafe-retention", "--apply", plan)
         assert done.status == 0, done.err
         assert "what is committed is taken from" in done.err
 
@@ -386,7 +386,7 @@ class TestPlans:
         for marker in table.glob("*/_*"):
             marker.unlink()
         (table / "delta_0000002_0000002_0000" / "bucket_00000").rename(table / "delta_0000002_0000002_0000" / "x.csv")
-        done = acidctl("apply", "--yes", "--unsafe-retention", plan)
+        done = acidctl("clean", "--yes", "--unsafe-retention", "--apply", plan)
         assert done.status == 7, done.err
         assert "not known to be a transactional table" in done.err
 
@@ -403,5 +403,5 @@ class TestPlans:
         (one,) = json.loads(plan.read_text())["locations"]
         assert one["assumeCommittedSeconds"] == 0
         assert one["writeIds"] is None
-        assert acidctl("apply", "--yes", "--unsafe-retention", plan).status == 0
+        assert acidctl("clean", "--yes", "--unsafe-retention", "--apply", plan).status == 0
         assert {path.name for path in table.glob("[bd]*")} == {"base_0000003"}

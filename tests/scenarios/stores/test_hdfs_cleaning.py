@@ -139,6 +139,6 @@ def test_saved_plan_is_applied_to_hdfs(table: str, tmp_path) -> None:  # type: i
     status, _, err = acidctl("clean", "--plan", file, "--older-than", "0", "--unsafe-retention", table)
     assert status == 0, err
     assert "root" not in (tmp_path / "plan.json").read_text()
-    status, _, err = acidctl("apply", "--yes", "--unsafe-retention", *user, file)
+    status, _, err = acidctl("clean", "--yes", "--unsafe-retention", *user, "--apply", file)
     assert status == 0, err
     assert names_of(table) == {"base_0000003", ".acidctl-trash"}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from acidctl.acid.listing import TableType
 from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, note, put_line, warn
+from acidctl.cli.output.console import Records, console, note, put_line, warn
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.report.outcomes import Outcomes, Visits
 from acidctl.cli.report.run_report import RunReport
@@ -38,7 +38,7 @@ from acidctl.repair.request import (
 from acidctl.spelling import spelled
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
-from acidctl.wording import human_count
+from acidctl.wording import human_bytes, human_count
 
 
 def work(

@@ -12,7 +12,7 @@ from typing import Any
 from acidctl import __version__
 from acidctl.acid.listing import TableType
 from acidctl.cli.options.shared import other_line
-from acidctl.cli.output.console import console, human_bytes, note, put_json, put_line, put_text, warn
+from acidctl.cli.output.console import console, note, put_json, put_line, put_text, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.run_files import refuse_target
@@ -29,7 +29,7 @@ from acidctl.validation.findings import Depth, Finding, Severity
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.rules import DECLARED
 from acidctl.validation.run import validate
-from acidctl.wording import human_count
+from acidctl.wording import human_bytes, human_count
 
 _OTHERS = ("trino", "impala", "spark")
 _FEW = 3

@@ -11,14 +11,14 @@ from acidctl.cli.hive.work.service_figures import CleanerFigures
 from acidctl.cli.hive.work.service_page import serve
 from acidctl.cli.hive.work.service_said import ServiceSaid
 from acidctl.cli.options.many_locations import Procedure
-from acidctl.cli.output.console import human_bytes, note, put_line
+from acidctl.cli.output.console import note, put_line
 from acidctl.cli.report.outcomes import show_failure
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork
 from acidctl.hive.hive import as_hive_names
 from acidctl.metastore.client import Metastore
 from acidctl.outcome import Result
-from acidctl.wording import human_count
+from acidctl.wording import human_bytes, human_count
 
 
 def work(

@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from acidctl.cli.hive.work.listed import Record, lock_record, some, whole
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import human_bytes, note
+from acidctl.cli.output.console import note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.view import View
 from acidctl.cli.report.outcomes import show_failure
@@ -20,7 +20,7 @@ from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, Lock, Txn, TxnStatus, find_locks, find_transactions, locks_by_txn
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.server import Switches
-from acidctl.wording import age_text, human_count, time_of
+from acidctl.wording import age_text, human_bytes, human_count, time_of
 
 _COLUMNS = (
     "id", "state", "type", "user", "host", "agent", "query", "started", "lastHeartbeat", "age", "silent", "locks",

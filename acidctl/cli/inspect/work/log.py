@@ -6,7 +6,6 @@ import heapq
 import time
 from collections.abc import Iterator, Sequence
 
-from acidctl.cli.options.many_locations import Stop, in_order
 from acidctl.cli.output.console import Records, console, note
 from acidctl.cli.output.screen import Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.report.log_text import log_record, what, who
@@ -16,6 +15,7 @@ from acidctl.location.change.work_log import LogEntry
 from acidctl.location.find import Found, find, once, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.overview.done import done_in
+from acidctl.parallel import Stop, in_order
 from acidctl.wording import iso_time
 
 _THREADS = 8

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from acidctl.cli.inspect.work.listed_location import location_report, states_line
 from acidctl.cli.options.shared import refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, note, out_stream, picture_columns
+from acidctl.cli.output.console import Records, console, note, out_stream, picture_columns
 from acidctl.cli.output.list_choice import CheckedChoice, ListChoice
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.verbosity import VERBOSITY
@@ -24,7 +24,7 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.overview.lanes import Lanes, lanes_of
 from acidctl.printable import printable
-from acidctl.wording import human_count
+from acidctl.wording import human_bytes, human_count
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from acidctl.cli.output.console import Records, console, human_bytes, put_line, table_of
+from acidctl.cli.output.console import Records, console, put_line, table_of
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.orc.byte_source import ByteSource
@@ -13,7 +13,7 @@ from acidctl.orc.tail_document import tail_document
 from acidctl.printable import printable
 from acidctl.storage.near_paths import naming_near
 from acidctl.storage.registry import open_location
-from acidctl.wording import human_count
+from acidctl.wording import human_bytes, human_count
 
 
 def work(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code
 from acidctl.cleaning.retention import Policy
-from acidctl.cli.output.console import human_bytes, put_json, put_text
+from acidctl.cli.output.console import put_json, put_text
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.looked_over import everything, queue_seen
 from acidctl.cli.report.outcomes import Visits
@@ -25,7 +25,7 @@ from acidctl.overview.overview import (
     overall_condition,
 )
 from acidctl.overview.place import LocationNeeds
-from acidctl.wording import age_text, human_count, text_of, time_of, utc
+from acidctl.wording import age_text, human_bytes, human_count, text_of, time_of, utc
 
 if TYPE_CHECKING:  # what these need is there only where a metastore is used
     from acidctl.hive.blocking import Blocker

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from acidctl.cli.output.console import human_bytes
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.overview.lanes import STEP, LaneRow, Lanes, heights
+from acidctl.wording import human_bytes
 
 BLOCKS, _ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
 """A column of each height."""

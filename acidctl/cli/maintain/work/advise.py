@@ -11,7 +11,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import current_files
 from acidctl.acid.triggers import Advice, advise
 from acidctl.cli.options.shared import other_line, refuse_unused
-from acidctl.cli.output.console import Records, console, human_bytes, note, put_text
+from acidctl.cli.output.console import Records, console, note, put_text
 from acidctl.cli.output.list_choice import BYTES, CheckedChoice, ListChoice
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
 from acidctl.cli.report.outcomes import Visits
@@ -20,7 +20,7 @@ from acidctl.location.find import Found, find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.wording import human_count, text_of
+from acidctl.wording import human_bytes, human_count, text_of
 
 ORDERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "cost": lambda found: found["cost"],

@@ -19,11 +19,12 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import NO_AUTO, Thresholds, is_auto_off
 from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.cli.options.key_value import key_and_value
-from acidctl.cli.options.many_locations import Procedure, to_be_typed
+from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.param_types import DailyWindow
 from acidctl.cli.options.shared import other_line, refuse_unused
 from acidctl.cli.output.console import can_ask, note, say, warn
 from acidctl.cli.output.progress import Bar, progress
+from acidctl.cli.report.asking import to_be_typed
 from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
 from acidctl.cli.report.folding import MANY
 from acidctl.cli.report.outcomes import Outcomes

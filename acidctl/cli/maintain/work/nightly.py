@@ -16,18 +16,19 @@ import click
 from acidctl.cleaning.apply import How
 from acidctl.cleaning.outcomes import InTrash
 from acidctl.cli.config.policy_tables import policies_of
-from acidctl.cli.maintain.work.clean import MOST_NOTES, cleaning_counts, cleaning_kind, cleaning_text
 from acidctl.cli.maintain.work.compact import end_of_work, open_engine, writing_of
-from acidctl.cli.maintain.work.purge import trash_counts
 from acidctl.cli.options.engine_choice import EngineChoice
-from acidctl.cli.options.many_locations import Procedure, Stop, to_be_typed
+from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.param_types import DailyWindow
 from acidctl.cli.options.shared import restore_line
-from acidctl.cli.output.console import human_bytes, note, warn
+from acidctl.cli.output.console import note, warn
+from acidctl.cli.report.asking import to_be_typed
+from acidctl.cli.report.clean_screen import cleaning_counts, cleaning_kind, cleaning_text
 from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
 from acidctl.cli.report.folding import MANY, folder_of_table
 from acidctl.cli.report.outcomes import Outcomes
 from acidctl.cli.report.run_report import RunReport
+from acidctl.cli.report.trash_screen import MOST_NOTES, trash_counts
 from acidctl.compaction.request import Answer, CompactionRequest
 from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
@@ -40,7 +41,8 @@ from acidctl.night.order import NightRequest
 from acidctl.night.policy import TablePolicy
 from acidctl.night.step import NightPart, NightStep
 from acidctl.outcome import Outcome, Result
-from acidctl.wording import human_count, text_of
+from acidctl.parallel import Stop
+from acidctl.wording import human_bytes, human_count, text_of
 
 _AT_ONCE = 4
 """Locations that are cleaned, or purged, at a time: stores make one wait."""

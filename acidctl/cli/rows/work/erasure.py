@@ -11,7 +11,7 @@ from typing import Any
 
 from acidctl import __version__
 from acidctl.cli.options.shared import other_line
-from acidctl.cli.output.console import console, human_bytes, note, put_json, put_line, put_text
+from acidctl.cli.output.console import console, note, put_json, put_line, put_text
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import Visits
 from acidctl.erasure.erasure import ErasureReport, Holding, TableErasure, search_tables, tables_to_search
@@ -20,7 +20,7 @@ from acidctl.errors import ExitStatus, NotFoundError
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.printable import printable
-from acidctl.wording import human_count, iso_time, joined, text_of
+from acidctl.wording import human_bytes, human_count, iso_time, joined, text_of
 
 NOT_SEEN = (
     "snapshots of HDFS, of file systems and of disks",

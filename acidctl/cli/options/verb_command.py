@@ -1,0 +1,130 @@
+"""Commands made from the options of a verb: click's options are those of the dataclass."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import click
+
+from acidctl.cli.options import shared
+from acidctl.cli.options.local_completion import complete_trash_runs
+from acidctl.cli.options.param_types import COUNT, DURATION, FILE, NEW_FILE, SIZE
+from acidctl.verbs.options import Kind, Option, declared, made
+
+if TYPE_CHECKING:
+    from dataclasses import Field
+
+    from acidctl.cli.report.run_report import RunReport
+    from acidctl.verbs.selection import Selection
+
+OptionsT = TypeVar("OptionsT")
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_TYPES: dict[Kind, Any] = {
+    Kind.DURATION: DURATION,
+    Kind.SIZE: SIZE,
+    Kind.COUNT: COUNT,
+    Kind.FILE: FILE,
+    Kind.NEW_FILE: NEW_FILE,
+}
+_COMPLETES = {"trash-runs": complete_trash_runs}
+
+
+@dataclass(frozen=True)
+class Call(Generic[OptionsT]):
+    """A command line, understood.
+
+    Attributes:
+        where: what it names.
+        run: takes what becomes of each location, for ``--report``.
+        output: the form of the output.
+        yes: do not ask.
+        exit_code: there is an exit status for nothing to do.
+    """
+
+    where: Selection
+    options: OptionsT
+    run: RunReport
+    output: str
+    yes: bool
+    exit_code: bool
+
+
+def changing_command(
+    name: str,
+    options: type[OptionsT],
+    *examples: str,
+    places: Decorator = shared.snapshot_options,
+    extras: Sequence[Decorator] = (),
+    main: Sequence[str] = (),
+    needs_places: bool = True,
+) -> Callable[[Callable[[Call[OptionsT]], int]], click.Command]:
+    """Make a command that changes locations: it names places, may ask, and writes reports.
+
+    Args:
+        options: of the verb, each of which becomes an option.
+        places: the options that say what counts, or where a name leads.
+        extras: further options that all such commands share.
+        main: the parameters whose options ``-h`` shows.
+        needs_places: a line without any is an error.
+    """
+
+    def decorate(body: Callable[[Call[OptionsT]], int]) -> click.Command:
+        @functools.wraps(body)
+        def call(
+            *,
+            locations: tuple[str, ...],
+            storage: dict[str, str],
+            run: RunReport,
+            output: str,
+            yes: bool,
+            lists: Any = None,
+            table_type: Any = None,
+            exit_code: bool = False,
+            **values: Any,
+        ) -> int:
+            from acidctl.location.lists import SnapshotLists  # noqa: PLC0415 - --help does without
+            from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
+
+            where = Selection(locations, storage, lists or SnapshotLists(), table_type)
+            return body(Call(where, made(options, values), run, output, yes, exit_code))
+
+        built: Any = shared.together(
+            shared.report_options,
+            shared.locations_argument(required=needs_places),
+            *_options(options),
+            *extras,
+            places,
+            shared.changed_storage_options,
+            shared.verbosity_options,
+            shared.output_option("table", "json", "jsonl", default="table"),
+        )(call)
+        return shared.command(name, *examples, main=main)(built)
+
+    return decorate
+
+
+def _options(kind: type[Any]) -> list[Decorator]:
+    """The options of a dataclass in its order; ``--yes`` follows ``--dry-run``."""
+    found: list[Decorator] = []
+    for _, one, face in declared(kind):
+        found.append(_option(one, face))
+        if one.name == "dry_run":
+            found.append(shared.yes_option)
+    return found
+
+
+def _option(one: Field[Any], face: Option) -> Decorator:
+    more: dict[str, Any] = {"type": click.Choice(face.choices) if face.choices else _TYPES.get(face.kind)}
+    if face.kind is Kind.FLAG and not any("/" in flag for flag in face.flags):
+        more = {"is_flag": True}
+    if face.metavar:
+        more["metavar"] = face.metavar
+    if face.completes:
+        more["shell_complete"] = _COMPLETES[face.completes]
+    make = shared.typed_option if face.typed else click.option
+    default = one.default if face.shown is None else face.shown
+    return make(*face.flags, one.name, default=default, show_default=face.shown is not None, help=face.help, **more)

@@ -1,0 +1,271 @@
+"""Remove what is obsolete or aborted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from acidctl.errors import AcidctlError, GoneError, RefusedError
+from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group, option
+
+if TYPE_CHECKING:
+    from acidctl.cleaning.outcomes import PlannedCleaning
+    from acidctl.cleaning.plan import CleaningPlan
+    from acidctl.cleaning.request import RefusedCleaning
+    from acidctl.cleaning.retention import Policy
+    from acidctl.cleaning.saved import SavedPlan
+    from acidctl.location.find import Found
+    from acidctl.outcome import Outcome
+    from acidctl.parallel import Stop
+    from acidctl.verbs.events import Events
+    from acidctl.verbs.selection import Selection
+
+_CHECKED_AT_ONCE = 100
+"""Locations for whose tables a metastore is asked at once whether they are still the same."""
+
+_HOW = {"location": "trash", "hdfs": "hdfs"}
+_VERBS = {"trash": "Move to the trash", "hdfs": "Move to the trash of HDFS", "delete": "Delete for good"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanOptions(Options):
+    """What is removed, and how."""
+
+    dry_run: bool = option(False, "-n", "--dry-run", help="Show the plan and stop.")
+    older_than: float = option(
+        86400.0,
+        "--older-than",
+        kind=Kind.DURATION,
+        shown="24h",
+        help="Keep what was superseded, or written, less than this long ago: 24h, 90m, 7d, 0.",
+    )
+    unsafe_retention: bool = option(
+        False, "--unsafe-retention", typed=True, help="Allow --older-than below 1h: nothing reads the tables."
+    )
+    leftovers: bool = option(False, "--leftovers", help="Remove abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
+    no_trash: bool = option(
+        False, "--no-trash", typed=True, help="Delete at once instead of moving to the location's trash."
+    )
+    trash: str = option(
+        "location",
+        "--trash",
+        choices=("location", "hdfs"),
+        shown="location",
+        help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
+    )
+    plan: str | None = option(
+        None, "--plan", kind=Kind.NEW_FILE, metavar="FILE", typed=True, help="Save the plan for --apply, and stop."
+    )
+    apply: str | None = option(
+        None,
+        "--apply",
+        kind=Kind.FILE,
+        metavar="FILE",
+        typed=True,
+        help="Carry out the plan of FILE in every location that is still as it was. FILE holds no credentials: give "
+        "the options of the storage again. Say again what is committed, too; otherwise it is what FILE says, if "
+        "nobody but you and root can have written that.",
+    )
+    max_bytes: int | None = option(
+        None, "--max-bytes", kind=Kind.SIZE, help="Remove at most so much; the rest is left for later."
+    )
+    locks: LockOptions = group(LockOptions)
+    work: WorkOptions = group(WorkOptions)
+
+
+def clean(where: Selection, options: CleanOptions, events: Events) -> Iterator[Outcome]:
+    """Yield the plan of every location, then, after a yes, what was removed from each.
+
+    Raises:
+        RefusedError: a retention below an hour, a place that may not be changed, or it was not confirmed.
+        BadDataError: the file of plans cannot be used.
+    """
+    from acidctl.cleaning.outcomes import PlannedCleaning
+    from acidctl.cleaning.saved import write_plans
+    from acidctl.deadline import Deadline
+    from acidctl.parallel import Stop
+    from acidctl.wording import human_count
+
+    stop = Stop.after(options.work.deadline)
+    if stop.until is not None:
+        where.lists.end_by(Deadline(stop.until))
+    plans: list[CleaningPlan] = []
+    of_hive: dict[str, Found] = {}
+    if options.apply is None:
+        planned = _planned(where, options, stop, events, of_hive)
+    else:
+        planned = _still_holding(where, options, stop, events)
+    for answer in _within(planned, options.max_bytes):
+        if isinstance(answer, PlannedCleaning):
+            events.saw(answer.plan.snapshot)
+            plans += [answer.plan] * bool(answer.plan.removals)
+        yield answer
+    if options.plan is not None:
+        write_plans(options.plan, plans)
+        events.note(f"saved {human_count(len(plans), 'plan')}: acidctl clean --apply {options.plan}")
+    elif plans and not options.dry_run:
+        cleaned: list[Found] = []
+        for outcome in _carried_out(plans, options, stop, events):
+            if outcome.is_changed and outcome.location in of_hive:
+                cleaned.append(of_hive[outcome.location])
+            yield outcome
+        _tell_of_queue(where, cleaned, events)
+
+
+def _require_safe(policies: Iterable[Policy], options: CleanOptions) -> None:
+    if not (options.dry_run or options.unsafe_retention):
+        for policy in policies:
+            policy.require_safe()
+
+
+def _carried_out(plans: list[CleaningPlan], options: CleanOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
+    """Ask, and carry out the plans."""
+    from acidctl.cleaning import request
+    from acidctl.cleaning.apply import How
+    from acidctl.cleaning.outcomes import Cleaned
+    from acidctl.location.change.own_files import new_run_id
+    from acidctl.outcome import Outcome, Result
+    from acidctl.parallel import each
+    from acidctl.verbs.events import Question
+    from acidctl.wording import human_bytes, human_count
+
+    count, size = sum(len(plan.removals) for plan in plans), human_bytes(sum(plan.bytes for plan in plans))
+    entries = human_count(count, "entry", "entries")
+    how = How("delete" if options.no_trash else _HOW[options.trash])
+    places = tuple(plan.shown for plan in plans)
+    what, text = f"{entries} ({size}) would be removed", f"{_VERBS[how.value]}: {entries}, {size}?"
+    events.confirm(Question(what, text, "nothing was removed", places, is_for_good=how is How.DELETE))
+    age = min(filter(None, (plan.policy.older_than for plan in plans)), default=0.0)
+    with events.progress("cleaning", count) as bar:
+        clean_one = partial(
+            request.carry_out,
+            how=how,
+            locking=options.locks.locking(events.warn, age),
+            run_id=new_run_id(),  # in the trash of every location, so that `restore` finds what was cleaned together
+            should_stop=stop.is_due,
+            on_removed=lambda _: bar.advance(),
+        )
+        for plan, done in each(plans, clean_one, options.work.jobs, stop):
+            if isinstance(done, AcidctlError):
+                yield Outcome(location=plan.shown, result=Result.FAILED, error=done)
+            else:
+                yield done or Cleaned.after(plan)
+
+
+def _planned(
+    where: Selection, options: CleanOptions, stop: Stop, events: Events, of_hive: dict[str, Found]
+) -> Iterator[Outcome]:
+    """Yield the plans of all locations, or why there is none, as they are made.
+
+    Args:
+        of_hive: takes the locations that a metastore knows, by how they are shown.
+    """
+    from acidctl.cleaning.outcomes import PlannedCleaning
+    from acidctl.cleaning.request import plan_location, unless_changed
+    from acidctl.cleaning.retention import Policy
+    from acidctl.outcome import TIME_IS_UP, Outcome, Result
+
+    policy = Policy(options.older_than, options.leftovers)
+    _require_safe([policy], options)
+    known = where.changeable(events)
+    places = where.with_tables(known) if policy.leftovers else ((found, False) for found in known)
+    while some := list(islice(places, _CHECKED_AT_ONCE if where.lists.asks_metastore else 1)):
+        answers: list[tuple[Found, PlannedCleaning | RefusedCleaning]] = []
+        for found, is_table in some:
+            if found.hive:
+                of_hive[found.shown] = found.afresh()
+            if stop.is_due():
+                yield Outcome(location=found.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
+                continue
+            answer = plan_location(found, where.lists, policy, is_table=is_table, is_table_checked=False)
+            is_idle = isinstance(answer, PlannedCleaning) and not (answer.plan.removals or answer.plan.waiting)
+            if not (is_table and is_idle):
+                answers.append((found, answer))
+        yield from unless_changed(answers, where.lists)
+
+
+def _still_holding(where: Selection, options: CleanOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
+    """Yield the plans of a file that still hold, each made again, and why the others do not."""
+    from acidctl.cleaning.outcomes import PlannedCleaning
+    from acidctl.cleaning.saved import read_plans
+    from acidctl.location.neighbours import Surroundings
+    from acidctl.outcome import TIME_IS_UP, Outcome, Result
+    from acidctl.parallel import each
+
+    saved = read_plans(str(options.apply))
+    if not saved:
+        events.note(f"nothing to clean: {options.apply} holds no plan of a location")
+        return
+    _require_safe((one.policy for one in saved), options)
+    if not where.lists.is_told and any(one.has_snapshot for one in saved):
+        _trust(str(options.apply), events)
+    around = Surroundings()
+    for one in saved:
+        events.coverage.begin(one.url)
+
+    def again(one: SavedPlan) -> CleaningPlan:
+        return one.plan(where.storage, where.lists, where.table_type, around)
+
+    for one, plan in each(saved, again, options.work.jobs, stop):
+        if isinstance(plan, AcidctlError):
+            if not isinstance(plan, GoneError):  # the coverage reports what is gone
+                events.coverage.failed.add(one.url)
+            yield Outcome(location=one.url, result=Result.FAILED, error=plan)
+            continue
+        events.coverage.met(one.url)
+        if plan is None:
+            yield Outcome(location=one.url, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
+        else:
+            yield PlannedCleaning.of(plan)
+    events.looked_through()
+
+
+def _trust(file: str, events: Events) -> None:
+    """Say that the snapshot is that of the file.
+
+    Raises:
+        RefusedError: others may have written it.
+    """
+    from acidctl.cleaning.saved import who_may_change
+
+    if why := who_may_change(file):
+        raise RefusedError(
+            f"will not take from {file} which transactions are committed",
+            why,
+            "give --write-ids-from or --assume-committed, or let nobody else write to it",
+        )
+    events.note(f"what is committed is taken from {file}; --write-ids-from or --assume-committed says it anew")
+
+
+def _within(answers: Iterable[Outcome], budget: int | None) -> Iterator[Outcome]:
+    """Yield the answers; each plan is cut to what the earlier ones leave of a budget of bytes."""
+    from acidctl.cleaning.outcomes import PlannedCleaning
+
+    for answer in answers:
+        if budget is None or not isinstance(answer, PlannedCleaning):
+            yield answer
+            continue
+        cut = answer.plan.within(budget)
+        budget -= cut.bytes
+        yield PlannedCleaning.of(cut)
+
+
+def _tell_of_queue(where: Selection, cleaned: list[Found], events: Events) -> None:
+    """Say that entries of Hive's queue wait for more than what was removed."""
+    if not cleaned or not where.lists.warehouse:
+        return
+    from acidctl.hive.waiting import count_ready, place_key
+    from acidctl.wording import human_count
+
+    try:
+        count = count_ready(where.lists.warehouse.metastore, {place_key(found) for found in cleaned})
+    except AcidctlError:  # the files are gone, and that was asked for
+        return
+    if count:
+        entries = human_count(count, "entry of Hive's queue is", "entries of Hive's queue are")
+        events.note(
+            f"{entries} ready for cleaning there: `acidctl cleaner --once`, or Hive's own cleaner, takes them out"
+        )

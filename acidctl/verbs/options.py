@@ -1,0 +1,160 @@
+"""Options of verbs, declared once: the command line, Python and the configuration take them from the same dataclass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from acidctl.deadline import as_seconds
+from acidctl.errors import UsageProblem
+from acidctl.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from acidctl.location.change.lock import Locking
+
+_OPTION = "acidctl.option"
+
+
+class Kind(StrEnum):
+    """How a value is written on the command line."""
+
+    FLAG = "flag"
+    TEXT = "text"
+    DURATION = "duration"
+    SIZE = "size"
+    COUNT = "count"
+    FILE = "file"
+    NEW_FILE = "new-file"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """The face of a field on the command line.
+
+    Attributes:
+        flags: ``("-n", "--dry-run")``; with a slash in one of them, ``--lock/--no-lock``, it can be turned off.
+        shown: the default as the help writes it; None does not show it.
+        typed: it counts only if it is typed: neither a file nor the environment may set it.
+        choices: the values that it takes; empty for any.
+        completes: what shells offer for it, by a name that the command line knows.
+    """
+
+    flags: tuple[str, ...]
+    help: str
+    kind: Kind
+    metavar: str | None = None
+    shown: str | None = None
+    typed: bool = False
+    choices: tuple[str, ...] = ()
+    completes: str = ""
+
+
+def option(
+    default: Any,
+    *flags: str,
+    help: str,  # noqa: A002 - the word that click and argparse use
+    kind: Kind | None = None,
+    **more: Any,
+) -> Any:
+    """A field of an options dataclass that is an option of the command line.
+
+    Args:
+        kind: by default a flag for a bool, else a text.
+        more: further attributes of :class:`Option`.
+    """
+    guessed = Kind.FLAG if isinstance(default, bool) else Kind.TEXT
+    return field(default=default, metadata={_OPTION: Option(flags, help, kind or guessed, **more)})
+
+
+def group(kind: type[Any]) -> Any:
+    """A field that holds further options, which stand beside the others on the command line."""
+    return field(default_factory=kind)
+
+
+def declared(kind: type[Any]) -> Iterator[tuple[tuple[str, ...], Field[Any], Option]]:
+    """The options of a dataclass and of its groups: where the value belongs, the field, and its face."""
+    for one in fields(kind):
+        if found := one.metadata.get(_OPTION):
+            yield (one.name,), one, found
+        elif one.default_factory is not MISSING and is_dataclass(one.default_factory):
+            inner: Any = one.default_factory
+            yield from (((one.name, *path), below, face) for path, below, face in declared(inner))
+
+
+def made(kind: type[Any], values: dict[str, Any]) -> Any:
+    """An instance from the values of its options by their field names, those of groups among them."""
+    given: dict[str, Any] = {}
+    for one in fields(kind):
+        if _OPTION in one.metadata:
+            if one.name in values:
+                given[one.name] = values[one.name]
+        elif is_dataclass(one.default_factory):
+            inner: Any = one.default_factory
+            given[one.name] = made(inner, values)
+    return kind(**given)
+
+
+class Options:
+    """Base of the options dataclasses: durations may be given as seconds, text (``"24h"``) or timedelta.
+
+    Raises:
+        UsageProblem: a value is no duration, or none of the choices.
+    """
+
+    def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type]
+            face, value = one.metadata.get(_OPTION), getattr(self, one.name)
+            if face and face.kind is Kind.DURATION and value is not None:
+                object.__setattr__(self, one.name, as_seconds(value, one.name))
+            if face and face.choices and value not in face.choices:
+                near = did_you_mean(str(value), face.choices)
+                raise UsageProblem(f"{one.name} cannot be {value!r}", f"it is one of {', '.join(face.choices)}", near)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockOptions(Options):
+    """How others are kept away from a location."""
+
+    lock: bool | None = option(
+        None,
+        "--lock/--no-lock",
+        kind=Kind.FLAG,
+        help="Hold the lock of each location meanwhile, so that two runs never meet: done where the store can.",
+    )
+    lock_wait: float = option(
+        0.0, "--lock-wait", kind=Kind.DURATION, help="Wait this long for another run's lock, e.g. 10m.", shown="0"
+    )
+    break_lock: bool = option(
+        False,
+        "--break-lock",
+        typed=True,
+        help="Remove a lock that was torn, or is of another machine: its process has ended, you know.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lock is False and (self.lock_wait or self.break_lock):
+            raise UsageProblem("--no-lock takes no lock", "", "leave out --lock-wait and --break-lock")
+
+    def locking(self, tell: Callable[[str], None] | None = None, age: float = 0.0) -> Locking:
+        """How a location is locked.
+
+        Args:
+            tell: called with a sentence on a lock that was taken over, is waited for, or cannot be held.
+            age: seconds; what is done was decided by what is older.
+        """
+        from acidctl.location.change.lock import Locking
+
+        return Locking(self.lock, self.lock_wait, self.break_lock, tell, age)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkOptions(Options):
+    """How many locations are worked on, and how long."""
+
+    deadline: float | None = option(None, "--deadline", kind=Kind.DURATION, help="End after this long, e.g. 2h or 30m.")
+    jobs: int = option(4, "--jobs", kind=Kind.COUNT, shown="4", help="Locations at a time.")

@@ -1,0 +1,143 @@
+"""Delete what cleanings moved to the trash, for good."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group, option
+
+if TYPE_CHECKING:
+    from acidctl.cleaning.trash import TrashRun
+    from acidctl.location.find import Found
+    from acidctl.outcome import Outcome
+    from acidctl.verbs.events import Events
+    from acidctl.verbs.selection import Selection
+
+    Due = tuple[Found, list[TrashRun]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PurgeOptions(Options):
+    """Which runs are deleted."""
+
+    dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be deleted and stop.")
+    run_id: str | None = option(
+        None,
+        "--run",
+        metavar="ID",
+        typed=True,
+        completes="trash-runs",
+        help="Delete only this run: its id, or a unique beginning of it; see `acidctl restore --list`.",
+    )
+    older_than: float | None = option(
+        None,
+        "--older-than",
+        kind=Kind.DURATION,
+        help="Only runs that began at least this long ago: 7d. Default: all.",
+    )
+    locks: LockOptions = group(LockOptions)
+    work: WorkOptions = group(WorkOptions)
+
+
+def purge(where: Selection, options: PurgeOptions, events: Events) -> Iterator[Outcome]:
+    """Yield the runs that are due, then, after a yes, each again as it was deleted.
+
+    Raises:
+        NotFoundError: no trash holds the run that was asked for.
+        UsageProblem: several ids begin with it.
+        RefusedError: it was not confirmed.
+    """
+    from acidctl.cleaning.outcomes import InTrash, in_trash
+    from acidctl.cleaning.undo import delete
+    from acidctl.outcome import Outcome, Result
+    from acidctl.parallel import Stop, each
+    from acidctl.verbs.events import Question
+    from acidctl.wording import human_count
+
+    if options.run_id == "":
+        raise UsageProblem("--run names no run", "its value is empty", "see `acidctl restore --list` for ids")
+    stop, jobs = Stop.after(options.work.deadline), options.work.jobs
+    latest = None if options.older_than is None else time.time() - options.older_than
+    every: list[Due] = []
+    is_empty = True
+    for found, runs in each(where.trashes(events, changes=True), _runs_of, jobs, stop):
+        for error in _errors(found, runs, options.run_id or ""):
+            events.failed(found.shown, error)
+        is_empty = is_empty and not runs
+        if due := _due(runs, options.run_id or "", latest):
+            every.append((found, due))
+    if is_empty:  # a warehouse that is not mounted has no trash either
+        events.looked_through()
+    if options.run_id is not None and (every or events.is_whole):
+        every = _only(every, options.run_id, where.shown)
+    for found, due in every:
+        for one in due:
+            yield in_trash(found.fs, one)
+    if options.dry_run or not every:
+        return
+    count = human_count(sum(len(due) for _, due in every), "cleaning run")
+    places = tuple(found.shown for found, _ in every)
+    is_for_good = options.older_than is None and options.run_id is None
+    events.confirm(
+        Question(
+            f"{count} would be deleted for good",
+            f"Delete {count} for good?",
+            "nothing was deleted",
+            places,
+            is_for_good,
+        )
+    )
+    locking = options.locks.locking(events.warn, options.older_than or 0.0)
+    with events.progress("deleting", sum(len(due) for _, due in every)) as bar:
+
+        def delete_runs(one: Due) -> list[InTrash]:
+            return delete(one[0].fs, one[1], locking, stop.is_due, bar.advance)
+
+        for (found, due), gone in each(every, delete_runs, jobs, stop):
+            if isinstance(gone, AcidctlError):
+                yield Outcome(location=found.shown, result=Result.FAILED, error=gone)
+                continue
+            yield from gone or ()
+            if left := len(due) - len(gone or ()):
+                events.note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
+
+
+def _runs_of(found: Found) -> list[TrashRun]:
+    from acidctl.cleaning.trash import trash_runs
+
+    return trash_runs(found.fs, found.location.path)
+
+
+def _errors(found: Found, runs: list[TrashRun] | AcidctlError | None, beginning: str) -> list[AcidctlError]:
+    """Return why the trash of a location cannot be listed, or why runs in it cannot be used: they stay."""
+    from acidctl.location.change.journal import unusable
+
+    if isinstance(runs, AcidctlError):
+        return [runs]
+    return [unusable(found.fs, run) for run in runs or () if run.problem and run.id.startswith(beginning)]
+
+
+def _due(runs: list[TrashRun] | AcidctlError | None, beginning: str, latest: float | None) -> list[TrashRun]:
+    """Return the usable runs whose id begins so and that began by `latest`; None takes those without a time, too."""
+    if runs is None or isinstance(runs, AcidctlError):
+        return []
+    usable = [run for run in runs if not run.problem and run.id.startswith(beginning)]
+    return [run for run in usable if latest is None or run.is_before(latest)]
+
+
+def _only(every: Sequence[Due], run_id: str, given: str) -> list[Due]:
+    """Keep one run alone: the one with this id, or the only one whose id begins so."""
+    from acidctl.wording import some_of
+
+    ids = sorted({run.id for _, runs in every for run in runs if run.id.startswith(run_id)})
+    if not ids:
+        raise NotFoundError(f"no such run in the trash of {given}", "", "see `acidctl restore --list`")
+    if len(ids) > 1 and run_id not in ids:
+        raise UsageProblem(f"{len(ids)} runs begin with {run_id}", some_of(ids), "give the whole id of one")
+    wanted = run_id if run_id in ids else ids[0]
+    chosen = ((found, [run for run in runs if run.id == wanted]) for found, runs in every)
+    return [(found, runs) for found, runs in chosen if runs]

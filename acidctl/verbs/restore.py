@@ -1,0 +1,190 @@
+"""Undo cleanings: move back what they took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.verbs.options import LockOptions, Options, WorkOptions, group, option
+
+if TYPE_CHECKING:
+    from acidctl.cleaning.trash import TrashRun
+    from acidctl.location.change.work_log import LogEntry
+    from acidctl.location.find import Found
+    from acidctl.outcome import Outcome
+    from acidctl.parallel import Stop
+    from acidctl.verbs.events import Events
+    from acidctl.verbs.selection import Selection
+
+    Trash = tuple[Found, list[TrashRun]]  # a location with the runs in its trash, oldest first
+    Due = list[tuple[Found, TrashRun]]
+
+_MOST_NOTES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreOptions(Options):
+    """Which runs come back."""
+
+    list: bool = option(False, "--list", typed=True, help="List the runs in the trash and stop.")
+    run_id: str | None = option(
+        None,
+        "--run",
+        metavar="ID",
+        typed=True,
+        completes="trash-runs",
+        help="Which run, or how its id begins; the newest by default.",
+    )
+    dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be restored and stop.")
+    locks: LockOptions = group(LockOptions)
+    work: WorkOptions = group(WorkOptions)
+
+
+def restore(where: Selection, options: RestoreOptions, events: Events) -> Iterator[Outcome]:
+    """Yield the runs that are due, unless one location was named and is restored at once; then each as it came back.
+
+    Raises:
+        NotFoundError: there is nothing to restore, or no run of that id.
+        RefusedError: it was not confirmed.
+    """
+    from acidctl.cleaning.outcomes import in_trash
+    from acidctl.outcome import TIME_IS_UP, Outcome, Result
+    from acidctl.parallel import Stop
+
+    stop = Stop.after(options.work.deadline)
+    every: list[Trash] = []
+    for found, runs in _trashes(where, options, stop, events):
+        if runs is None:
+            yield Outcome(location=found.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
+        elif runs:
+            every.append((found, runs))
+    if every or options.list:
+        events.looked_through()
+    if options.list:
+        yield from (in_trash(found.fs, run) for found, runs in every for run in runs)
+        return
+    due = _due(where, every, options, stop, events)
+    is_one = len(every) == 1 and every[0][0].is_given
+    for found, run in due if options.dry_run or not is_one else ():
+        yield in_trash(found.fs, run, Result.PLANNED)
+    if due and not options.dry_run:
+        yield from _brought_back(due, options, stop, events)
+        if compacted := _compacted((found for found, _ in due), due[0][1].id, options, stop):
+            events.note(f"that run {_said(compacted)}")
+
+
+def _due(where: Selection, every: Sequence[Trash], options: RestoreOptions, stop: Stop, events: Events) -> Due:
+    """Return what is to come back; an error says whether a nightly run of that id compacted, which stays."""
+    try:
+        return _chosen(every, options.run_id, where.shown, events)
+    except NotFoundError as error:
+        everywhere = where.trashes(events, changes=False, with_given=True)
+        if options.run_id is None or not (compacted := _compacted(everywhere, options.run_id, options, stop)):
+            raise
+        raise NotFoundError(error.what, f"that run {_said(compacted)}", error.hint) from error
+
+
+def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
+    """Ask, unless one location was named, and move back what the runs took."""
+    from acidctl.cleaning.undo import bring_back
+    from acidctl.outcome import TIME_IS_UP, Outcome, Result
+    from acidctl.parallel import each
+    from acidctl.verbs.events import Question
+    from acidctl.wording import human_bytes, human_count
+
+    if len(due) > 1 or not due[0][0].is_given:
+        count, size = human_count(len(due), "location"), human_bytes(sum(run.bytes for _, run in due))
+        places = tuple(found.shown for found, _ in due)
+        what, text = f"{count} ({size}) would be restored", f"Restore: {count}, {size}?"
+        events.confirm(Question(what, text, "nothing was restored", places))
+    locking, jobs = options.locks.locking(events.warn), options.work.jobs
+    with events.progress("restoring", len(due)) as bar:
+        for (found, _), done in each(due, lambda one: bring_back(one[0].fs, one[1], locking), jobs, stop):
+            bar.advance()
+            if isinstance(done, AcidctlError):
+                yield Outcome(location=found.shown, result=Result.FAILED, error=done)
+            else:
+                yield done or Outcome(location=found.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
+
+
+def _trashes(
+    where: Selection, options: RestoreOptions, stop: Stop, events: Events
+) -> Iterator[tuple[Found, list[TrashRun] | None]]:
+    """Yield every place with the runs in its trash; None where the time was up."""
+    from acidctl.cleaning.trash import trash_runs
+    from acidctl.location.find import once
+    from acidctl.parallel import each
+
+    places = once(where.trashes(events, changes=not options.list, with_given=True))
+    for found, runs in each(places, lambda found: trash_runs(found.fs, found.location.path), options.work.jobs, stop):
+        if isinstance(runs, AcidctlError):
+            events.failed(found.shown, runs)
+        else:
+            yield found, runs
+
+
+def _chosen(every: Sequence[Trash], run_id: str | None, given: str, events: Events) -> Due:
+    """Return one run of each location: the newest that matches.
+
+    A run without a manifest moved nothing: it is passed over if there is another.
+
+    Raises:
+        NotFoundError: there is none at all.
+    """
+    from acidctl.cleaning.undo import USABLE, newest
+    from acidctl.wording import human_count
+
+    if not every and not events.is_whole:
+        return []
+    if not every:
+        why = "there is no trash at or below it, or it was purged"
+        raise NotFoundError(f"nothing to restore in {given}", why, "acidctl purge and --no-trash leave nothing behind")
+    last = max((run.id for _, runs in every for run in runs if run.state in USABLE), default="")
+    due, passed_over, others = [], [], 0
+    for found, runs in every:
+        matching = [run for run in runs if run.id.startswith(last if run_id is None else run_id)]
+        chosen = newest(matching)
+        broken = [run for run in (runs if chosen and run_id is None else matching) if run.state not in USABLE]
+        if chosen:
+            due.append((found, chosen))
+            broken = [run for run in broken if run.id > chosen.id]
+        elif not matching:
+            others += any(run.state in USABLE for run in runs)
+        passed_over += [(found, run) for run in broken[-1:]]
+    if not due and passed_over:
+        return passed_over[-1:]  # which says why it cannot be restored
+    if not due:
+        raise NotFoundError(f"no such run in the trash of {given}", "", "see `acidctl restore --list`")
+    for found, run in passed_over[:_MOST_NOTES]:
+        events.note(f"{found.shown}: passed over {run.id}: it was interrupted, nothing can be restored from it")
+    if others:
+        count = human_count(others, "location holds", "locations hold")
+        events.note(f"{count} other runs: --list shows them, --run ID restores one")
+    return due
+
+
+def _compacted(
+    places: Iterable[Found], run_id: str, options: RestoreOptions, stop: Stop
+) -> list[tuple[Found, LogEntry]]:
+    """Return what a nightly run compacted, by the logs of its locations: a restore undoes its cleaning alone."""
+    from acidctl.location.change.work_log import read_log
+    from acidctl.location.find import once
+    from acidctl.parallel import each
+
+    read = each(once(places), lambda found: read_log(found.fs, found.location.path), options.work.jobs, stop)
+    return [
+        (found, entry)
+        for found, entries in read
+        if not isinstance(entries, AcidctlError)
+        for entry in entries or ()
+        if entry.verb == "compact" and "night" in entry.facts and entry.run.startswith(run_id)
+    ]
+
+
+def _said(compacted: Sequence[tuple[Found, LogEntry]]) -> str:
+    from acidctl.wording import human_count
+
+    more = f" and {human_count(len(compacted) - 1, 'more location')}" if len(compacted) > 1 else ""
+    return f"compacted {compacted[0][0].shown}{more}, which stays as it is: readers see the same rows"
