@@ -63,15 +63,12 @@ def purge(where: Selection, options: PurgeOptions, events: Events) -> Iterator[O
     stop, jobs = Stop.after(options.work.deadline), options.work.jobs
     latest = None if options.older_than is None else time.time() - options.older_than
     every: list[Due] = []
-    is_empty = True
     for found, runs in each(where.trashes(events, changes=True), _runs_of, jobs, stop):
         for error in _errors(found, runs, options.run_id or ""):
             events.failed(found.shown, error)
-        is_empty = is_empty and not runs
         if due := _due(runs, options.run_id or "", latest):
             every.append((found, due))
-    if is_empty:  # a warehouse that is not mounted has no trash either
-        events.looked_through()
+    events.looked_through()
     if options.run_id is not None and (every or events.is_whole):
         every = _only(every, options.run_id, where.shown)
     for found, due in every:
