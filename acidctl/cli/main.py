@@ -57,11 +57,9 @@ class LazyGroup(click.Group):
             name, command, rest = super().resolve_command(ctx, args)
             if name and command and not ctx.resilient_parsing:
                 from acidctl.cli.config.layers import take_variables  # noqa: PLC0415 - --help does without
-                from acidctl.cli.options.shared import with_values  # noqa: PLC0415 - --help does without
 
                 name = ALIASES.get(name, name)
                 take_variables(command, (name,))
-                rest = with_values(command, rest)
             return name, command, rest
         except click.UsageError as error:
             # click compares with the commands that are loaded already: here there are none.

@@ -181,14 +181,13 @@ def commands_of(line: str) -> Iterator[list[str]]:
 def parse(words: list[str]) -> None:
     """Parse a call as the program would, and run nothing."""
     from acidctl.acid.writeids import Form
-    from acidctl.cli.options.shared import with_values
     from acidctl.location.lists import read_lists
 
     context: click.Context = cli.make_context("acidctl", with_program_options_first(words))
     while isinstance(group := context.command, click.Group):
         name, command, rest = group.resolve_command(context, [*context._protected_args, *context.args])
         assert command is not None
-        context = command.make_context(name, with_values(command, rest), parent=context)
+        context = command.make_context(name, rest, parent=context)
     given = context.params
     if "write_ids_form" in given:
         read_lists(

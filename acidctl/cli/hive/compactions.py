@@ -6,7 +6,6 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
-from acidctl.cli.options.watch import watch_option
 
 _STATES = (
     "initiated", "working", "ready for cleaning", "succeeded", "failed", "did not initiate", "refused", "aborted",
@@ -17,11 +16,9 @@ _STATES = (
     "compactions",
     "acidctl compactions",
     "acidctl compactions --state 'ready for cleaning' --table sales.orders",
-    "acidctl compactions --watch",
     "acidctl compactions --stuck --exit-code",
     "acidctl compactions --stuck -o jsonl | jq -r '.frees'",
 )
-@watch_option
 @click.option("--state", type=click.Choice(_STATES), help="Only entries in this state.")
 @shared.typed_option("--table", metavar="DB.TABLE", help="Only those of this table and its partitions.")
 @click.option("--pool", metavar="NAME", help="Only those of this pool of workers (Hive 4).")

@@ -6,7 +6,6 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.list_options import list_options
-from acidctl.cli.options.watch import watch_option
 
 
 def _columns() -> dict[str, str]:
@@ -22,12 +21,10 @@ def _columns() -> dict[str, str]:
     "acidctl ls --state obsolete --sort size webhdfs://namenode:9870/warehouse/sales.db",
     "acidctl ls --write-ids 'sales.orders:12:9:9:7' --timeline orders",
     "acidctl ls --where 'deltas > 50' --sort deltas --columns location,deltas,bytes /warehouse",
-    "acidctl ls --watch=10 orders",
     "acidctl ls -o svg orders > orders.svg",
     "acidctl ls --tables nightly.txt",
     "acidctl ls -o jsonl --recursive /warehouse | jq '.summary.obsolete.bytes'",
 )
-@watch_option
 @shared.places_argument("paths", "[PATH...]", required=False)
 @click.option(
     "--state",

@@ -6,17 +6,14 @@ import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY
-from acidctl.cli.options.watch import watch_option
 
 
 @shared.command(
     "status",
     "acidctl status",
-    "acidctl status --watch=1m /warehouse/sales.db",
     "acidctl status 'hive:sales.*' || mail -s 'acidctl: something needs attention' ops",
     "acidctl status --fail-on due -o json 'hive:*.*' | jq '.cleaning.freeBytes'",
 )
-@watch_option
 @shared.places_argument("locations", "[WHERE...]", required=False)
 @shared.retention_option()
 @click.option(

@@ -108,7 +108,7 @@ def by_work(
                 warn(f"{NOTES.before}: beginning again, with each file read in a separate process", is_failure=True)
             apart = NOTES.before or (asked[isolates] if isinstance(isolates, str) else isolates)
             with (
-                paged() if pages and not asked.get("watch") else nullcontext(),
+                paged() if pages else nullcontext(),
                 NOTES.isolated() if apart else nullcontext(),
             ):
                 return work(**asked, **fixed)
@@ -181,24 +181,6 @@ def output_option(*kinds: str, default: str) -> Callable[[F], F]:
     return click.option(
         "-o", "--output", type=click.Choice(kinds), default=default, show_default=True, help="Form of the output."
     )
-
-
-class BareOption(click.Option):
-    """An option that may stand without a value, which then is another than the default; a value follows after ``=``.
-
-    click would take the next word for the value; :func:`with_values` writes the value out before it looks.
-    """
-
-    def __init__(self, *args: Any, bare: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.bare = bare
-
-
-def with_values(command: click.Command, words: list[str]) -> list[str]:
-    """The words of a command line, with the values of its options that stand without one."""
-    bare = {name: option.bare for option in command.params if isinstance(option, BareOption) for name in option.opts}
-    end = words.index("--") if "--" in words else len(words)
-    return [f"{word}={bare[word]}" if word in bare else word for word in words[:end]] + words[end:]
 
 
 def _lists(
