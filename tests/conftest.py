@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,11 +84,21 @@ def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """What the user who runs the tests has configured, or logged in to, is not part of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         for name in OF_THE_USER:
             patch.delenv(name, raising=False)
             os.unsetenv(name)  # readline, which pytest loads, tells children of COLUMNS behind Python's back
         yield
+
+
+@pytest.fixture(scope="session")
+def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("states")
+
+
+@pytest.fixture(autouse=True)
+def no_state_of_other_tests(states: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run on record at the same places, ``hive:s.*`` for one, is not the run before."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(states / uuid.uuid4().hex))
 
 
 @pytest.fixture(autouse=True)
