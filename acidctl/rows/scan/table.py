@@ -52,7 +52,7 @@ _ROUNDS = 3
 
 _T = TypeVar("_T")
 
-_FEW_LOCATIONS = 200
+_FEW_LOCATIONS = 500
 """What is known of more is held as bytes."""
 
 
