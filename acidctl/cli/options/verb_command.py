@@ -12,6 +12,7 @@ import click
 from acidctl.cli.options import shared
 from acidctl.cli.options.local_completion import complete_trash_runs
 from acidctl.cli.options.param_types import COUNT, DURATION, FILE, NEW_FILE, SIZE
+from acidctl.guardian import NOTES
 from acidctl.verbs.options import Kind, Option, declared, made
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def changing_command(
             from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
 
             where = Selection(locations, storage, lists or SnapshotLists(), table_type)
-            return body(Call(where, made(options, values), run, output, yes, exit_code))
+            with NOTES.isolated():  # a file that crashes its native reader is a damaged file
+                return body(Call(where, made(options, values), run, output, yes, exit_code))
 
         built: Any = shared.together(
             shared.report_options,
