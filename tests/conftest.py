@@ -91,14 +91,14 @@ def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="session")
-def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def records_of_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("states")
 
 
 @pytest.fixture(autouse=True)
-def no_state_of_other_tests(states: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_state_of_other_tests(records_of_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run on record at the same places, ``hive:s.*`` for one, is not the run before."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(states / uuid.uuid4().hex))
+    monkeypatch.setenv("XDG_STATE_HOME", str(records_of_runs / uuid.uuid4().hex))
 
 
 @pytest.fixture(autouse=True)

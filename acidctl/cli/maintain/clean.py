@@ -68,7 +68,7 @@ def _refuse_contradictions(call: Call[CleanOptions]) -> None:
     if options.apply is not None:
         shared.refuse_unused("--apply", "locations", "plan", "older_than", "leftovers")
     elif not call.where.places:
-        raise click.UsageError("name a LOCATION, or give --apply FILE.")
+        raise click.UsageError("Missing argument 'LOCATION...': name one, or give --apply FILE.")
     if options.plan is not None:
         from pathlib import Path  # noqa: PLC0415 - --help does without
 

@@ -21,7 +21,7 @@ SECRET = "hushhushhush"
 @pytest.fixture(autouse=True)
 def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which Java there is is another test's question."""
-    monkeypatch.setattr("acidctl.cli.check.work.doctor.gather", lambda: Facts("3", (), (), (), None))
+    monkeypatch.setattr("acidctl.cli.check.work.doctor.gather", lambda: Facts("3", (), (), ()))
 
 
 @pytest.fixture(params=[2, 3, 4], ids=["hive-2", "hive-3", "hive-4"])

@@ -17,7 +17,7 @@ from support.files.orc_bytes import RAW, retailed
 from support.made.random_values import random_array
 
 import acidctl
-from acidctl.errors import BadDataError
+from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
@@ -191,5 +191,5 @@ def test_any_kind_of_path_is_opened(tmp_path: Path) -> None:
 
     for path in (tmp_path, str(tmp_path), Own(), bytes(tmp_path), f"file://{tmp_path}"):
         assert acidctl.open_table(path).scan().count() == 1  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
+    with pytest.raises(UsageProblem):
         acidctl.open_table(None)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ import acidctl as acidctl_library
 Acidctl = Callable[..., Result]
 TOLD = ("--assume-committed=0s",)
 LOOKING = [("ls",), ("status",), ("validate",), ("advise",), ("upgrade-check",), ("report", "-o", "md")]
-CHANGING = [("compact", "--auto", *TOLD), ("clean", "--yes", *TOLD), ("nightly", "--yes", *TOLD), ("purge", "--yes")]
+CHANGING = [("compact", "--auto", *TOLD), ("clean", "--yes", *TOLD), ("nightly", "--yes", *TOLD)]
 COMMANDS = [*LOOKING, *CHANGING]
 OF_RUNS = [("log",), ("purge", "--yes"), ("restore", "--list"), ("repair", "forget", "--yes")]
 
