@@ -80,10 +80,12 @@ class Crash:
     Attributes:
         reason: one line.
         signal: the number of the signal that ended it; 0 if none did.
+        is_silent: it gave no sign of life, and was ended.
     """
 
     reason: str
     signal: int = field(default=0, compare=False)
+    is_silent: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +329,8 @@ class Pool:
         now = time.monotonic()
         for worker in [worker for worker in self._workers if worker.busy and worker.deadline <= now]:
             self._drop(worker).end()
-            yield worker.key, Crash(f"{self.worker} gave no sign of life for {self.limits.seconds:g} seconds")
+            reason = f"{self.worker} gave no sign of life for {self.limits.seconds:g} seconds"
+            yield worker.key, Crash(reason, is_silent=True)
 
     def _drop(self, worker: _Worker) -> _Worker:
         self._workers.remove(worker)

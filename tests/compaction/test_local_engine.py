@@ -13,7 +13,16 @@ from pathlib import Path
 import pytest
 from support.paths import PYTHONPATH
 from support.tables import pairs_of
-from support.trouble.dying_tasks import die_on_one, plans, refuse, say_where, sleep_long, staged, stumble
+from support.trouble.dying_tasks import (
+    die_on_one,
+    hang_in_a_fork,
+    plans,
+    refuse,
+    say_where,
+    sleep_long,
+    staged,
+    stumble,
+)
 
 from acidctl import worker_pool
 from acidctl.compaction import local_engine
@@ -23,6 +32,7 @@ from acidctl.compaction.run import compact
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.orc.read.reader import OrcFile
+from acidctl.worker_pool import Limits
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +67,19 @@ def test_a_worker_that_dies_fails_tasks_and_not_the_run(tmp_path: Path) -> None:
     assert sorted(results) == [0, 1, 2, 3]
     assert isinstance(results[3], EnvironmentProblem)
     assert "`jobs=1`" in results[3].hint
+
+
+def test_what_a_fork_does_not_do_another_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_engine, "_OF_FORKS", Limits(seconds=1, memory=0))
+    monkeypatch.setattr("support.trouble.dying_tasks.HANGING", True)
+    monkeypatch.setattr("acidctl.compaction.run.run_task", hang_in_a_fork)
+    made = plans(tmp_path, 1)
+    before = pairs_of(tmp_path / "t0")
+    (outcome,) = compact(made, LocalEngine(1))
+    assert (outcome.error, outcome.published) == (None, ("base_0000002",))
+    names = {path.name for path in (tmp_path / "t0" / "base_0000002").iterdir()}
+    assert names == {"_metadata_acid", "_orc_acid_version", "bucket_00000", "bucket_00001"}
+    assert pairs_of(tmp_path / "t0") == before
 
 
 def test_the_deadline_ends_what_runs_and_changes_nothing(tmp_path: Path) -> None:

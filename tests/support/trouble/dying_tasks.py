@@ -65,3 +65,14 @@ def say_where(task: Task) -> BucketResult:
     before = set(sys.modules)
     run_task(task)
     raise BadDataError(str(os.getpid()), " ".join(sorted(set(sys.modules) - before)))
+
+
+HANGING = False
+"""Set in a test, and so in its forks, but in no Python of its own."""
+
+
+def hang_in_a_fork(task: Task) -> BucketResult:
+    """Wait as a fork does for a lock that nobody lets go there; a Python of its own does the task."""
+    if HANGING:
+        time.sleep(600)
+    return run_task(task)
