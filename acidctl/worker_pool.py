@@ -11,6 +11,7 @@ would run the main module, a user's script, a second time, and import from the c
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import itertools
 import math
@@ -35,6 +36,10 @@ from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.guardian import FAULTS, NOTES, SILENT_SECONDS, end_with
 from acidctl.imports import child_environment, import_path, leave_out_pandas
 
+FORK_SECONDS = 60.0
+"""Without a sign of life of a fork: it waits forever for a lock that another thread of its parent held, in a library
+for example. Forks get small tasks, which take seconds.
+"""
 _START_SECONDS = 120.0
 _BEAT_SECONDS = 0.1
 """Between two words of a worker about its task."""
@@ -80,12 +85,10 @@ class Crash:
     Attributes:
         reason: one line.
         signal: the number of the signal that ended it; 0 if none did.
-        is_silent: it gave no sign of life, and was ended.
     """
 
     reason: str
     signal: int = field(default=0, compare=False)
-    is_silent: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +197,8 @@ class Pool:
         until: when there are no more results.
         on_done: told of a task, by its key, how many more bytes of its input are done.
         is_quiet: what workers write, a native library's last words, is for nobody.
-        forks: workers are forks of this process; `limits.memory` and `is_quiet` have no effect on them.
+        forks: workers are forks of this process; `limits.memory` and `is_quiet` have no effect on them. A silent one
+            is ended after :data:`FORK_SECONDS`, and another Python does its task.
         keeps: idle workers stay for later pools that keep theirs, one a core at most: starting Python takes longer
             than a small task.
     """
@@ -284,7 +288,7 @@ class Pool:
         worker.key, worker.task = self._queue.popleft()
         worker.busy = True
         # Starting an interpreter is not the task's doing.
-        worker.deadline = time.monotonic() + self.limits.seconds + (0 if worker.is_ready else _START_SECONDS)
+        worker.deadline = time.monotonic() + self._patience(worker) + (0 if worker.is_ready else _START_SECONDS)
         with contextlib.suppress(OSError):  # a dead process is noticed when its result is awaited
             worker.connection.send(worker.task)
 
@@ -318,7 +322,7 @@ class Pool:
                 continue
             if kind == "beat":
                 worker.is_ready = True
-                worker.deadline = time.monotonic() + self.limits.seconds
+                worker.deadline = time.monotonic() + self._patience(worker)
                 if value:
                     self.on_done(worker.key, value)
                 continue
@@ -329,8 +333,14 @@ class Pool:
         now = time.monotonic()
         for worker in [worker for worker in self._workers if worker.busy and worker.deadline <= now]:
             self._drop(worker).end()
-            reason = f"{self.worker} gave no sign of life for {self.limits.seconds:g} seconds"
-            yield worker.key, Crash(reason, is_silent=True)
+            if isinstance(worker.process, _Fork) and worker.task is not None:
+                self.forks = False
+                self._queue.appendleft((worker.key, worker.task))
+                continue
+            yield worker.key, Crash(f"{self.worker} gave no sign of life for {self.limits.seconds:g} seconds")
+
+    def _patience(self, worker: _Worker) -> float:
+        return min(self.limits.seconds, FORK_SECONDS) if isinstance(worker.process, _Fork) else self.limits.seconds
 
     def _drop(self, worker: _Worker) -> _Worker:
         self._workers.remove(worker)
@@ -479,6 +489,7 @@ def _fork() -> _Worker:
 
 def _serve_as_fork(connection: Connection, line: int, others: list[int]) -> NoReturn:
     """Serve tasks, and exit: a fork ends nothing that its parent began, runs no handlers and flushes no buffers."""
+    gc.freeze()  # finalizers of the parent's garbage would use its locks and sockets, py4j's for example
     try:
         for descriptor in others:
             os.close(descriptor)

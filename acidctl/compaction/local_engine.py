@@ -85,29 +85,16 @@ class LocalEngine:
         def on_done(place: int, count: int) -> None:
             self._on_bytes(tasks[place], count)
 
-        places, silent = sorted(range(len(tasks)), key=lambda place: -tasks[place].weight), []
-        limits = _OF_FORKS if forks else _LIMITS
-        with Pool(jobs, limits, "the worker", self._until, on_done, is_quiet=False, forks=forks, keeps=keeps) as pool:
-            for place in places:
+        with Pool(jobs, _LIMITS, "the worker", self._until, on_done, is_quiet=False, forks=forks, keeps=keeps) as pool:
+            for place in sorted(range(len(tasks)), key=lambda place: -tasks[place].weight):
                 pool.submit(place, _InWorker(function, tasks[place]))
             while pool.unfinished and not pool.is_over:
                 ended = list(pool.results())
                 pool.end_idle()  # before the caller goes on: a fork keeps connections open that this process closes
-                for place, result in ended:
-                    if forks and isinstance(result, Crash) and result.is_silent:
-                        silent.append(place)
-                    else:
-                        yield place, _outcome_there(result)
-        if silent and not self._until.is_over:
-            again = self._in_processes([tasks[place] for place in silent], function, 1, forks=False, keeps=keeps)
-            yield from ((silent[place], result) for place, result in again)
+                yield from ((place, _outcome_there(result)) for place, result in ended)
 
 
 _LIMITS = Limits(seconds=math.inf, memory=0)
-_OF_FORKS = Limits(seconds=60, memory=0)
-"""A fork waits forever for a lock that another thread of its parent held, in a library for example. Small tasks take
-seconds, so after this time another Python does the work.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from support.paths import PYTHONPATH
 from support.tables import pairs_of
 from support.trouble.dying_tasks import (
+    collect_and_run,
     die_on_one,
     hang_in_a_fork,
     plans,
@@ -32,7 +34,6 @@ from acidctl.compaction.run import compact
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.orc.read.reader import OrcFile
-from acidctl.worker_pool import Limits
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +71,7 @@ def test_a_worker_that_dies_fails_tasks_and_not_the_run(tmp_path: Path) -> None:
 
 
 def test_what_a_fork_does_not_do_another_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_engine, "_OF_FORKS", Limits(seconds=1, memory=0))
+    monkeypatch.setattr(worker_pool, "FORK_SECONDS", 1)
     monkeypatch.setattr("support.trouble.dying_tasks.HANGING", True)
     monkeypatch.setattr("acidctl.compaction.run.run_task", hang_in_a_fork)
     made = plans(tmp_path, 1)
@@ -98,6 +99,29 @@ def test_the_deadline_ends_what_runs_and_changes_nothing(tmp_path: Path) -> None
 def test_no_further_task_is_begun_here_when_the_time_is_up(tmp_path: Path) -> None:
     tasks = [task for plan in plans(tmp_path) for task in plan.tasks]
     assert list(LocalEngine(1, Deadline(time.monotonic()))(tasks, run_task)) == []
+
+
+class _Finalized:
+    """An object whose finalizer needs what only the parent can give, as py4j's do."""
+
+    def __init__(self, parent: int) -> None:
+        self.itself, self.parent = self, parent  # a cycle: only the collector ends it
+
+    def __del__(self) -> None:
+        if os.getpid() != self.parent:
+            os._exit(3)
+
+
+def test_a_fork_finalizes_nothing_of_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acidctl.compaction.run.run_task", collect_and_run)
+    made = plans(tmp_path, 1)
+    gc.disable()
+    try:
+        _Finalized(os.getpid())
+        (outcome,) = compact(made, LocalEngine(1))
+    finally:
+        gc.enable()
+    assert (outcome.error, outcome.published) == (None, ("base_0000002",))
 
 
 ORPHAN = """

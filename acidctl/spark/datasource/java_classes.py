@@ -57,4 +57,5 @@ def short_error(error: Exception) -> str:
     """One line of what Java, or py4j, says."""
     java = getattr(error, "java_exception", None)
     lines = str(java if java is not None else error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+    shown = " ".join(lines[:2] if lines and lines[0].endswith("Trace:") else lines[:1])  # py4j's first line has no reason
+    return f"{type(error).__name__}: {shown}"

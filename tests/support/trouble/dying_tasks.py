@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -65,6 +66,11 @@ def say_where(task: Task) -> BucketResult:
     before = set(sys.modules)
     run_task(task)
     raise BadDataError(str(os.getpid()), " ".join(sorted(set(sys.modules) - before)))
+
+
+def collect_and_run(task: Task) -> BucketResult:
+    gc.collect()
+    return run_task(task)
 
 
 HANGING = False
