@@ -57,5 +57,6 @@ def short_error(error: Exception) -> str:
     """One line of what Java, or py4j, says."""
     java = getattr(error, "java_exception", None)
     lines = str(java if java is not None else error).strip().splitlines()
-    shown = " ".join(lines[:2] if lines and lines[0].endswith("Trace:") else lines[:1])  # py4j's first line has no reason
-    return f"{type(error).__name__}: {shown}"
+    if lines and lines[0].endswith("Trace:"):  # py4j's own first line, without a reason
+        lines = lines[1:]
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"

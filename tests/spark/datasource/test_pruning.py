@@ -475,8 +475,11 @@ def without_rules(session: Any) -> Iterator[Any]:
 def test_where_the_rule_cannot_work_plans_stay_and_the_state_says_why(
     without_rules: Any, session: Any, monkeypatch: pytest.MonkeyPatch, what: str, instead: str, why: str
 ) -> None:
+    # A package of its own: py4j would call the methods of the first class of a name with objects of the second.
     source = (Path(pruning.__file__).parent / "Pruning.java").read_text().replace(what, instead)
+    source = source.replace("package acidctl;", "package broken;")
     monkeypatch.setattr(pruning, "_source", lambda: source)
+    monkeypatch.setattr(pruning, "RULE", "broken.Pruning")
     register(without_rules)
     frame = session.spark.sql("SELECT i FROM acid_t")
     assert "reads" not in plan_of(frame)
