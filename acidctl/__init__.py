@@ -12,20 +12,20 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _LAZY = {
-    "CompactionRequest": "acidctl.compaction.request",
+    "CompactOptions": "acidctl.verbs.compact_options",
     "Hive": "acidctl.hive.hive",
     "Location": "acidctl.api",
     "Table": "acidctl.rows.scan.table",
     "TableLocation": "acidctl.rows.scan.table",
     "TableScan": "acidctl.rows.scan.table",
     "find_locations": "acidctl.api",
-    "nightly": "acidctl.night.verb",
+    "nightly": "acidctl.api",
     "open_table": "acidctl.rows.scan.table",
 }
 """Where public names are defined; the stub beside this file declares them."""
 
 __all__ = [
-    "CompactionRequest",
+    "CompactOptions",
     "Hive",
     "Location",
     "Table",

@@ -1,15 +1,15 @@
 from acidctl.api import Location as Location
 from acidctl.api import find_locations as find_locations
-from acidctl.compaction.request import CompactionRequest as CompactionRequest
+from acidctl.api import nightly as nightly
 from acidctl.hive.hive import Hive as Hive
-from acidctl.night.verb import nightly as nightly
 from acidctl.rows.scan.table import Table as Table
 from acidctl.rows.scan.table import TableLocation as TableLocation
 from acidctl.rows.scan.table import TableScan as TableScan
 from acidctl.rows.scan.table import open_table as open_table
+from acidctl.verbs.compact_options import CompactOptions as CompactOptions
 
 __all__ = [
-    "CompactionRequest",
+    "CompactOptions",
     "Hive",
     "Location",
     "Table",

@@ -22,12 +22,12 @@ from acidctl.cleaning.explain import VerdictProof, proof_inputs, prove_all
 from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored
 from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cleaning.trash import TrashRun, trash_runs
-from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, Refused, plan_location
+from acidctl.compaction.local_engine import LocalEngine
+from acidctl.compaction.request import Mode, Nothing, Planned, Refused
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.deadline import Duration, as_seconds
 from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
-from acidctl.errors import RefusedError, UsageProblem
-from acidctl.hive.compacting import compact_locations
+from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import LogEntry
 from acidctl.location.evidence import Evidence, not_known
@@ -54,8 +54,13 @@ from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
 from acidctl.verbs.clean import CleanOptions, clean
+from acidctl.verbs.compact import compact
+from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
+from acidctl.verbs.nightly import NightlyOptions, Part, Step
+from acidctl.verbs.nightly import nightly as run_nightly
 from acidctl.verbs.options import LockOptions
+from acidctl.verbs.policy import Policies
 from acidctl.verbs.purge import PurgeOptions, purge
 from acidctl.verbs.restore import RestoreOptions, restore
 from acidctl.verbs.selection import Selection
@@ -258,22 +263,33 @@ class Location:
 
     # -- compaction --------------------------------------------------------------------------------------------
 
-    def plan_compaction(self, request: CompactionRequest | str = "auto") -> Planned | Nothing | Refused:
-        """What a compaction would do, or why it would do nothing or be refused; nothing is changed.
+    def plan_compaction(
+        self, options: CompactOptions | str = "auto", *, table_type: TableType | str | None = None
+    ) -> Planned | Nothing | Refused:
+        """Return what a compaction would do, or why it would do nothing or be refused; nothing is changed.
 
         Args:
-            request: major, minor, or auto for what the thresholds ask for; or a whole request.
+            options: major, minor, rebalance, or auto for what the thresholds ask for; or all options.
+            table_type: what the table is, full-acid or insert-only, if its files do not show it.
 
         Raises:
             RefusedError: nobody said which write ids are committed, or it is not known to be transactional.
         """
-        return self._plan(replace(_request(request), changes_nothing=True))
+        answer = self._compacted(replace(_compact_options(options), dry_run=True), table_type)
+        assert isinstance(answer, Planned | Nothing | Refused)
+        return answer
 
-    def compact(self, request: CompactionRequest | str = "auto", engine: Engine | None = None) -> Compacted | Nothing:
+    def compact(
+        self,
+        options: CompactOptions | str = "auto",
+        engine: Engine | None = None,
+        *,
+        table_type: TableType | str | None = None,
+    ) -> Compacted | Nothing:
         """Compact it: finished, planned, run, proven and published as ``acidctl compact`` does it.
 
         Args:
-            request: as for :meth:`plan_compaction`.
+            options, table_type: as for :meth:`plan_compaction`.
             engine: where the tasks run; without one in this process. See
                 :class:`acidctl.compaction.local_engine.LocalEngine` and
                 :func:`acidctl.spark.compaction_engine.spark_engine`.
@@ -281,31 +297,25 @@ class Location:
         Raises:
             AcidctlError: it was refused or failed; nothing was changed then.
         """
-        asked = _request(request)
-        answer = self._plan(asked)
-        if isinstance(answer, Refused):
+        answer = self._compacted(_compact_options(options), table_type, engine)
+        if answer.error:
             raise answer.error
-        if isinstance(answer, Nothing):
-            return answer
-        (outcome,) = compact_locations([(self._found, answer)], self._lists, self._aged(asked), engine)
-        if outcome.error:
-            raise outcome.error
-        assert isinstance(outcome, Compacted | Nothing)
-        return outcome
+        assert isinstance(answer, Compacted | Nothing)
+        return answer
 
-    def _plan(self, request: CompactionRequest) -> Planned | Nothing | Refused:
+    def _compacted(
+        self, options: CompactOptions, table_type: TableType | str | None, engine: Engine | None = None
+    ) -> Outcome:
         if not self._lists.is_told:
             raise RefusedError(
                 "a compaction must be told which write ids are committed",
                 "",
                 "give metastore, write_ids or assume_committed",
             )
-        lists = self._now()
-        return plan_location(self._changeable(request.table_type, lists), lists, self._aged(request))
-
-    def _aged(self, request: CompactionRequest) -> CompactionRequest:
-        """With a lock that notices a clock by which the age of what is there says nothing."""
-        return replace(request, locking=replace(request.locking, age=self._lists.age))
+        events, where = Events(), self._selection()
+        if table_type is not None:
+            where = replace(where, table_type=member(TableType, table_type, "type of table"))
+        return self._only(compact(where, options, events, engine or LocalEngine(1)), events)
 
     # -- cleaning ----------------------------------------------------------------------------------------------
 
@@ -320,7 +330,8 @@ class Location:
             RefusedError: it is not known to be transactional.
         """
         options = CleanOptions(older_than=as_seconds(older_than, "older_than"), leftovers=leftovers, dry_run=True)
-        (outcome,) = clean(self._selection(), options, Events())
+        events = Events()
+        outcome = self._only(clean(self._selection(), options, events), events)
         assert isinstance(outcome, PlannedCleaning | RefusedCleaning)
         return outcome
 
@@ -353,7 +364,8 @@ class Location:
             unsafe_retention=unsafe_retention,
             locks=locks or LockOptions(),
         )
-        *_, last = _carried_out(clean(self._selection(), options, Events()))
+        events = Events()
+        *_, last = _done(clean(self._selection(), options, events), events)
         if isinstance(last, Cleaned):
             return last
         assert isinstance(last, PlannedCleaning)
@@ -374,7 +386,8 @@ class Location:
             AcidctlError: it cannot be restored, and nothing was moved.
         """
         options = RestoreOptions(run_id=run_id, locks=locks or LockOptions())
-        *_, last = _carried_out(restore(self._path_alone(), options, Events()))
+        events = Events()
+        *_, last = _done(restore(self._path_alone(), options, events), events)
         assert isinstance(last, Restored)
         return last
 
@@ -392,8 +405,18 @@ class Location:
         """
         age = None if older_than is None else as_seconds(older_than, "older_than")
         options = PurgeOptions(run_id=run_id, older_than=age, locks=locks or LockOptions())
-        done = _carried_out(purge(self._path_alone(), options, Events()))
+        events = Events()
+        done = _done(purge(self._path_alone(), options, events), events)
         return [one for one in done if isinstance(one, InTrash) and one.result is Result.PURGED]
+
+    def _only(self, outcomes: Iterator[Outcome], events: Events) -> Outcome:
+        """Return the one outcome of a verb that only plans, or compacts; raises why there is none."""
+        done = list(outcomes)
+        for _, error in events.errors:
+            raise error
+        if not done:
+            raise NotFoundError(f"{self.path} is gone", "", "see whether its table was dropped")
+        return done[-1]
 
     def _selection(self) -> Selection:
         """The location by its name, or its path, for a verb that begins now."""
@@ -463,13 +486,12 @@ class Location:
         return found
 
 
-def _carried_out(outcomes: Iterator[Outcome]) -> list[Outcome]:
-    """Return what became of one location; its error is raised."""
-    done = []
-    for outcome in outcomes:
-        if outcome.error:
-            raise outcome.error
-        done.append(outcome)
+def _done(outcomes: Iterator[Outcome], events: Events) -> list[Outcome]:
+    """Return what became of one location; raises its error, or the first that belongs to no outcome."""
+    done = list(outcomes)
+    for error in (*(outcome.error for outcome in done), *(error for _, error in events.errors)):
+        if error:
+            raise error
     return done
 
 
@@ -494,10 +516,49 @@ def find_locations(
         yield Location._of(found, storage, lists)
 
 
-def _request(request: CompactionRequest | str) -> CompactionRequest:
-    if isinstance(request, CompactionRequest):
-        return request
-    return CompactionRequest(member(Mode, request, "type of compaction"))
+def nightly(
+    *urls: str | os.PathLike[str],
+    options: NightlyOptions | None = None,
+    policies: Policies | None = None,
+    engine: Engine | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    metastore: str | Mapping[str, str] | None = None,
+    exclude: Sequence[str] = (),
+    assume_committed: Duration | None = None,
+) -> Iterator[Step]:
+    """Compact what is due, clean what is obsolete and purge what is old, at or below paths and names of tables.
+
+    Args:
+        urls: as :func:`find_locations` takes one.
+        options: those of ``acidctl nightly``.
+        policies: what is wanted of some tables.
+        engine: where compactions run; without one in this process.
+        storage_options, metastore, exclude, assume_committed: as :func:`find_locations` takes them.
+
+    Yields:
+        The outcome of each part in each location; one that failed has its `error`, and does not stop the others. If a
+        path leads to no table, or all paths lead to fewer locations than the last time, one outcome says so.
+
+    Raises:
+        RefusedError: nobody said which write ids are committed, or a path itself is not known to be transactional.
+        ConflictError: another run works with the same folder.
+    """
+    lists = _lists(None, None, assume_committed, open_warehouse(metastore, exclude))
+    where = Selection(tuple(map(as_path, urls)), _storage(storage_options), lists)
+    events, run_id = Events(), ""
+    for step in run_nightly(where, options or NightlyOptions(), events, engine or LocalEngine(1), policies=policies):
+        run_id = step.run
+        yield step
+    for location, error in events.errors:
+        failed = Outcome(location=location, result=Result.FAILED, error=error)
+        yield Step(location=location, result=Result.FAILED, error=error, part=Part.COMPACT, of=failed, run=run_id)
+
+
+def _compact_options(options: CompactOptions | str) -> CompactOptions:
+    if isinstance(options, CompactOptions):
+        return options
+    chosen: dict[str, Any] = {member(Mode, options, "type of compaction").value: True}
+    return CompactOptions(**chosen)
 
 
 def _storage(options: Mapping[str, str] | None) -> dict[str, str]:

@@ -21,13 +21,13 @@ from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cleaning.undo import delete
 from acidctl.cli.main import main
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.request import Nothing, Planned, Refused
 from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.change.lock import Locking
 from acidctl.outcome import Result
 from acidctl.rows.scan.scan import Scan
+from acidctl.verbs.compact_options import WriteOptions
 from acidctl.wording import text_of
 
 
@@ -199,10 +199,9 @@ def test_a_compaction_gives_what_the_command_tells(shell: Shell, crud: Path) -> 
 
 
 def test_a_request_has_all_that_the_command_has(shell: Shell, crud: Path) -> None:
-    request = acidctl.CompactionRequest(
-        "minor", offline=True, table_type="full-acid", writing=Writing({"compression": "zstd"}, verify=Verify.FULL)
-    )  # type: ignore[arg-type]
-    done = acidctl.Location(crud, assume_committed=0).compact(request, LocalEngine(2))
+    writing = WriteOptions(compression="zstd", verify="full")
+    options = acidctl.CompactOptions(minor=True, offline=True, writing=writing)
+    done = acidctl.Location(crud, assume_committed=0).compact(options, LocalEngine(2), table_type="full-acid")
     assert done.published == ("delta_0000001_0000003", "delete_delta_0000001_0000003")
     assert done.plan.verify is Verify.FULL
     meta = shell.json("meta", *crud.glob("delta_0000001_0000003/bucket_*"))
@@ -219,7 +218,7 @@ def test_what_cannot_be_is_refused_before_anything_changes(crud: Path, tmp_path:
     with pytest.raises(UsageProblem, match="no type of compaction 'majour'"):
         one.compact("majour")
     with pytest.raises(UsageProblem, match="no type of table 'acid'"):
-        acidctl.CompactionRequest(table_type="acid")  # type: ignore[arg-type]
+        one.compact("major", table_type="acid")
     with pytest.raises(RefusedError, match="would write both"):
         one.compact("minor")
     late = acidctl.Location(crud, write_ids="w.crud:9:9223372036854775807::", assume_committed=0)

@@ -39,7 +39,8 @@ _OUTCOME = {
 }  # fmt: skip
 _TO_COMPACT = {
     "kind?": "str", "figures?": _FIGURES, "inputs?": ["str"], "outputs?": ["str"], "buckets?": "int",
-    "segments?": "int", "inputBytes?": "int", "inputRows?": "int", "deleteEvents?": "int", "bytes?": "int",
+    "segments?": "int", "inputBytes?": "int", "inputRows?": "int", "deleteEvents?": "int", "gain?": "num",
+    "bytes?": "int",
     "rows?": "int", "rowsDropped?": "int", "stripesCopied?": "int", "stripesEncoded?": "int", "verified?": "str",
     "taskSeconds?": "num", "finished?": ["str"],
 }  # fmt: skip
@@ -136,7 +137,7 @@ SHAPES: dict[str, Shape] = {
             "notes": ["str"], "warnings": ["str"],
         },
     },
-    "status": {**_OVERVIEW, "night": ({"ended": "time?", "left": "int"},)},
+    "status": {**_OVERVIEW, "lastNightly": "time?"},
     "report": {
         "at": "time", "acidctl": "str", "olderThan": "num", **_OVERVIEW, "failed": "int", "sources": "map",
         "whole": _OF_TABLE, "largest": [_OF_TABLE], "others": ({"tables": "int", **_OF_TABLE},), "helped": "int",
@@ -206,7 +207,7 @@ SHAPES: dict[str, Shape] = {
     "restore": {**_OUTCOME, **_IN_TRASH},
     "nightly": {
         **_OUTCOME, **_TO_COMPACT, **_TO_CLEAN, **_IN_TRASH, "trashRun?": "str?", "part": "str", "run": "str",
-        "policy": ["str"], "gain?": "num?",
+        "policy": ["str"],
     },
     "tables": {
         "database": "str", "table": "str", "type": "str?", "format": "str", "partitionKeys": ["str"],

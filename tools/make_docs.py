@@ -115,7 +115,7 @@ FILES: tuple[tuple[str, str], ...] = (
     ),
     (
         "~/.local/state/acidctl/nightly.json",
-        "What a night of `acidctl nightly` left for later; --state names another folder.",
+        "How many locations `acidctl nightly` found last; --state names another folder.",
     ),
     ("~/.cache/acidctl/", "A wrapper for a Java that lacks a module that Spark asks for."),
 )

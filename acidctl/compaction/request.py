@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.triggers import Decision, Figures, Thresholds, decide, figures_of
+from acidctl.acid.triggers import Decision, Figures, Thresholds, advise, decide, figures_of
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
     CompactionPlan,
@@ -164,6 +164,11 @@ class Planned(Answer):
         return self.figures is not None
 
     @property
+    def gain(self) -> float:
+        """Bytes that every full read saves for each byte that is rewritten once."""
+        return advise(self.plan.snapshot.listing, self.plan.snapshot.state).gain
+
+    @property
     def buckets(self) -> int:
         """How many the result has at most."""
         return self.plan.buckets
@@ -190,6 +195,7 @@ class Planned(Answer):
             "inputBytes": self.plan.input_bytes,
             "inputRows": self.plan.rows,
             "deleteEvents": self.plan.delete_events,
+            "gain": round(self.gain, 4),
         }
 
 
@@ -439,31 +445,33 @@ class Waiting:
     Attributes:
         found: the location; list it again through :meth:`Found.afresh`, or its listing would be kept here.
         input_bytes: of all files that are read.
-        directories: how many are read.
         tasks, weight: how many tasks there are, and how many bytes they read.
+        gain: bytes that every full read saves for each byte that is rewritten once.
+        priority: locations with a higher one come first.
         planned: the plan; None where it is made again.
     """
 
     found: Found
     location: str
     input_bytes: int
-    directories: int
     tasks: int
     weight: int
+    gain: float
+    priority: int = 0
     planned: Planned | None = None
 
     @classmethod
-    def of(cls, found: Found, planned: Planned, *, is_kept: bool) -> Waiting:
-        """A location by its plan, which is kept or not."""
+    def of(cls, found: Found, planned: Planned, *, is_kept: bool, priority: int = 0) -> Waiting:
+        """Return a location with its plan, which is kept or not."""
         plan = planned.plan
         tasks, weight = len(plan.tasks), sum(task.weight for task in plan.tasks)
-        sizes = plan.input_bytes, len(plan.inputs), tasks, weight
+        sizes = plan.input_bytes, tasks, weight, planned.gain, priority
         return cls(found.afresh(), planned.location, *sizes, planned if is_kept else None)
 
     @property
-    def rank(self) -> tuple[float, str]:
-        """For sorting: most directories per byte first."""
-        return -self.directories / (self.input_bytes + 1), self.location
+    def rank(self) -> tuple[int, float, str]:
+        """For sorting: the highest priority first, then what readers gain most from."""
+        return -self.priority, -self.gain, self.location
 
 
 def within_budget(waiting: Iterable[Waiting], budget: int) -> tuple[list[Waiting], list[Waiting]]:

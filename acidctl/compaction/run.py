@@ -44,12 +44,14 @@ class Compacted(Outcome):
     Attributes:
         published: names of the new directories; empty where nothing was changed.
         staging_kept: absolute path of the evidence of a failed verification.
+        hive_name: the name that a metastore has for the location; empty if none knows it.
     """
 
     plan: CompactionPlan
     published: tuple[str, ...] = ()
     results: tuple[BucketResult, ...] = ()
     staging_kept: str | None = None
+    hive_name: str = ""
 
     @property
     def files(self) -> list[OutputFile]:

@@ -663,3 +663,39 @@ def with_tables(
                 yield Found(found.fs, WalkedLocation(table, found.location.table), False), True
         seen.add(key)
         yield found, False
+
+
+def changeable(
+    places: Iterable[Found], said: TableType | None, skipped: Callable[[Found, Evidence], None]
+) -> Iterator[Found]:
+    """Yield the locations that may be changed.
+
+    Args:
+        said: the type that the user gives for the table.
+        skipped: takes the other locations, which are not known to be transactional.
+
+    Raises:
+        RefusedError: a location that was named itself is not known to be transactional, or one type is given for
+            several tables.
+    """
+    first = None
+    for place in places:
+        first = first or place.location.table
+        if said is not None and place.location.table != first:
+            raise RefusedError(
+                "one table type cannot speak for several tables",
+                f"{place.shown} is of {place.location.table}, not of {first}",
+                "give one table",
+            )
+        found = place.said_to_be(said)
+        try:
+            evidence = found.evidence()
+        except AcidctlError:  # it cannot be listed: its snapshot says so
+            yield found
+            continue
+        if evidence.may_change:
+            yield found
+        elif found.is_given:
+            raise not_known(found.shown, evidence)
+        else:
+            skipped(found, evidence)

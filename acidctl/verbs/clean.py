@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from acidctl.outcome import Outcome
     from acidctl.parallel import Stop
     from acidctl.verbs.events import Events
+    from acidctl.verbs.policy import Policies
     from acidctl.verbs.selection import Selection
 
 _CHECKED_AT_ONCE = 100
@@ -76,8 +77,14 @@ class CleanOptions(Options):
     work: WorkOptions = group(WorkOptions)
 
 
-def clean(where: Selection, options: CleanOptions, events: Events) -> Iterator[Outcome]:
+def clean(
+    where: Selection, options: CleanOptions, events: Events, *, policies: Policies | None = None, run_id: str = ""
+) -> Iterator[Outcome]:
     """Yield the plan of every location, then, after a yes, what was removed from each.
+
+    Args:
+        policies: what is wanted of some tables.
+        run_id: of the nightly run that this is a part of, which was confirmed.
 
     Raises:
         RefusedError: a retention below an hour, a place that may not be changed, or it was not confirmed.
@@ -95,12 +102,13 @@ def clean(where: Selection, options: CleanOptions, events: Events) -> Iterator[O
     plans: list[CleaningPlan] = []
     of_hive: dict[str, Found] = {}
     if options.apply is None:
-        planned = _planned(where, options, stop, events, of_hive)
+        planned = _planned(where, options, stop, events, of_hive=of_hive, policies=policies)
     else:
         planned = _still_holding(where, options, stop, events)
     for answer in _within(planned, options.max_bytes):
         if isinstance(answer, PlannedCleaning):
-            events.saw(answer.plan.snapshot)
+            if not run_id:  # a nightly run looked before it compacted
+                events.saw(answer.plan.snapshot)
             plans += [answer.plan] * bool(answer.plan.removals)
         yield answer
     if options.plan is not None:
@@ -108,7 +116,9 @@ def clean(where: Selection, options: CleanOptions, events: Events) -> Iterator[O
         events.note(f"saved {human_count(len(plans), 'plan')}: acidctl clean --apply {options.plan}")
     elif plans and not options.dry_run:
         cleaned: list[Found] = []
-        for outcome in _carried_out(plans, options, stop, events):
+        if options.work.deadline is not None:
+            plans.sort(key=lambda plan: -plan.bytes)
+        for outcome in _carried_out(plans, options, stop, events, run_id):
             if outcome.is_changed and outcome.location in of_hive:
                 cleaned.append(of_hive[outcome.location])
             yield outcome
@@ -121,8 +131,10 @@ def _require_safe(policies: Iterable[Policy], options: CleanOptions) -> None:
             policy.require_safe()
 
 
-def _carried_out(plans: list[CleaningPlan], options: CleanOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
-    """Ask, and carry out the plans."""
+def _carried_out(
+    plans: list[CleaningPlan], options: CleanOptions, stop: Stop, events: Events, run_id: str
+) -> Iterator[Outcome]:
+    """Ask, unless a nightly run has asked, and carry out the plans."""
     from acidctl.cleaning import request
     from acidctl.cleaning.apply import How
     from acidctl.cleaning.outcomes import Cleaned
@@ -137,14 +149,17 @@ def _carried_out(plans: list[CleaningPlan], options: CleanOptions, stop: Stop, e
     how = How("delete" if options.no_trash else _HOW[options.trash])
     places = tuple(plan.shown for plan in plans)
     what, text = f"{entries} ({size}) would be removed", f"{_VERBS[how.value]}: {entries}, {size}?"
-    events.confirm(Question(what, text, "nothing was removed", places, is_for_good=how is How.DELETE))
+    if not run_id:
+        events.confirm(Question(what, text, "nothing was removed", places, is_for_good=how is How.DELETE))
     age = min(filter(None, (plan.policy.older_than for plan in plans)), default=0.0)
     with events.progress("cleaning", count) as bar:
         clean_one = partial(
             request.carry_out,
             how=how,
             locking=options.locks.locking(events.warn, age),
-            run_id=new_run_id(),  # in the trash of every location, so that `restore` finds what was cleaned together
+            run_id=run_id
+            or new_run_id(),  # in the trash of every location, so that `restore` finds what was cleaned together
+            night=run_id,
             should_stop=stop.is_due,
             on_removed=lambda _: bar.advance(),
         )
@@ -156,7 +171,13 @@ def _carried_out(plans: list[CleaningPlan], options: CleanOptions, stop: Stop, e
 
 
 def _planned(
-    where: Selection, options: CleanOptions, stop: Stop, events: Events, of_hive: dict[str, Found]
+    where: Selection,
+    options: CleanOptions,
+    stop: Stop,
+    events: Events,
+    *,
+    of_hive: dict[str, Found],
+    policies: Policies | None,
 ) -> Iterator[Outcome]:
     """Yield the plans of all locations, or why there is none, as they are made.
 
@@ -168,10 +189,10 @@ def _planned(
     from acidctl.cleaning.retention import Policy
     from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
-    policy = Policy(options.older_than, options.leftovers)
-    _require_safe([policy], options)
+    usual = Policy(options.older_than, options.leftovers)
+    _require_safe([usual], options)
     known = where.changeable(events)
-    places = where.with_tables(known) if policy.leftovers else ((found, False) for found in known)
+    places = where.with_tables(known) if options.leftovers else ((found, False) for found in known)
     while some := list(islice(places, _CHECKED_AT_ONCE if where.lists.asks_metastore else 1)):
         answers: list[tuple[Found, PlannedCleaning | RefusedCleaning]] = []
         for found, is_table in some:
@@ -180,6 +201,9 @@ def _planned(
             if stop.is_due():
                 yield Outcome(location=found.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
                 continue
+            policy = usual
+            if policies and (kept := policies.of(found.location.table)[0].older_than) is not None:
+                policy = Policy(kept, options.leftovers)
             answer = plan_location(found, where.lists, policy, is_table=is_table, is_table_checked=False)
             is_idle = isinstance(answer, PlannedCleaning) and not (answer.plan.removals or answer.plan.waiting)
             if not (is_table and is_idle):

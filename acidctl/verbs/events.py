@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from acidctl.location.coverage import Coverage
+from acidctl.location.coverage import Coverage, Looked
 
 if TYPE_CHECKING:
     from acidctl.errors import AcidctlError
@@ -26,6 +26,8 @@ class Question:
         undone: what is true after a no: ``nothing was removed``.
         locations: which it concerns.
         is_for_good: it cannot be undone.
+        before: lines that are shown first.
+        instead: what can be given so that nobody has to be asked; by default ``--yes``.
     """
 
     what: str
@@ -33,13 +35,23 @@ class Question:
     undone: str
     locations: tuple[str, ...]
     is_for_good: bool = False
+    before: tuple[str, ...] = ()
+    instead: str = ""
 
 
 class Progress(Protocol):
-    """Counts steps that are done; any thread may call it."""
+    """Counts steps or bytes that are done; any thread may call it."""
 
     def advance(self, count: int = 1) -> None:
-        """Count more steps as done."""
+        """Count more as done."""
+        ...
+
+    def grow(self, count: int) -> None:
+        """Count more as to be done."""
+        ...
+
+    def reach(self, done: int, total: int | None) -> None:
+        """Set both counts."""
         ...
 
 
@@ -49,6 +61,12 @@ class Uncounted:
     def advance(self, count: int = 1) -> None:
         """Do nothing."""
 
+    def grow(self, count: int) -> None:
+        """Do nothing."""
+
+    def reach(self, done: int, total: int | None) -> None:
+        """Do nothing."""
+
 
 class Events:
     """Receives what happens besides outcomes. This one is silent: calling a function in Python is consent.
@@ -56,11 +74,20 @@ class Events:
     Attributes:
         coverage: counts the locations at each named place, and what was not looked at.
         errors: failures that belong to no outcome, each with its location.
+        unknown: locations that are left alone, since they are not known to be transactional.
+        looked: how many locations later runs should find at the same places, once the walk has ended.
+        can_ask: somebody answers what :meth:`confirm` asks.
+        shows_plans: what a verb would do is wanted before it is done.
     """
+
+    can_ask = False
+    shows_plans = False
 
     def __init__(self) -> None:
         self.coverage = Coverage()
         self.errors: list[tuple[str, AcidctlError]] = []
+        self.unknown: list[str] = []
+        self.looked: Looked | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -75,11 +102,25 @@ class Events:
         """
         self.errors.append((location, error))
 
-    def skipped(self, found: Found, evidence: Evidence) -> None:
+    def skipped(self, found: Found, evidence: Evidence) -> None:  # noqa: ARG002 - others show it
         """Take a location that is left alone, since it is not known to be transactional."""
+        self.unknown.append(found.shown)
 
-    def looked_through(self) -> object:
-        """Take the end of the walk: :attr:`coverage` is complete."""
+    def looked_through(self, on_record: Callable[[str], int | None] = lambda _: None) -> Looked:
+        """End the walk of all named places, and report a failure if too little was found.
+
+        Args:
+            on_record: gives how many locations the last run found at the same places.
+
+        Returns:
+            The number that later runs should find there.
+        """
+        looked = self.coverage.looked
+        before = on_record(looked.where)
+        status = max((error.exit_status for _, error in self.errors), default=0)
+        if problem := self.coverage.problem(None if status else before, len(self.unknown)):
+            self.failed("", problem)
+        return replace(looked, locations=looked.on_record(before, status, is_accepted=False))
 
     def saw(self, snapshot: Snapshot) -> None:
         """Take the state of a location before it is changed."""
@@ -98,6 +139,18 @@ class Events:
         """
 
     @contextmanager
-    def progress(self, doing: str, total: int) -> Iterator[Progress]:  # noqa: ARG002 - for those who show it
-        """Show how far the work within the block is."""
+    def progress(
+        self,
+        doing: str,  # noqa: ARG002 - for those who show it
+        total: int,  # noqa: ARG002
+        *,
+        is_bytes: bool = False,  # noqa: ARG002
+        coming: int | None = None,  # noqa: ARG002
+    ) -> Iterator[Progress]:
+        """Show how far the work within the block is.
+
+        Args:
+            total: steps, or bytes.
+            coming: how many outcomes follow at most; without it as many as there are steps.
+        """
         yield Uncounted()

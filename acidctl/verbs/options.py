@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from acidctl.deadline import as_seconds
+from acidctl.deadline import DailyWindow, as_seconds
 from acidctl.errors import UsageProblem
 from acidctl.nearest import did_you_mean
 
@@ -27,8 +27,13 @@ class Kind(StrEnum):
     DURATION = "duration"
     SIZE = "size"
     COUNT = "count"
+    NUMBER = "number"
+    RATIO = "ratio"
+    WINDOW = "window"
+    PAIRS = "pairs"
     FILE = "file"
     NEW_FILE = "new-file"
+    DIRECTORY = "directory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class Option:
         typed: it counts only if it is typed: neither a file nor the environment may set it.
         choices: the values that it takes; empty for any.
         completes: what shells offer for it, by a name that the command line knows.
+        least, most: bounds of a number.
     """
 
     flags: tuple[str, ...]
@@ -51,6 +57,8 @@ class Option:
     typed: bool = False
     choices: tuple[str, ...] = ()
     completes: str = ""
+    least: int = 0
+    most: int | None = None
 
 
 def option(
@@ -99,7 +107,7 @@ def made(kind: type[Any], values: dict[str, Any]) -> Any:
 
 
 class Options:
-    """Base of the options dataclasses: durations may be given as seconds, text (``"24h"``) or timedelta.
+    """Base of the options dataclasses: durations may be seconds, text (``"24h"``) or timedelta, a window text.
 
     Raises:
         UsageProblem: a value is no duration, or none of the choices.
@@ -110,7 +118,9 @@ class Options:
             face, value = one.metadata.get(_OPTION), getattr(self, one.name)
             if face and face.kind is Kind.DURATION and value is not None:
                 object.__setattr__(self, one.name, as_seconds(value, one.name))
-            if face and face.choices and value not in face.choices:
+            if face and face.kind is Kind.WINDOW and isinstance(value, str):
+                object.__setattr__(self, one.name, DailyWindow.parse(value))
+            if face and face.choices and value is not None and value not in face.choices:
                 near = did_you_mean(str(value), face.choices)
                 raise UsageProblem(f"{one.name} cannot be {value!r}", f"it is one of {', '.join(face.choices)}", near)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from acidctl.location.find import Found
     from acidctl.outcome import Outcome
     from acidctl.verbs.events import Events
+    from acidctl.verbs.policy import Policies
     from acidctl.verbs.selection import Selection
 
     Due = tuple[Found, list[TrashRun]]
@@ -43,8 +44,14 @@ class PurgeOptions(Options):
     work: WorkOptions = group(WorkOptions)
 
 
-def purge(where: Selection, options: PurgeOptions, events: Events) -> Iterator[Outcome]:
+def purge(
+    where: Selection, options: PurgeOptions, events: Events, *, policies: Policies | None = None, run_id: str = ""
+) -> Iterator[Outcome]:
     """Yield the runs that are due, then, after a yes, each again as it was deleted.
+
+    Args:
+        policies: how long some tables keep what was cleaned.
+        run_id: of the nightly run that this is a part of, which was confirmed; what it cleaned stays.
 
     Raises:
         NotFoundError: no trash holds the run that was asked for.
@@ -66,9 +73,10 @@ def purge(where: Selection, options: PurgeOptions, events: Events) -> Iterator[O
     for found, runs in each(where.trashes(events, changes=True), _runs_of, jobs, stop):
         for error in _errors(found, runs, options.run_id or ""):
             events.failed(found.shown, error)
-        if due := _due(runs, options.run_id or "", latest):
-            every.append((found, due))
-    events.looked_through()
+        due = _due(runs, options.run_id or "", _before(found, policies, latest))
+        every += [(found, kept)] if (kept := [run for run in due if run.id != run_id]) else []
+    if not run_id:
+        events.looked_through()
     if options.run_id is not None and (every or events.is_whole):
         every = _only(every, options.run_id, where.shown)
     for found, due in every:
@@ -79,20 +87,14 @@ def purge(where: Selection, options: PurgeOptions, events: Events) -> Iterator[O
     count = human_count(sum(len(due) for _, due in every), "cleaning run")
     places = tuple(found.shown for found, _ in every)
     is_for_good = options.older_than is None and options.run_id is None
-    events.confirm(
-        Question(
-            f"{count} would be deleted for good",
-            f"Delete {count} for good?",
-            "nothing was deleted",
-            places,
-            is_for_good,
-        )
-    )
+    what = f"{count} would be deleted for good"
+    if not run_id:
+        events.confirm(Question(what, f"Delete {count} for good?", "nothing was deleted", places, is_for_good))
     locking = options.locks.locking(events.warn, options.older_than or 0.0)
     with events.progress("deleting", sum(len(due) for _, due in every)) as bar:
 
         def delete_runs(one: Due) -> list[InTrash]:
-            return delete(one[0].fs, one[1], locking, stop.is_due, bar.advance)
+            return delete(one[0].fs, one[1], locking, stop.is_due, bar.advance, night=run_id)
 
         for (found, due), gone in each(every, delete_runs, jobs, stop):
             if isinstance(gone, AcidctlError):
@@ -101,6 +103,12 @@ def purge(where: Selection, options: PurgeOptions, events: Events) -> Iterator[O
             yield from gone or ()
             if left := len(due) - len(gone or ()):
                 events.note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
+
+
+def _before(found: Found, policies: Policies | None, latest: float | None) -> float | None:
+    """Return the time before which runs of a location are due: what its policy says, or `latest`."""
+    kept = policies.of(found.location.table)[0].purge_older_than if policies else None
+    return latest if kept is None else time.time() - kept
 
 
 def _runs_of(found: Found) -> list[TrashRun]:

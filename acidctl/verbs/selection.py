@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from acidctl.errors import AcidctlError, RefusedError
-from acidctl.location.evidence import not_known
-from acidctl.location.find import Found, find, once, refuse_unusable, with_tables
+from acidctl.location.find import Found, changeable, find, once, refuse_unusable, with_tables
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.walk import Observer, WalkedLocation
@@ -28,49 +26,39 @@ class Selection:
         storage: options of the stores.
         lists: what the user said of the snapshot, or the metastore that knows it.
         table_type: what the user says that the table is.
+        known: the locations, where an earlier verb of the same run found them; None looks for them.
     """
 
     places: tuple[str, ...]
     storage: Mapping[str, str] = field(default_factory=dict)
     lists: SnapshotLists = field(default_factory=SnapshotLists)
     table_type: TableType | None = None
+    known: tuple[Found, ...] | None = None
 
     @property
     def shown(self) -> str:
         """The places as they were typed."""
         return " ".join(self.places)
 
-    def changeable(self, events: Events) -> Iterator[Found]:
+    def changeable(self, events: Events, on_record: Callable[[str], int | None] = lambda _: None) -> Iterator[Found]:
         """Yield the locations that may be changed, each once; the others are told to `events`.
+
+        Args:
+            on_record: gives how many locations the last run found at the same places.
 
         Raises:
             RefusedError: a location that was named itself is not known to be transactional, or one table type is said
                 of two tables.
             AcidctlError: one of several named places cannot be used; nothing may be changed then.
         """
-        around, first = Surroundings(), None
+        if self.known is not None:
+            yield from (found.afresh() for found in self.known)
+            return
+        around = Surroundings()
         refuse_unusable(self.places, self.storage, self.lists, self.table_type, surroundings=around)
-        for place in once(find(self.places, self.storage, self.lists, _observer(events), surroundings=around)):
-            first = first or place.location.table
-            if self.table_type is not None and place.location.table != first:
-                raise RefusedError(
-                    "one --table-type cannot speak for several tables",
-                    f"{place.shown} is of {place.location.table}, not of {first}",
-                    "give one table",
-                )
-            found = place.said_to_be(self.table_type)
-            try:
-                evidence = found.evidence()
-            except AcidctlError:  # it cannot be listed: its snapshot says so
-                yield found
-                continue
-            if evidence.may_change:
-                yield found
-            elif found.is_given:
-                raise not_known(found.shown, evidence)
-            else:
-                events.skipped(found, evidence)
-        events.looked_through()
+        places = once(find(self.places, self.storage, self.lists, _observer(events), surroundings=around))
+        yield from changeable(places, self.table_type, events.skipped)
+        events.looked = events.looked_through(on_record)
 
     def trashes(self, events: Events, *, changes: bool, with_given: bool = False) -> Iterator[Found]:
         """Yield every directory that may have a trash: locations, and the directories of tables with partitions.
@@ -84,6 +72,9 @@ class Selection:
         for text in self.places if with_given else ():
             fs, path = open_location(text, self.storage)
             yield Found(fs, WalkedLocation(path, ""), is_given=True)
+        if self.known is not None:
+            yield from (found for found, _ in self.with_tables(iter(self.known)))
+            return
         below = find(self.places, self.storage, SnapshotLists(), _observer(events), looks=False)
         for found, _ in self.with_tables(below if with_given else once(below)):
             yield found

@@ -19,9 +19,8 @@ from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.cleaning.outcomes import PlannedCleaning
-from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
-from acidctl.location.change.lock import Locking
+from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.options import LockOptions
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
@@ -171,8 +170,9 @@ def test_hive_4_sees_a_result_with_a_visibility_id_when_its_transaction_commits(
         history.step()
     before = history.judge()
     transaction = real_hive.open_transaction()
-    request = CompactionRequest(Mode(kind.value), visibility_txn=transaction, locking=Locking(hold=False))
-    assert isinstance(history.location().compact(request), Compacted)
+    locks = LockOptions(lock=False)
+    options = CompactOptions(**{kind.value: True}, visibility_txn=transaction, locks=locks)  # type: ignore[arg-type]
+    assert isinstance(history.location().compact(options), Compacted)
     results = [name for name in names(history.path) if name.endswith(f"_v{transaction:07d}")]
     assert results
     seen = states(history.location())

@@ -15,12 +15,11 @@ from support.tables import json_rows
 from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
-from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
 from acidctl.errors import RefusedError
-from acidctl.location.change.lock import Locking
 from acidctl.rows.scan.scan import Scan
+from acidctl.verbs.compact_options import CompactOptions, WriteOptions
+from acidctl.verbs.options import LockOptions
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -30,8 +29,8 @@ INSERT_ONLY = "tblproperties('transactional'='true', 'transactional_properties'=
 
 def compact(history: History, kind: CompactionKind, **options: object) -> Compacted:
     """By acidctl, under Hive's own lists."""
-    request = CompactionRequest(Mode(kind.value), offline=True, locking=Locking(hold=False), **options)  # type: ignore[arg-type]
-    done = history.location().compact(request)
+    asked = CompactOptions(**{kind.value: True}, offline=True, locks=LockOptions(lock=False), **options)  # type: ignore[arg-type]
+    done = history.location().compact(asked)
     assert isinstance(done, Compacted)
     return done
 
@@ -126,8 +125,8 @@ def test_changes_of_the_schema_are_followed(real_hive: HiveServer) -> None:
         real_hive.sql(f"insert into {name} select {10 + number}, 'n', 2.5{more}{empty}")
         real_hive.sql(f"update {name} set score = score + 1 where id = {10 + number}")
         before = judge()
-    request = CompactionRequest(Mode.MAJOR, offline=True, locking=Locking(hold=False))
-    Location(folder, write_ids=real_hive.write_ids(name), valid_txns=real_hive.transactions()).compact(request)
+    options = CompactOptions(major=True, offline=True, locks=LockOptions(lock=False))
+    Location(folder, write_ids=real_hive.write_ids(name), valid_txns=real_hive.transactions()).compact(options)
     assert judge() == before
     real_hive.sql(f"update {name} set name = 'u' where id = 1")
     judge()
@@ -172,10 +171,10 @@ def test_changes_of_the_schema_reach_partitions(real_hive: HiveServer, how: str)
         real_hive.sql(f"insert into {name} partition (p = 1) select {asked}")
     before = in_all_ways()
     assert before == {1: in_all_ways()[1], 2: [("2", "b2", "NULL", "NULL")]} and len(before[1]) == 5
-    request = CompactionRequest(Mode.MAJOR, offline=True, locking=Locking(hold=False))
+    options = CompactOptions(major=True, offline=True, locks=LockOptions(lock=False))
     for part in (1, 2):
         lists = {"write_ids": real_hive.write_ids(name), "valid_txns": real_hive.transactions()}
-        Location(real_hive.warehouse / name / f"p={part}", **lists).compact(request)
+        Location(real_hive.warehouse / name / f"p={part}", **lists).compact(options)
     assert in_all_ways() == before
     real_hive.sql(f"update {name} set y = 8, b = 'u' where a < 3")
     real_hive.sql(f"delete from {name} where x = 'x' and a > 1")
@@ -205,7 +204,7 @@ def test_a_renamed_column_keeps_its_values_here_and_in_hive_4_and_loses_them_in_
         with pytest.raises(RefusedError, match="calls a column"):
             compact(history, CompactionKind.MAJOR)
         if real_hive.version > 3:
-            compact(history, CompactionKind.MAJOR, writing=Writing(reader="hive4"))
+            compact(history, CompactionKind.MAJOR, writing=WriteOptions(reader="hive4"))
         assert by_acidctl() == ["a", "b", "c", "d"] and by_hive() == lost
     else:
         real_hive.sql(f"alter table {history.name} compact 'major'")
@@ -243,5 +242,5 @@ def test_insert_only_tables_that_hive_compacts_are_followed(real_hive: HiveServe
     assert sorted(states.values()) == ["current", "obsolete", "obsolete", "obsolete"], states
     real_hive.sql(f"insert into {name} values (50, 'later')")
     judge()
-    assert location().compact(CompactionRequest(Mode.MAJOR, table_type=TableType.INSERT_ONLY, offline=True))
+    assert location().compact(CompactOptions(major=True, offline=True), table_type=TableType.INSERT_ONLY)
     judge()

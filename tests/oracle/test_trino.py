@@ -44,7 +44,8 @@ from acidctl.acid.listing import TableType
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
-from acidctl.location.change.lock import Locking
+from acidctl.verbs.compact_options import CompactOptions
+from acidctl.verbs.options import LockOptions
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 
@@ -233,8 +234,8 @@ def test_a_result_with_a_visibility_id(judge: Engines, hive_4: HiveServer) -> No
     table = changed(hive_4, "visible")
     transaction = hive_4.open_transaction()
     location = Location(table.path, write_ids=hive_4.write_ids("visible"), valid_txns=hive_4.transactions())
-    request = CompactionRequest(Mode.MAJOR, visibility_txn=transaction, locking=Locking(hold=False))
-    assert isinstance(location.compact(request), Compacted)
+    options = CompactOptions(major=True, visibility_txn=transaction, locks=LockOptions(lock=False))
+    assert isinstance(location.compact(options), Compacted)
     wanted = sorted(values for _, values in table.rows())
     asked = 'select distinct "$path" from visible'
     (report,) = check(table.path, readers=("trino",), txns=hive_4.transactions())

@@ -12,9 +12,8 @@ from support.files.acid_files import AB, insert, write_acid, write_plain
 from support.tables import snapshot_of
 
 from acidctl.api import Location
-from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.request import CompactionRequest
 from acidctl.upgrade.needs import Need
+from acidctl.verbs.compact_options import CompactOptions, WriteOptions
 
 TABLES = sorted(path.name for path in HIVE23.iterdir() if path.is_dir())
 
@@ -37,7 +36,7 @@ def test_updates_and_deletes_among_inserts_are_told(name: str, tmp_path: Path) -
     assert needs.events == changes(table)
     if needs.needs(Need.COMPACT):
         before = Location(table).row_digest()
-        Location(table, assume_committed=0).compact(CompactionRequest("major", writing=Writing(reader="hive2")))
+        Location(table, assume_committed=0).compact(CompactOptions(major=True, writing=WriteOptions(reader="hive2")))
         after = Location(table).row_digest()
         assert not Location(table).upgrade_check().needs(Need.COMPACT)
         assert (before.rows, before.values, before.row_ids) == (after.rows, after.values, after.row_ids)

@@ -9,7 +9,7 @@ import click
 
 from acidctl.errors import UsageProblem
 from acidctl.nearest import did_you_mean
-from acidctl.night.policy import Policies, TablePolicy, require_pattern
+from acidctl.verbs.policy import Policies, TablePolicy, require_pattern
 
 _OWN: dict[str, tuple[click.ParamType[Any], str]] = {
     "exclude": (click.BOOL, "write true or false"),

@@ -28,7 +28,7 @@ from acidctl.cli.options.param_types import DIRECTORY
     "state",
     type=DIRECTORY,
     metavar="DIR",
-    help="Where `acidctl nightly` keeps what it left for later, if it was told a place.",
+    help="The --state of `acidctl nightly`, if it is not the usual folder.",
 )
 @shared.reading_options("table", "json", default="table")
 @shared.by_work()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, time, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.deadline import duration_seconds
-from acidctl.errors import NotFoundError
+from acidctl.deadline import DailyWindow, duration_seconds
+from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.given import is_hive_name
 from acidctl.printable import printable
 
@@ -45,31 +44,6 @@ class DurationType(click.ParamType[float]):
         return seconds
 
 
-class DailyWindow(NamedTuple):
-    """A part of every day, in local time; it may go over midnight."""
-
-    start: time
-    end: time
-
-    def seconds_left(self, now: datetime) -> float | None:
-        """Until it ends; None outside it.
-
-        Args:
-            now: local time.
-        """
-        start = now.replace(hour=self.start.hour, minute=self.start.minute, second=0, microsecond=0)
-        for day in (0, -1):
-            begin = start + timedelta(days=day)
-            end = begin.replace(hour=self.end.hour, minute=self.end.minute)
-            end += timedelta(days=1 if self.end <= self.start else 0)
-            if begin <= now < end:
-                return (end - now).total_seconds()
-        return None
-
-    def __str__(self) -> str:
-        return f"{self.start:%H:%M}-{self.end:%H:%M}"
-
-
 class WindowType(click.ParamType[DailyWindow]):
     """``01:00-05:00``."""
 
@@ -79,10 +53,9 @@ class WindowType(click.ParamType[DailyWindow]):
         if isinstance(value, DailyWindow):
             return value
         try:
-            start, end = (datetime.strptime(part.strip(), "%H:%M").time() for part in str(value).split("-"))
-        except ValueError:
-            self.fail(f"{value!r} is not a time window: write it as 01:00-05:00", param, ctx)
-        return DailyWindow(start, end)
+            return DailyWindow.parse(str(value))
+        except UsageProblem as problem:
+            self.fail(f"{problem.what}: {problem.hint}", param, ctx)
 
 
 class NumberType(click.IntRange):

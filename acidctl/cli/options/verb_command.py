@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.local_completion import complete_trash_runs
-from acidctl.cli.options.param_types import COUNT, DURATION, FILE, NEW_FILE, SIZE
+from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.options.local_completion import complete_columns, complete_trash_runs
+from acidctl.cli.options.param_types import COUNT, DIRECTORY, DURATION, FILE, NEW_FILE, SIZE, WINDOW, NumberType
 from acidctl.guardian import NOTES
 from acidctl.verbs.options import Kind, Option, declared, made
 
@@ -28,10 +29,13 @@ _TYPES: dict[Kind, Any] = {
     Kind.DURATION: DURATION,
     Kind.SIZE: SIZE,
     Kind.COUNT: COUNT,
+    Kind.RATIO: click.FloatRange(min=0),
+    Kind.WINDOW: WINDOW,
     Kind.FILE: FILE,
     Kind.NEW_FILE: NEW_FILE,
+    Kind.DIRECTORY: DIRECTORY,
 }
-_COMPLETES = {"trash-runs": complete_trash_runs}
+_COMPLETES = {"trash-runs": complete_trash_runs, "columns": complete_columns}
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ def changing_command(
     extras: Sequence[Decorator] = (),
     main: Sequence[str] = (),
     needs_places: bool = True,
+    asks: bool = True,
 ) -> Callable[[Callable[[Call[OptionsT]], int]], click.Command]:
     """Make a command that changes locations: it names places, may ask, and writes reports.
 
@@ -71,6 +76,7 @@ def changing_command(
         extras: further options that all such commands share.
         main: the parameters whose options ``-h`` shows.
         needs_places: a line without any is an error.
+        asks: it has ``--yes``.
     """
 
     def decorate(body: Callable[[Call[OptionsT]], int]) -> click.Command:
@@ -81,7 +87,7 @@ def changing_command(
             storage: dict[str, str],
             run: RunReport,
             output: str,
-            yes: bool,
+            yes: bool = False,
             lists: Any = None,
             table_type: Any = None,
             exit_code: bool = False,
@@ -97,7 +103,7 @@ def changing_command(
         built: Any = shared.together(
             shared.report_options,
             shared.locations_argument(required=needs_places),
-            *_options(options),
+            *options_of(options, asks=asks),
             *extras,
             places,
             shared.changed_storage_options,
@@ -109,12 +115,12 @@ def changing_command(
     return decorate
 
 
-def _options(kind: type[Any]) -> list[Decorator]:
-    """The options of a dataclass in its order; ``--yes`` follows ``--dry-run``."""
+def options_of(kind: type[Any], *, asks: bool = False) -> list[Decorator]:
+    """Return the options of a dataclass in its order; where the command asks, ``--yes`` follows ``--dry-run``."""
     found: list[Decorator] = []
     for _, one, face in declared(kind):
         found.append(_option(one, face))
-        if one.name == "dry_run":
+        if asks and one.name == "dry_run":
             found.append(shared.yes_option)
     return found
 
@@ -123,10 +129,21 @@ def _option(one: Field[Any], face: Option) -> Decorator:
     more: dict[str, Any] = {"type": click.Choice(face.choices) if face.choices else _TYPES.get(face.kind)}
     if face.kind is Kind.FLAG and not any("/" in flag for flag in face.flags):
         more = {"is_flag": True}
-    if face.metavar:
+    elif face.kind is Kind.NUMBER:
+        more = {"type": NumberType(face.metavar or "N", face.least, face.most)}
+    elif face.kind is Kind.PAIRS:
+        more = {"multiple": True, "callback": _pairs, "metavar": face.metavar}
+    elif face.metavar:
         more["metavar"] = face.metavar
     if face.completes:
         more["shell_complete"] = _COMPLETES[face.completes]
+    if face.kind is not Kind.PAIRS:
+        more["default"] = one.default if face.shown is None else face.shown
     make = shared.typed_option if face.typed else click.option
-    default = one.default if face.shown is None else face.shown
-    return make(*face.flags, one.name, default=default, show_default=face.shown is not None, help=face.help, **more)
+    # Without a default of its own, an option shows the one that a file sets.
+    shows = face.shown is not None or (one.default is None and face.kind is not Kind.FLAG)
+    return make(*face.flags, one.name, show_default=shows, help=face.help, **more)
+
+
+def _pairs(_: click.Context, param: click.Parameter, items: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple(key_and_value(item, param.opts[0]) for item in items)

@@ -12,9 +12,8 @@ from acidctl.acid.reasons import Reason
 from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Told, Totals, put_folded, put_idle
-from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError, RefusedError
+from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError
 from acidctl.location.coverage import Looked
-from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.snapshot import look_at
 from acidctl.location.walk import Observer
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
@@ -22,8 +21,8 @@ from acidctl.verbs.events import Events
 from acidctl.wording import human_count, some_of
 
 if TYPE_CHECKING:
-    from acidctl.acid.listing import TableType
     from acidctl.cli.report.run_report import RunReport
+    from acidctl.location.evidence import Evidence
     from acidctl.location.find import Found
     from acidctl.location.lists import SnapshotLists
 
@@ -42,7 +41,6 @@ class Visits(Events):
         super().__init__()
         self.status = 0
         self.run = run
-        self._unknown: list[str] = []
         self._gone: list[str] = []
         self._notes: dict[str, None] = {}
         self._odd: dict[str, None] = {}
@@ -72,14 +70,6 @@ class Visits(Events):
             self.status = max(self.status, error.exit_status)
 
     def looked_through(self, on_record: Callable[[str], int | None] = lambda _: None) -> Looked:
-        """End the walk of all named places, and report a failure if too little was found.
-
-        Args:
-            on_record: gives how many locations the last run found at the same places, from a file unknown to `run`.
-
-        Returns:
-            The number that later runs should find there.
-        """
         looked = self.coverage.looked
         before = on_record(looked.where)
         in_files = self.run.looked_before(looked.where) if self.run else None
@@ -87,7 +77,7 @@ class Visits(Events):
         is_accepted = bool(self.run and self.run.accepts_fewer)
         # A failure was reported already, and may be the very thing that is missing.
         least = None if is_accepted or self.status else max(known, default=None)
-        problem = self.coverage.problem(least, len(self._unknown))
+        problem = self.coverage.problem(least, len(self.unknown))
         if self.run:
             self.run.looked = looked
             self.run.facts["notLookedAt"] = self.coverage.as_json()
@@ -99,9 +89,6 @@ class Visits(Events):
         """What leaves a gap in the result only: a warning of one line."""
         warn(str(error), is_failure=True)
         self._raise_status(error)
-
-    def skipped(self, found: Found, evidence: Evidence) -> None:
-        """A location that is not known to be transactional is left alone."""
 
     def known(self, places: Iterable[Found]) -> Iterator[Found]:
         """The locations that are known to be transactional, and those that were named; for what only reads."""
@@ -115,39 +102,7 @@ class Visits(Events):
             if is_known:
                 yield found
             else:
-                self._unknown.append(found.shown)
-
-    def changeable(self, places: Iterable[Found], said: TableType | None) -> Iterator[Found]:
-        """The locations that may be changed.
-
-        Args:
-            said: what the user says that the table is.
-
-        Raises:
-            RefusedError: one that was named itself is not known to be transactional; or one type is said of two tables.
-        """
-        first = None
-        for place in places:
-            first = first or place.location.table
-            if said is not None and place.location.table != first:
-                raise RefusedError(
-                    "one --table-type cannot speak for several tables",
-                    f"{place.shown} is of {place.location.table}, not of {first}",
-                    "give one table",
-                )
-            found = place.said_to_be(said)
-            try:
-                evidence = found.evidence()
-            except AcidctlError:  # it cannot be listed: its snapshot says so
-                yield found
-                continue
-            if evidence.may_change:
-                yield found
-            elif found.is_given:
-                raise not_known(found.shown, evidence)
-            else:
-                self._unknown.append(found.shown)
-                self.skipped(found, evidence)
+                self.unknown.append(found.shown)
 
     def readable(self, found: Found, lists: SnapshotLists) -> Found:
         """The location with what can be listed of it, for commands that only show: a directory that is closed is there,
@@ -193,8 +148,8 @@ class Visits(Events):
             count = human_count(len(passed), "directory", "directories")
             note(f"not entered, {count}: {some_of(passed, _FEW, '; ')}")
         self.tell_gone()
-        if self._unknown:
-            count, names = human_count(len(self._unknown), "location"), some_of(self._unknown, _FEW, "; ")
+        if self.unknown:
+            count, names = human_count(len(self.unknown), "location"), some_of(self.unknown, _FEW, "; ")
             note(f"{count} left alone, not known to be transactional (`acidctl ls` says why): {names}")
 
     def tell_gone(self) -> None:
@@ -335,6 +290,7 @@ class Outcomes(Visits):
         self.failed(found.shown, error)
 
     def skipped(self, found: Found, evidence: Evidence) -> None:
+        super().skipped(found, evidence)
         self.put(Outcome(location=found.shown, result=Result.SKIPPED, reasons=(evidence.reason,)))
 
     def postponed(self, location: str, why: Reason = TIME_IS_UP) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from acidctl.cli.output.console import note, warn
+from acidctl.cli.output.console import can_ask, note, say, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.asking import confirm, to_be_typed
 from acidctl.cli.report.outcomes import Outcomes
@@ -14,8 +14,6 @@ from acidctl.outcome import Outcome, Result
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
-    from acidctl.location.evidence import Evidence
-    from acidctl.location.find import Found
     from acidctl.location.snapshot import Snapshot
     from acidctl.verbs.events import Progress, Question
 
@@ -44,6 +42,7 @@ class VerbScreen(Outcomes):
     ) -> None:
         super().__init__(output, run, text_of, counts_of)
         self._yes, self.is_plan = yes, is_plan
+        self.can_ask, self.shows_plans = can_ask(), not yes
 
     def show(self, outcomes: Iterable[Outcome]) -> int:
         """Show what a verb yields; the exit status."""
@@ -58,20 +57,20 @@ class VerbScreen(Outcomes):
     def plans_are_shown(self) -> None:
         """Say what there is to say between the plans and the question."""
 
-    def skipped(self, found: Found, evidence: Evidence) -> None:
-        self._unknown.append(found.shown)
-        super().skipped(found, evidence)
-
     def confirm(self, question: Question) -> None:
         self.tell(len(question.locations))
         self.plans_are_shown()
+        for line in question.before:
+            say("", line)
         severe = to_be_typed(question.locations, is_for_good=question.is_for_good)
-        confirm(question.what, question.text, question.undone, yes=self._yes, severe=severe)
+        confirm(question.what, question.text, question.undone, yes=self._yes, severe=severe, instead=question.instead)
 
     @contextmanager
-    def progress(self, doing: str, total: int) -> Iterator[Progress]:
-        self.tell(total)
-        with progress(doing, total) as bar:
+    def progress(
+        self, doing: str, total: int, *, is_bytes: bool = False, coming: int | None = None
+    ) -> Iterator[Progress]:
+        self.tell(total if coming is None else coming)
+        with progress(doing, total, is_bytes=is_bytes) as bar:
             yield bar
 
     def saw(self, snapshot: Snapshot) -> None:

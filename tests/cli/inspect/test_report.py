@@ -67,7 +67,9 @@ def report_of(acidctl: Acidctl, *words: str | Path) -> Any:
 def test_the_figures_are_those_of_status_ls_and_advise(acidctl: Acidctl, tree: Path) -> None:
     found = report_of(acidctl, tree)
     status = acidctl("status", "-o", "json", tree).json()
-    assert {key: found[key] for key in status if key != "night"} == {k: v for k, v in status.items() if k != "night"}
+    assert {key: found[key] for key in status if key != "lastNightly"} == {
+        k: v for k, v in status.items() if k != "lastNightly"
+    }
     listed = acidctl("ls", "-o", "json", tree).json()
     tables = {Path(one["table"]).name: one for one in found["largest"]}
     assert set(tables) == {"old", "young", "worn"}

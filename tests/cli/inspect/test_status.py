@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -137,15 +136,13 @@ def test_without_a_place_and_a_metastore_it_says_what_to_give(acidctl: Acidctl) 
     assert "give a table, a database or a warehouse" in found.err
 
 
-def test_what_the_last_night_left_is_told_of_the_places_that_were_met(acidctl: Acidctl, tmp_path: Path) -> None:
-    table = make(tmp_path / "t", "base_0000001")
-    assert status_of(acidctl, "--state", tmp_path / "state", table)["night"] is None
-    (tmp_path / "state").mkdir()
-    left = [{"location": str(one), "gain": 1.0, "since": 1e9} for one in (table, tmp_path / "other")]
-    (tmp_path / "state" / "nightly.json").write_text(json.dumps({"postponed": left}))
-    night = status_of(acidctl, "--state", tmp_path / "state", table)["night"]
-    assert (night["left"], night["ended"] is not None) == (1, True)
-    assert "1 location of these left for later" in acidctl("status", "--state", tmp_path / "state", table).out
+def test_the_end_of_the_last_nightly_run_is_shown(acidctl: Acidctl, tmp_path: Path) -> None:
+    table, state = make(tmp_path / "t", "base_0000001"), tmp_path / "state"
+    assert status_of(acidctl, "--state", state, table)["lastNightly"] is None
+    nightly = ("nightly", "--yes", "--engine", "local", "--assume-committed=0s", "--state", state)
+    assert acidctl(*nightly, table).status == 0
+    assert status_of(acidctl, "--state", state, table)["lastNightly"]
+    assert "last nightly" in acidctl("status", "--state", state, table).out
 
 
 # --- with a metastore -----------------------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ class TestCheckInputs:
         (("--auto", "--property", "no_auto_compactoin=true"), "no_auto_compactoin decides nothing"),
         (("--auto", "--property", "hive.compactor.nonsense=1"), "no threshold is called hive.compactor.nonsense"),
         (("--major", "--bloom-filter", " , "), "names no column"),
-        (("--major", "--engine", "spark", "--conf", "executor.memory=4g"), "does not begin with spark."),
+        (("--major", "--engine", "spark", "--conf", "executor.memory=4g"), "give keys that begin with spark."),
         (("--major", "--engine", "spark", "--master", "local[2]", "--queue", "etl"), "nothing to do for --queue"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, tuple) else "",

@@ -13,8 +13,8 @@ from support.made.due import write_deltas
 from support.tables import age, read_rows
 
 from acidctl import nightly
-from acidctl.night.order import NightRequest
-from acidctl.night.policy import Policies, TablePolicy
+from acidctl.verbs.nightly import NightlyOptions
+from acidctl.verbs.policy import Policies, TablePolicy
 
 Acidctl = Callable[..., Result]
 DUE = ("nightly", "--engine", "local", "--assume-committed=1h", "--min-deltas", "3")
@@ -86,7 +86,7 @@ def test_nights_compact_then_clean_then_purge_under_one_id(acidctl: Acidctl, war
     undone = acidctl("restore", "--yes", "--run", *runs, warehouse)
     assert "3 locations: 3 restored" in undone.err
     third = acidctl(*DUE, "--yes", "--purge-older-than", "0", warehouse)
-    assert "0 compacted, 3 cleaned, 0 purged" in third.err  # of this very night nothing
+    assert "0 compacted, 3 cleaned, 0 purged" in third.err  # nothing that this very run cleaned
     assert "undo the cleaning: acidctl restore --run" in third.err
     fourth = acidctl(*DUE, "--yes", "--purge-older-than", "0", warehouse)
     assert "0 compacted, 0 cleaned, 3 purged" in fourth.err
@@ -144,21 +144,15 @@ def test_a_cleaning_that_left_no_line_is_told_beside_the_compaction_of_its_night
     assert sorted(one["verb"] for one in logged) == ["clean", "compact", "compact"]
 
 
-def test_what_bytes_do_not_reach_is_left_and_comes_first_next_night(acidctl: Acidctl, warehouse: Path) -> None:
+def test_what_bytes_do_not_reach_is_left(acidctl: Acidctl, warehouse: Path) -> None:
     every = acidctl(*DUE, "--dry-run", "-o", "jsonl", warehouse)
     sizes = {step["location"]: step["inputBytes"] for step in every.lines() if step["result"] == "planned"}
-    first, *_, last = ranked(every, "compact")
+    *_, last = ranked(every, "compact")
     budget = sum(sizes.values()) - 1
     found = acidctl(*DUE, "--yes", "--exit-code", "--max-bytes", budget, "-o", "jsonl", warehouse)
     assert found.status == 13
     assert ranked(found, "compact", "postponed") == [last]
-    write_deltas(warehouse / "sales.db" / first, 10, 19)  # gains more than what was left
-    age(warehouse / "sales.db" / first, 30)
-    assert ranked(acidctl(*DUE, "--dry-run", "-o", "jsonl", warehouse), "compact") == [last, first]
-    less = acidctl(
-        *DUE, "--dry-run", "-o", "jsonl", "--max-bytes", sizes[str(warehouse / "sales.db" / last)], warehouse
-    )
-    assert ranked(less, "compact") == [last]
+    assert ranked(acidctl(*DUE, "--dry-run", "-o", "jsonl", warehouse), "compact") == [last]
 
 
 def test_out_of_hours_nothing_is_done_but_a_plan_is_shown(acidctl: Acidctl, warehouse: Path) -> None:
@@ -262,10 +256,12 @@ def test_nobody_is_asked_without_a_terminal_and_nothing_is_assumed(acidctl: Acid
 
 
 def test_the_verb_does_the_same(warehouse: Path, tmp_path: Path) -> None:
-    request = NightRequest(policies=Policies({"sales.orders": TablePolicy(min_deltas=3)}))
-    planned = [*nightly(warehouse, request=request, assume_committed=3600, dry_run=True)]
+    policies = Policies({"sales.orders": TablePolicy(min_deltas=3)})
+    plan = NightlyOptions(dry_run=True)
+    planned = [*nightly(warehouse, options=plan, policies=policies, assume_committed=3600)]
     assert [step.location.rpartition("/")[2] for step in planned if step.result == "planned"] == ["orders"]
     assert not list(warehouse.rglob("base_*"))
-    done = [*nightly(warehouse, request=request, assume_committed=3600, state=tmp_path / "state")]
+    options = NightlyOptions(state=str(tmp_path / "state"))
+    done = [*nightly(warehouse, options=options, policies=policies, assume_committed=3600)]
     assert [step.location.rpartition("/")[2] for step in done if step.is_changed] == ["orders"]
     assert not [step for step in done if step.error]

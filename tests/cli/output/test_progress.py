@@ -16,7 +16,6 @@ from support.memory_store import MemoryFileSystem
 from support.terminals import Terminals
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.cli.maintain.work.compact import Working
 from acidctl.cli.output.last_line import LastLine, Listed, listings
 from acidctl.cli.output.logs import JsonLog
 from acidctl.cli.output.progress import Bar, bar_text, progress
@@ -28,6 +27,7 @@ from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.compaction.working import done, telling
 from acidctl.location.walk import list_location, listening, walk_locations
+from acidctl.verbs.compact import _Bytes
 
 Acidctl = Callable[..., Any]
 GIB = 1 << 30
@@ -341,7 +341,7 @@ def test_a_task_is_never_more_than_done() -> None:
         weight = 100
 
     bar = Bar("at it", 200, is_bytes=True)
-    working = Working(bar)
+    working = _Bytes(bar)
     first, second = OneTask(), OneTask()
     for count in (30, 90, 5):
         working.bytes(first, count)  # type: ignore[arg-type]

@@ -406,5 +406,5 @@ def test_one_type_is_said_of_one_table(acidctl: Call, warehouse: Path) -> None:
     before = everything(warehouse)
     refused = acidctl(*MAJOR, "--table-type", "insert-only", warehouse)
     assert refused.status == 7
-    assert "one --table-type cannot speak for several tables" in refused.err
+    assert "one table type cannot speak for several tables" in refused.err
     assert everything(warehouse) == before

@@ -24,8 +24,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write_acid(table / "day=00" / f"delta_{write_id:07}_{write_id:07}_0000" / "bucket_00000", insert(write_id, 0))
     for number in range(1, LOCATIONS):
         shutil.copytree(table / "day=00", table / f"day={number:02}")
-    for module in ("cli.maintain.work.compact", "night.night"):
-        monkeypatch.setattr(f"acidctl.{module}.PORTION", PORTION)
+    monkeypatch.setattr("acidctl.verbs.compact.PORTION", PORTION)
+    monkeypatch.setattr("acidctl.verbs.nightly._PORTION", PORTION)
     return tmp_path / "w"
 
 

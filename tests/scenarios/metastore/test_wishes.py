@@ -14,8 +14,8 @@ from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 from support.tables import age
 
-from acidctl.cli.options.engine_choice import EngineChoice
 from acidctl.metastore import interface as wire
+from acidctl.verbs.engine import EngineOptions
 
 Ask = Callable[..., Result]
 KEY = "compactorthreshold.hive.compactor.delta.num.threshold"
@@ -188,5 +188,5 @@ def test_a_server_that_does_not_tell_of_databases_is_no_trouble(ask: Ask, fake: 
     ],
 )
 def test_a_queue_that_all_tables_name_is_taken(given: dict[str, str], queues: list[str], expected: str | None) -> None:
-    assert EngineChoice("spark", **given).in_queue_of(queues).queue == expected  # type: ignore[arg-type]
-    assert EngineChoice("local").in_queue_of(queues).queue is None
+    assert EngineOptions(**given).in_queue_of(queues).queue == expected  # type: ignore[arg-type]
+    assert EngineOptions(engine="local").in_queue_of(queues).queue is None

@@ -27,16 +27,13 @@ from acidctl.errors import EnvironmentProblem
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.interface import TxnState
-from acidctl.night.memory import Memory
-from acidctl.night.order import NightRequest
-from acidctl.night.policy import Policies, TablePolicy
-from acidctl.night.step import NightStep
+from acidctl.verbs.nightly import NightlyOptions, Step
+from acidctl.verbs.nightly_state import NightlyState
+from acidctl.verbs.policy import Policies, TablePolicy
 
 Acidctl = Callable[..., Result]
 DUE = ("nightly", "--engine", "local", "--assume-committed=1h", "--min-deltas", "3", "--yes")
-REQUEST = NightRequest(
-    policies=Policies({"*": TablePolicy(min_deltas=3, older_than=FLOOR_SECONDS, purge_older_than=0)})
-)
+POLICIES = Policies({"*": TablePolicy(min_deltas=3, older_than=FLOOR_SECONDS, purge_older_than=0)})
 
 
 @pytest.fixture
@@ -54,8 +51,9 @@ def warehouse(tmp_path: Path) -> Path:
     return sales.parent
 
 
-def night(place: Path, tmp_path: Path) -> list[NightStep]:
-    return [*nightly(place, request=REQUEST, assume_committed=3600, state=tmp_path / "state")]
+def night(place: Path, tmp_path: Path) -> list[Step]:
+    options = NightlyOptions(state=str(tmp_path / "state"))
+    return [*nightly(place, options=options, policies=POLICIES, assume_committed=3600)]
 
 
 def rows(warehouse: Path) -> dict[str, int]:
@@ -168,10 +166,10 @@ def test_an_empty_warehouse_is_no_good_night_as_a_disk_may_be_missing(acidctl: A
 
 
 def test_the_second_of_two_nights_at_once_is_refused(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:
-    with Memory(tmp_path / "state").alone():
+    with NightlyState(tmp_path / "state").alone():
         found = acidctl(*DUE, "--state", tmp_path / "state", warehouse)
         assert found.status == 9
-        assert "another night is at work" in found.err
+        assert "another nightly run is at work" in found.err
         assert not list(warehouse.glob("*/due/base_*"))
         assert acidctl(*DUE, "--state", tmp_path / "other", warehouse).status == 0
     assert acidctl(*DUE, "--state", tmp_path / "state", warehouse).status == 0
@@ -237,11 +235,11 @@ def test_a_path_that_is_no_table_stops_a_night_before_it_changes_any(
 def test_without_an_engine_the_rest_is_done(
     acidctl: Acidctl, warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(*_: object) -> None:
+    def missing(*_: object, **__: object) -> None:
         raise EnvironmentProblem("there is no Spark")
 
     with monkeypatch.context() as patch:
-        patch.setattr("acidctl.cli.maintain.work.nightly.open_engine", missing)
+        patch.setattr("acidctl.verbs.compact.open_engine", missing)
         found = acidctl(*DUE, "--state", tmp_path / "state", "--report", tmp_path / "r.json", warehouse)
     assert found.status == 8
     assert "0 compacted, 1 cleaned" in found.err

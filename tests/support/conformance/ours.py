@@ -18,14 +18,14 @@ from pyarrow import parquet
 
 from acidctl import Location
 from acidctl.acid.names import ACID_PREFIXES
-from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.request import CompactionRequest, Mode, Nothing
+from acidctl.compaction.request import Nothing
 from acidctl.errors import AcidctlError
-from acidctl.location.change.lock import Locking
 from acidctl.metastore import interface as wire
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.table import TableScan
 from acidctl.validation.findings import Depth, Severity
+from acidctl.verbs.compact_options import CompactOptions, WriteOptions
+from acidctl.verbs.options import LockOptions
 from support.conformance.declared import CASES, TXNS, Case
 from support.engines.hive_text import normal, printed
 from support.files.json_text import encode_json_lines
@@ -188,12 +188,13 @@ def compact(case: Case, fake: FakeHive, place: Path, mode: str) -> Compaction:
     Args:
         fake: knows the case, and where the copy lies.
     """
-    both = Writing(reader="hive4")  # beside a metastore of Hive 3: what the two read differently is refused
-    request = CompactionRequest(Mode(mode), force=True, offline=True, locking=Locking(hold=False), writing=both)
+    both = WriteOptions(reader="hive4")  # beside a metastore of Hive 3: what the two read differently is refused
+    locks = LockOptions(lock=False)
+    options = CompactOptions(**{mode: True}, force=True, offline=True, locks=locks, writing=both)  # type: ignore[arg-type]
     before = {child.name for child in place.iterdir()}
     try:
         location = Location(f"hive:default.{table_of(case)}/p={case.name}", metastore=fake.address)
-        answer = location.compact(request)
+        answer = location.compact(options)
     except AcidctlError as error:
         return Compaction("refused", type(error).__name__)
     except Exception as error:  # noqa: BLE001 - it is a fault, and to be recorded as one

@@ -13,18 +13,18 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.api import Location, find_locations
-from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.request import CompactionRequest, Mode
-from acidctl.location.change.lock import Locking
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth, Severity
+from acidctl.verbs.compact_options import CompactOptions
+from acidctl.verbs.engine import TaskOptions
+from acidctl.verbs.options import LockOptions
 from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, has_copied_deletes
 from support.engines.hive_text import asked_for, normal, printed, type_of
 from support.engines.own_faults import runs
@@ -539,12 +539,9 @@ class Story:
             return
         told, location = some
         kind = self._chance.choice(list(CompactionKind))
-        writing = Writing(task_bytes=self._chance.choice([1, 1 << 30]))
+        tasks = TaskOptions(task_bytes=self._chance.choice([1, 1 << 30]))
         self.statements.append(f"-- acidctl compact --{kind.value} {location.path}")
-        request = CompactionRequest(
-            Mode(kind.value), force=True, offline=True, writing=writing, locking=Locking(hold=False)
-        )
-        self._by_path(told, location).compact(request)
+        self._by_path(told, location).compact(replace(_by_path(kind.value), tasks=tasks))
 
     def _by_path(self, told: Told, location: Location) -> Location:
         lists = {"write_ids": self._hive.write_ids(told.name), "valid_txns": self._hive.transactions()}
@@ -560,7 +557,7 @@ class Story:
         kind = self._chance.choice(list(CompactionKind))
         self.statements.append(f"-- acidctl compact --{kind.value} {location.hive_name}")
         offline = self._hive.version == 3
-        location.compact(CompactionRequest(Mode(kind.value), force=True, offline=offline))
+        location.compact(CompactOptions(**{kind.value: True}, force=True, offline=offline))  # type: ignore[arg-type]
 
     def _clean(self) -> None:
         if (some := self._some_location()) is None:
@@ -598,8 +595,7 @@ class Story:
         if kind is CompactionKind.MINOR and has_copied_deletes(path):
             # Hive 3 cannot read its own result row by row, which a test of its own holds.
             self.statements.append(f"-- acidctl compact --major {location.path}, which Hive can read again")
-            request = CompactionRequest(Mode.MAJOR, force=True, offline=True, locking=Locking(hold=False))
-            self._by_path(told, location).compact(request)
+            self._by_path(told, location).compact(_by_path("major"))
 
     def _clean_by_hive(self) -> None:
         for told in (self._table, self._other):
@@ -614,8 +610,7 @@ class Story:
             for told in (self._table, self._other):
                 for location in self._locations(told):
                     self.statements.append(f"-- acidctl compact --{kind.value} {location.path}")
-                    request = CompactionRequest(Mode(kind.value), force=True, offline=True, locking=Locking(hold=False))
-                    self._by_path(told, location).compact(request)
+                    self._by_path(told, location).compact(_by_path(kind.value))
             self._judge()
             for told in (self._table, self._other):
                 self._run(f"update {told.name} set {self._changes(told)} where id % 4 = 1")
@@ -656,3 +651,8 @@ def _split(expressions: str) -> list[str]:
                 found.append(expressions[start:place].strip())
                 start = place + 1
     return [*found, expressions[start:].strip()]
+
+
+def _by_path(mode: str) -> CompactOptions:
+    """Return the options of a compaction by path, beside a metastore that has no lock of it."""
+    return CompactOptions(**{mode: True}, force=True, offline=True, locks=LockOptions(lock=False))  # type: ignore[arg-type]

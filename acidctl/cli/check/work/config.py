@@ -51,7 +51,7 @@ def show_settings(*, origin: bool, with_defaults: bool, output: str) -> int:
     else:
         note("nothing is set: see `acidctl config path`")
     if patterns := [name[1] for name in found if name[0] == "policy"]:
-        from acidctl.night.policy import specificity  # noqa: PLC0415 - only where there are policies
+        from acidctl.verbs.policy import specificity  # noqa: PLC0415 - only where there are policies
 
         order = " ".join(sorted(set(patterns), key=specificity))
         note(f"a table takes each key of a policy from the first of these that matches it and has the key: {order}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from acidctl.cli.options.engine_choice import EngineChoice
+from acidctl.cli.options.engine_choice import check_engine
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import put_json, put_text
 from acidctl.cli.output.redact import hidden
@@ -14,6 +14,7 @@ from acidctl.orc.read.zones import native_problem
 from acidctl.spark.probe import Facts, gather, spark_check
 from acidctl.spark.shipping import problems_of
 from acidctl.spark.worker import FOR_SOME, PACKAGES, ExecutorFacts
+from acidctl.verbs.engine import EngineOptions
 
 _MARGIN = 11
 
@@ -21,7 +22,7 @@ _MARGIN = 11
 def work(
     *,
     spark: bool,
-    engine: EngineChoice,
+    engine: EngineOptions,
     metastore: str | None,
     metastore_option: tuple[str, ...],
     output: str,
@@ -32,7 +33,7 @@ def work(
         AcidctlError: the time zone database is missing, Spark fails, an executor lacks something, or a metastore server
             cannot be used. It is raised after everything was shown.
     """
-    engine.check()
+    check_engine(engine)
     if metastore is None and metastore_option:
         refuse_unused("doctor without --metastore", "metastore_option")
     is_table = output == "table"
@@ -60,7 +61,7 @@ def _lines(record: dict[str, Any]) -> Iterator[str]:
             yield f"{label:10} {lines}"
 
 
-def _spark(engine: EngineChoice, record: dict[str, Any], *, is_table: bool) -> tuple[EnvironmentProblem, ...]:
+def _spark(engine: EngineOptions, record: dict[str, Any], *, is_table: bool) -> tuple[EnvironmentProblem, ...]:
     """Start it; what is wrong there."""
     check = spark_check(engine.spark("acidctl doctor"))
     first = "looked around in" if check.problems else "first task after"

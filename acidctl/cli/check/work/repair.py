@@ -16,7 +16,7 @@ from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.evidence import Evidence, refuse_part_of_others
-from acidctl.location.find import Found, find, refuse_unusable
+from acidctl.location.find import Found, changeable, find, refuse_unusable
 from acidctl.location.given import at_its_line
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
@@ -121,7 +121,7 @@ def _places(
             places = iter([Found(fs, WalkedLocation(path, ""), True)])
             printer.coverage.begin(top)
             printer.coverage.met(top)
-        for found in printer.changeable(places, said):
+        for found in changeable(places, said, printer.skipped):
             yield found, inside
 
 
@@ -226,6 +226,7 @@ class RepairPrinter(Outcomes):
         Visits.failed(self, location, error)
 
     def skipped(self, found: Found, evidence: Evidence) -> None:
+        super().skipped(found, evidence)
         self.run.add(found.shown, Result.SKIPPED, reason=evidence.text)
 
     def planned(self, one: PlannedRepair, *, is_last: bool) -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import click
 
 from acidctl.cli.check.work.findings_printer import FindingsPrinter, print_rules
-from acidctl.cli.options.engine_choice import EngineChoice
+from acidctl.cli.options.engine_choice import check_engine
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note
 from acidctl.cli.output.progress import progress
@@ -27,6 +27,7 @@ from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place
 from acidctl.validation.registry import RULES
 from acidctl.validation.run import validate
+from acidctl.verbs.engine import EngineOptions
 from acidctl.worker_pool import Limits, Runner
 
 
@@ -43,7 +44,7 @@ def work(
     schema: str | None,
     list_rules: bool,
     verbose: bool,
-    engine: EngineChoice,
+    engine: EngineOptions,
     jobs: int | None,
     timeout: float,
     lists: SnapshotLists,
@@ -56,7 +57,7 @@ def work(
         return print_rules(output)
     if not locations:
         raise click.UsageError("Missing argument 'LOCATION...'.")
-    engine.check("--jobs", jobs)
+    check_engine(engine, "--jobs", jobs)
     if not (deep or footers or readers):
         refuse_unused("a look at names alone", "jobs", "timeout", "all_directories", "schema")
     depth = Depth.DEEP if deep else Depth.FOOTERS if footers or readers else Depth.LISTING
@@ -99,9 +100,9 @@ def _rule_ids(given: tuple[str, ...], option: str) -> frozenset[str]:
 
 
 @contextmanager
-def _runner(engine: EngineChoice, locations: tuple[str, ...], options: Options) -> Iterator[Runner | None]:
+def _runner(engine: EngineOptions, locations: tuple[str, ...], options: Options) -> Iterator[Runner | None]:
     """What reads the files; None for processes of this machine. Spark starts with the first file."""
-    if engine.kind == "local":
+    if engine.is_local:
         yield None
         return
     from acidctl.spark.driver.session import start_session  # noqa: PLC0415 - only for --engine spark

@@ -10,7 +10,7 @@ from typing import Any
 
 from acidctl.cli.hive.work.service_figures import WorkerFigures
 from acidctl.cli.hive.work.service_page import serve
-from acidctl.cli.options.engine_choice import EngineChoice
+from acidctl.cli.options.engine_choice import check_engine
 from acidctl.cli.output.console import Records, note, put_line
 from acidctl.cli.report.compaction_text import compaction_text
 from acidctl.cli.report.outcomes import show_failure
@@ -27,6 +27,7 @@ from acidctl.hive.worker import Engines, Work, Worked, Worker, require_queue
 from acidctl.metastore.client import Metastore
 from acidctl.outcome import Result
 from acidctl.storage.port import FileSystemSpec
+from acidctl.verbs.engine import EngineOptions
 from acidctl.wording import human_count
 
 _QUIET_SECONDS = 300.0
@@ -41,7 +42,7 @@ def work(
     max_bytes: int | None,
     grace: float,
     listen: str | None,
-    engine: EngineChoice,
+    engine: EngineOptions,
     jobs: int | None,
     verify: str,
     metastore: Metastore,
@@ -49,11 +50,11 @@ def work(
     output: str,
 ) -> int:
     """Work until it is ended; the exit status, with `once`."""
-    engine.check("--jobs", jobs)
+    check_engine(engine, "--jobs", jobs)
     require_queue(metastore)  # before Spark starts
     said = _Said(output)
     with ExitStack() as stack:
-        is_on_cluster = engine.kind == "spark" and (engine.master or "").startswith(("yarn", "k8s"))
+        is_on_cluster = not engine.is_local and (engine.master or "").startswith(("yarn", "k8s"))
         stores = database_stores(metastore, storage) if is_on_cluster else ()
         engines, job = stack.enter_context(_engines(engine, jobs, stores))
         asked = Work(
@@ -86,14 +87,16 @@ def work(
 
 
 @contextmanager
-def _engines(choice: EngineChoice, jobs: int | None, stores: Sequence[FileSystemSpec]) -> Iterator[tuple[Engines, str]]:
+def _engines(
+    choice: EngineOptions, jobs: int | None, stores: Sequence[FileSystemSpec]
+) -> Iterator[tuple[Engines, str]]:
     """What makes an engine for each entry, and as what the queue has it: one session of Spark serves all.
 
     Args:
         stores: for which Spark logs in, and has tokens: it cannot ask for more of them later.
     """
     name = f"acidctl-worker-{socket.gethostname()}"
-    if choice.kind == "local":
+    if choice.is_local:
         yield (lambda until, on_progress: LocalEngine(jobs, until, on_progress)), name
         return
     from acidctl.spark.compaction_engine import spark_engines  # noqa: PLC0415 - py4j, PySpark

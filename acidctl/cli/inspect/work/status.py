@@ -16,7 +16,6 @@ from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import ExitStatus
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
-from acidctl.night.memory import Memory, usual_folder
 from acidctl.overview.overview import (
     NAMED,
     Condition,
@@ -24,7 +23,7 @@ from acidctl.overview.overview import (
     look_over,
     overall_condition,
 )
-from acidctl.overview.place import LocationNeeds
+from acidctl.verbs.nightly_state import NightlyState, usual_folder
 from acidctl.wording import age_text, human_bytes, human_count, text_of, time_of, utc
 
 if TYPE_CHECKING:  # what these need is there only where a metastore is used
@@ -50,49 +49,27 @@ def work(
     """Look, and show; the exit status."""
     where = locations or everything(lists)
     visits = Visits()
-    night = _LastNight(Memory(Path(state) if state else usual_folder()))
+    last_run = NightlyState(Path(state) if state else usual_folder())
     with progress("looking at locations") as bar:
-
-        def looked(one: LocationNeeds) -> None:
-            bar.advance()
-            night.met(one.location)
-
         places = visits.known(once(find(where, storage, lists, visits.observer)))
-        overview = look_over(places, lists, Policy(older_than), visits.failed, looked)
-    visits.looked_through(night.looked)
+        overview = look_over(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
+    visits.looked_through(last_run.looked)
     queue = queue_seen(lists, overview, where, visits)
     verdict = overall_condition(
         overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
     )
+    ended = last_run.written
     if output == "json":
         record = status_record(where, overview, queue, verdict)
-        put_json({**record, "notLookedAt": visits.coverage.as_json(), "night": night.record}, lines=False)
+        put_json(
+            {**record, "notLookedAt": visits.coverage.as_json(), "lastNightly": ended and time_of(ended)}, lines=False
+        )
     else:
-        for line in _screen(where, overview, queue, night, verdict, older_than):
+        for line in _screen(where, overview, queue, ended, verdict, older_than):
             put_text(line, _LABEL + 2 * line.startswith(" "))
     visits.tell_strangers()
     wanted = verdict is Condition.TROUBLE or (verdict is Condition.DUE and fail_on == "due")
     return visits.status or (ExitStatus.FINDINGS if wanted else ExitStatus.DONE)
-
-
-class _LastNight:
-    """What the last `acidctl nightly` of this user left for later in the locations that were met."""
-
-    def __init__(self, memory: Memory) -> None:
-        self.ended, self._memory = memory.written, memory
-        self._postponed = memory.recalled() if self.ended is not None else {}
-        self.left = 0
-
-    @property
-    def record(self) -> Record | None:
-        return None if self.ended is None else {"ended": time_of(self.ended), "left": self.left}
-
-    def looked(self, where: str) -> int | None:
-        """How many locations the last nightly run found at these places."""
-        return self._memory.looked(where)
-
-    def met(self, location: str) -> None:
-        self.left += location in self._postponed
 
 
 # --- for programs ---------------------------------------------------------------------------------------------------
@@ -216,7 +193,7 @@ def _screen(
     where: Sequence[str],
     overview: Overview,
     queue: QueueView | None,
-    night: _LastNight,
+    ended: float | None,
     verdict: Condition,
     older_than: float,
 ) -> Iterator[str]:
@@ -245,9 +222,8 @@ def _screen(
     )
     if overview.last_done is not None:
         yield _line("last run", f"{utc(overview.last_done)}: acidctl log tells of what was done")
-    if night.ended is not None:
-        left = f", {human_count(night.left, 'location')} of these left for later" if night.left else ""
-        yield _line("last night", f"{utc(night.ended)}{left}")
+    if ended is not None:
+        yield _line("last nightly", utc(ended))
 
 
 def _line(label: str, text: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.errors import UsageProblem
-from acidctl.night.policy import Policies, TablePolicy, require_pattern
+from acidctl.verbs.policy import Policies, TablePolicy, require_pattern
 
 NAMES = st.from_regex(r"[ab]{1,3}\.[ab]{1,3}", fullmatch=True)
 PATTERNS = st.from_regex(r"[ab*?]{1,3}\.[ab*?]{1,3}|[*]", fullmatch=True)

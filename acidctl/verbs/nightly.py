@@ -1,0 +1,340 @@
+"""Compact what is due, clean what is obsolete and purge what is old: three verbs under one deadline and one id."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from acidctl.errors import AcidctlError, RefusedError
+from acidctl.outcome import Outcome, Result
+from acidctl.verbs.clean import CleanOptions, clean
+from acidctl.verbs.compact_options import CompactOptions, WriteOptions
+from acidctl.verbs.engine import TaskOptions
+from acidctl.verbs.events import Events, Question
+from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group, option
+from acidctl.verbs.policy import Policies, TablePolicy
+from acidctl.verbs.purge import PurgeOptions, purge
+
+if TYPE_CHECKING:
+    from acidctl.compaction.run import Engine
+    from acidctl.deadline import DailyWindow, Deadline
+    from acidctl.location.find import Found
+    from acidctl.verbs.selection import Selection
+
+_SHARE, _MOST_SECONDS = 0.1, 1800.0
+"""This share of the time is kept for cleaning and purging, and no more than this."""
+
+_PORTION = 200
+"""Locations that are cleaned together: their listings are in memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightlyOptions(Options):
+    """What is due, how it is done, and when."""
+
+    dry_run: bool = option(False, "-n", "--dry-run", help="Show the plan of the whole run and stop, at any hour.")
+    no_trash: bool = option(
+        False, "--no-trash", typed=True, help="Delete at once instead of moving to the location's trash."
+    )
+    trash: str = option(
+        "location",
+        "--trash",
+        choices=("location", "hdfs"),
+        shown="location",
+        help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
+    )
+    min_deltas: int | None = option(
+        None,
+        "--min-deltas",
+        kind=Kind.COUNT,
+        help="Leave locations with fewer deltas alone, and compact from this many on, instead of Hive's count (more "
+        "than 10).",
+    )
+    max_ratio: float | None = option(
+        None,
+        "--max-ratio",
+        kind=Kind.RATIO,
+        metavar="R",
+        help="Major when the deltas have more than R of the base's bytes, instead of 0.1.",
+    )
+    older_than: float = option(
+        86400.0,
+        "--older-than",
+        kind=Kind.DURATION,
+        shown="24h",
+        help="Keep what was superseded, or written, less than this long ago; at least 1h.",
+    )
+    purge_older_than: float = option(
+        7 * 86400.0,
+        "--purge-older-than",
+        kind=Kind.DURATION,
+        shown="7d",
+        help="Keep in the trash what was cleaned less than this long ago, and whatever this very run cleans.",
+    )
+    leftovers: bool = option(False, "--leftovers", help="Clean abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
+    window: DailyWindow | None = option(
+        None, "--window", kind=Kind.WINDOW, help="Work only in these hours, e.g. 01:00-05:00, local time."
+    )
+    deadline: float | None = option(None, "--deadline", kind=Kind.DURATION, help="End after this long, e.g. 2h or 30m.")
+    max_bytes: int | None = option(
+        None,
+        "--max-bytes",
+        kind=Kind.SIZE,
+        help="Read at most this much for compactions: those whose readers gain most first.",
+    )
+    state: str | None = option(
+        None,
+        "--state",
+        kind=Kind.DIRECTORY,
+        metavar="DIR",
+        help="The folder that one run at a time works with, and that records how many locations there were. By default "
+        "that of systemd, or ~/.local/state/acidctl.",
+    )
+    offline: bool = option(
+        False,
+        "--offline",
+        typed=True,
+        help="Nothing reads the tables meanwhile: lets a minor compaction rename twice.",
+    )
+    tasks: TaskOptions = group(TaskOptions)
+    writing: WriteOptions = group(WriteOptions)
+    locks: LockOptions = group(LockOptions)
+
+    @property
+    def policy(self) -> TablePolicy:
+        """What is wanted of a table of which no policy says anything else.
+
+        Raises:
+            UsageProblem: a retention below an hour.
+        """
+        return TablePolicy(
+            min_deltas=self.min_deltas,
+            max_ratio=self.max_ratio,
+            older_than=self.older_than,
+            purge_older_than=self.purge_older_than,
+        )
+
+
+class Part(StrEnum):
+    """The parts of a run, in their order."""
+
+    COMPACT = "compact"
+    CLEAN = "clean"
+    PURGE = "purge"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step(Outcome):
+    """The outcome of a compaction, a cleaning or a purge, as a part of a nightly run.
+
+    Attributes:
+        of: the outcome itself.
+        run: the id of the run; the cleaning runs in the trash have it.
+        policy: the patterns of policies that match the table, the most specific first.
+    """
+
+    part: Part
+    of: Outcome
+    run: str
+    policy: tuple[str, ...] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the location is not what it was."""
+        return self.of.is_changed
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a later run has something left to do."""
+        return self.of.is_unfinished
+
+    @property
+    def seconds(self) -> float | None:
+        """Of work; None if that is not measured."""
+        return self.of.seconds
+
+    def bytes_by_use(self) -> Mapping[str, int]:
+        """Bytes by what was done with them; those that a purge removed had been removed from the table before."""
+        by_use = self.of.bytes_by_use()
+        return {"purged": sum(by_use.values())} if self.part is Part.PURGE and by_use else by_use
+
+    def reported(self) -> Mapping[str, Any]:
+        """Nothing: the report of a run has all parts of a location together."""
+        return {}
+
+    def facts(self) -> Mapping[str, Any]:
+        """The part, the run, the policies that match, and the facts of the outcome itself."""
+        return {"part": self.part.value, "run": self.run, "policy": list(self.policy), **self.of.facts()}
+
+
+def nightly(
+    where: Selection,
+    options: NightlyOptions,
+    events: Events,
+    engine: Engine | None = None,
+    *,
+    policies: Policies | None = None,
+    on_begin: Callable[[str], None] = lambda _: None,
+) -> Iterator[Step]:
+    """Yield what each part does in each location; a part that fails leaves the others their work.
+
+    Args:
+        engine: where compactions run, instead of the engine of the options.
+        policies: what is wanted of some tables.
+        on_begin: called with the id of the run.
+
+    Raises:
+        RefusedError: nobody says which write ids are committed, a place may not be changed, or it was not confirmed.
+        ConflictError: another run works with the same folder.
+    """
+    from acidctl.location.change.own_files import new_run_id
+    from acidctl.verbs.compact import end_of_work, postponed
+    from acidctl.verbs.nightly_state import NightlyState
+
+    if not where.lists.is_told:
+        raise RefusedError(
+            "nightly must be told which write ids are committed",
+            "no list of Hive's was given, and no metastore is known",
+            "give --metastore, --write-ids-from, or --assume-committed 1h if all that is older is committed",
+        )
+    options.tasks.check("--jobs", options.tasks.jobs)
+    wanted = (policies or Policies()).by_default(options.policy)
+    until, closed = end_of_work(options.window, options.deadline)
+    where.lists.end_by(until)
+    run_id = new_run_id()
+    on_begin(run_id)
+    if closed and not options.dry_run:
+        for place in where.places:
+            yield _step(Part.COMPACT, postponed(str(place), closed), run_id)
+        return
+    state = NightlyState(Path(options.state), events.warn) if options.state else None
+    with state.alone(options.locks.lock_wait) if state and not options.dry_run else nullcontext():
+        found: list[Found] = []
+        for one in where.changeable(events, state.looked if state else lambda _: None):
+            if pattern := wanted.excluding(one.location.table):
+                yield _excluded(one, pattern, run_id, wanted)
+            else:
+                found.append(one.afresh())
+        parts = _Parts(replace(where, known=tuple(found)), options, engine, wanted, run_id, until, events)
+        if options.dry_run:
+            yield from parts.steps(dry_run=True)
+            return
+        if events.shows_plans:
+            planned = [step for step in parts.steps(dry_run=True) if step.result is Result.PLANNED]
+            yield from planned
+            events.confirm(_question(planned, is_for_good=options.no_trash))
+        yield from parts.steps(dry_run=False)
+        if state and events.looked:
+            state.keep(events.looked)
+
+
+def _question(planned: Iterable[Step], *, is_for_good: bool) -> Question:
+    places = tuple(step.location for step in planned)
+    return Question("the work of a night is planned", "Do all of this?", "nothing was done", places, is_for_good)
+
+
+def _excluded(found: Found, pattern: str, run_id: str, policies: Policies) -> Step:
+    from acidctl.acid.reasons import Code, reason
+
+    why = reason(Code.EXCLUDED, pattern=pattern)
+    outcome = Outcome(location=found.shown, result=Result.SKIPPED, reasons=(why,))
+    return _step(Part.COMPACT, outcome, run_id, policies.of(found.location.table)[1])
+
+
+def _step(part: Part, of: Outcome, run_id: str, policy: tuple[str, ...] = ()) -> Step:
+    return Step(
+        location=of.location,
+        result=of.result,
+        reasons=of.reasons,
+        error=of.error,
+        part=part,
+        of=of,
+        run=run_id,
+        policy=policy,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The three verbs, each with what is left of the time."""
+
+    where: Selection
+    options: NightlyOptions
+    engine: Engine | None
+    policies: Policies
+    run_id: str
+    until: Deadline
+    events: Events
+
+    def steps(self, *, dry_run: bool) -> Iterator[Step]:
+        """Yield the steps of all parts; an error that ends a part is reported."""
+        from acidctl.outcome import TIME_IS_UP
+        from acidctl.verbs.compact import postponed
+
+        known = self.where.known or ()
+        patterns = {one.shown: self.policies.of(one.location.table)[1] for one in known}
+        for part, verb in ((Part.COMPACT, self._compact), (Part.CLEAN, self._clean), (Part.PURGE, self._purge)):
+            outcomes: Iterable[Outcome] = verb(dry_run=dry_run)
+            if self.until.is_over and not dry_run:
+                outcomes = (postponed(one.shown, TIME_IS_UP) for one in known)
+            try:
+                for one in outcomes:
+                    of = replace(one, result=Result.PLANNED) if one.result is Result.IN_TRASH else one
+                    if dry_run or of.result is not Result.PLANNED:
+                        yield _step(part, of, self.run_id, patterns.get(of.location, ()))
+            except AcidctlError as error:  # of the engine, or of the metastore: the other parts may do without
+                self.events.failed("", error)
+
+    def _compact(self, *, dry_run: bool) -> Iterator[Outcome]:
+        from acidctl.verbs.compact import compact
+
+        # Cleaning, which gives back space, has its time in every run.
+        left = max(0.0, self.until.at - time.monotonic())
+        left -= min(left * _SHARE, _MOST_SECONDS)
+        options = CompactOptions(
+            auto=True,
+            dry_run=dry_run,
+            offline=self.options.offline,
+            deadline=self._seconds(left),
+            max_bytes=self.options.max_bytes,
+            tasks=self.options.tasks,
+            writing=self.options.writing,
+            locks=self.options.locks,
+        )
+        return compact(self.where, options, self.events, self.engine, policies=self.policies, run_id=self.run_id)
+
+    def _clean(self, *, dry_run: bool) -> Iterator[Outcome]:
+        where = replace(self.where, lists=self.where.lists.renewed().begun())
+        for some in self._portions():
+            options = CleanOptions(
+                dry_run=dry_run,
+                leftovers=self.options.leftovers,
+                no_trash=self.options.no_trash,
+                trash=self.options.trash,
+                locks=self.options.locks,
+                work=self._work(),
+            )
+            places = replace(where, known=some)
+            yield from clean(places, options, self.events, policies=self.policies, run_id=self.run_id)
+
+    def _purge(self, *, dry_run: bool) -> Iterator[Outcome]:
+        for some in self._portions():
+            options = PurgeOptions(dry_run=dry_run, locks=self.options.locks, work=self._work())
+            places = replace(self.where, known=some)
+            yield from purge(places, options, self.events, policies=self.policies, run_id=self.run_id)
+
+    def _work(self) -> WorkOptions:
+        return WorkOptions(deadline=self._seconds(max(0.0, self.until.at - time.monotonic())))
+
+    @staticmethod
+    def _seconds(left: float) -> float | None:
+        return None if left == float("inf") else left
+
+    def _portions(self) -> Iterable[tuple[Found, ...]]:
+        known = self.where.known or ()
+        return (known[start : start + _PORTION] for start in range(0, len(known), _PORTION))
