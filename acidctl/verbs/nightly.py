@@ -227,7 +227,8 @@ def nightly(
         if events.shows_plans:
             planned = [step for step in parts.steps(dry_run=True) if step.result is Result.PLANNED]
             yield from planned
-            events.confirm(_question(planned, is_for_good=options.no_trash))
+            if planned:
+                events.confirm(_question(planned, is_for_good=options.no_trash))
         yield from parts.steps(dry_run=False)
         if state and events.looked:
             state.keep(events.looked)
