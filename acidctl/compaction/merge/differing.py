@@ -28,11 +28,15 @@ def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcT
         reader: the Hive that reads the table; acidctl reads as Hive 4 does, but for old dates.
 
     Raises:
-        RefusedError: the columns of a file have other names than those of the result, which Hive 3 goes by; or a flush
+        RefusedError: the columns of a file have other names than those of the result, which Hive 3 goes by, or no names
+            beside files with names; or a flush
             length beside a delta of one write id hides rows from Hive 3; or Hive 4 moves old dates of a C++ writer; or
             the result would have other numbers of old dates, which Hive 3 takes as they are.
     """
     sources = [source for source in sources if source.format is Format.ORC]
+    if reader is not Hive.HIVE4 and (source := _numbered_beside_named(snapshot, sources)):
+        raise _differing(source, "numbers its columns, and other files name them",
+                         "Hive 3 goes by places in the one and by names in the others", reader)  # fmt: skip
     is_moved = not all(source.is_hybrid for source in sources if source.rows)
     sides = {entry.path for entry in snapshot.listing.entries if entry.path.endswith(FLUSH_LENGTH_SUFFIX)}
     for source in sources:
@@ -64,6 +68,19 @@ def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:
     if is_numbered(own):
         return
     yield from ((one, other) for one, other in zip(own.names, target.names, strict=False) if one != other)
+
+
+def _numbered_beside_named(snapshot: Snapshot, sources: Iterable[EventFile]) -> EventFile | None:
+    """Return a file without names of columns beside files with names that are not known to be those of the table.
+
+    Hive 3 shows NULL in a named file for a column that was renamed since, and would do so for all rows of the result.
+    """
+    table = {name for name, _ in snapshot.table_columns}
+    wide = [source for source in sources if source.row_type.names]
+    numbered = [source for source in wide if is_numbered(source.row_type)]
+    named = [source for source in wide if not is_numbered(source.row_type)]
+    is_known = table and all(table.issuperset(source.row_type.names) for source in named)
+    return numbered[0] if numbered and named and not is_known else None
 
 
 def _is_shortened(snapshot: Snapshot, source: EventFile, sides: Set[str]) -> bool:

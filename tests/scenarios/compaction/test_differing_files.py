@@ -32,9 +32,10 @@ def flush_length(table: Path) -> None:
 
 CASES: dict[str, tuple[Any, set[Hive | None]]] = {
     "the same": (lambda t: write(t, "a:int,b:int", (1, 2)), {None, Hive.HIVE3, Hive.HIVE4}),
-    "numbered": (lambda t: write(t, "_col0:int,_col1:int", (1, 2)), {None, Hive.HIVE3, Hive.HIVE4}),
-    "the newest numbered": (
-        lambda t: write(t, "a:int,b:int", (1, 2), newest="_col0:int,_col1:int"), {None, Hive.HIVE3, Hive.HIVE4}
+    "numbered": (lambda t: write(t, "_col0:int,_col1:int", (1, 2)), {Hive.HIVE4}),
+    "the newest numbered": (lambda t: write(t, "a:int,b:int", (1, 2), newest="_col0:int,_col1:int"), {Hive.HIVE4}),
+    "all numbered": (
+        lambda t: write(t, "_col0:int,_col1:int", (1, 2), newest="_col0:int,_col1:int"), {None, Hive.HIVE3, Hive.HIVE4}
     ),
     "a column less": (lambda t: write(t, "a:int", (1,)), {None, Hive.HIVE3, Hive.HIVE4}),
     "renamed": (lambda t: write(t, "a:int,c:int", (1, 2)), {Hive.HIVE4}),
@@ -60,6 +61,22 @@ def test_it_is_compacted_for_whom_it_changes_nothing(
             run_compaction(tmp_path, kind, writing=Writing(reader=reader))
         assert ("reader='hive" in refused.value.hint) == (reader is None)
     assert read_rows(tmp_path) == before
+
+
+@pytest.mark.parametrize(("second", "is_same"), [("b", True), ("renamed", False)])
+@pytest.mark.parametrize("reader", [None, Hive.HIVE3])
+def test_numbered_beside_named_columns_by_the_names_of_the_table(
+    tmp_path: Path, reader: Hive | None, second: str, is_same: bool
+) -> None:
+    """Hive 3 shows NULL in the named file for a column that was renamed since, and the value in the numbered one."""
+    write(tmp_path, "_col0:int,_col1:int", (1, 2))
+    columns = struct(a=OrcType("int"), **{second: OrcType("int")})
+    if is_same:
+        assert run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader), columns=columns)
+        assert [tuple(row.values()) for _, row in read_rows(tmp_path)] == [(1, 2), (3, 4)]
+    else:
+        with pytest.raises(RefusedError):
+            run_compaction(tmp_path, CompactionKind.MAJOR, writing=Writing(reader=reader), columns=columns)
 
 
 @pytest.mark.parametrize(("day", "readers"), [(-141_427, {None, *Hive}), (-141_428, {Hive.HIVE3})])
