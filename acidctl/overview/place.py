@@ -13,8 +13,6 @@ from acidctl.acid.triggers import advise
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun
-from acidctl.compaction.plan import below_straddlers, refuse_layout
-from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
 from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
@@ -148,6 +146,14 @@ def needs_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> 
 
 def _due(found: Found, lists: SnapshotLists) -> DueCompaction | None:
     """What `acidctl compact --auto` would do there."""
+    from acidctl.compaction.plan import below_straddlers, refuse_layout  # noqa: PLC0415 - with Arrow: --help has none
+    from acidctl.compaction.request import (  # noqa: PLC0415 - as above
+        CompactionRequest,
+        as_its_owner_wishes,
+        decision_on,
+        why_idle,
+    )
+
     request = CompactionRequest()
     if found.hive:
         try:

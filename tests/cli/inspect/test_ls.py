@@ -11,7 +11,7 @@ from support.tables import age, make
 
 from acidctl.acid.state import State
 from acidctl.cli.inspect import ls
-from acidctl.cli.inspect.work.ls import SORT_KEYS
+from acidctl.cli.inspect.ls import SORT_KEYS
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.location_list import LocationList
 from acidctl.errors import AccessError

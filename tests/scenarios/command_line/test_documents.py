@@ -163,7 +163,6 @@ ENDLESS = """
 import os, signal, sys, time
 from acidctl.cli.inspect import ls
 from acidctl.cli.main import main
-import acidctl.location.find as locations
 
 def slow(paths, storage, lists, on_error=None, **_):
     class Found:
@@ -175,10 +174,10 @@ def slow(paths, storage, lists, on_error=None, **_):
     for place in range(1000000):
         yield Found()
 
-import acidctl.cli.inspect.work.listed_location as listed
+import acidctl.cli.inspect.ls as listed
 size = int(sys.argv[1])
 listed.location_report = lambda *_, **__: {"place": "\\n" * size, "entries": []}
-locations.find = slow
+listed.find = slow
 print("ready", file=sys.stderr, flush=True)
 main(["ls", "-o", sys.argv[2], "x"])
 """

@@ -16,7 +16,7 @@ from support.tables import make, snapshot_of
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.state import select
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.cli.inspect.work.timeline import BLOCKS, timeline
+from acidctl.cli.inspect.timeline import BLOCKS, timeline
 from acidctl.location.contents import Amount, Child
 from acidctl.overview.lanes import Lanes, lanes, lanes_of
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from acidctl import __version__
-from acidctl.cli.inspect.work.status import status_record
+from acidctl.cli.inspect.status import status_record
 from acidctl.location.change.work_log import LogEntry
 from acidctl.overview.census import Census, TableFigures, Use, whole_of
 from acidctl.overview.overview import Condition
