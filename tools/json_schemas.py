@@ -128,6 +128,13 @@ SHAPES: dict[str, Shape] = {
                 "supersededBy": ["str"], "files": "int", "bytes": "int", "rows": "int?", "modified": "time?",
             }
         ],
+        "reading": (
+            {
+                "cost": "int", "directories": "int", "files": "int", "score": "int", "smallFiles": "int",
+                "deleteBytes": "int", "helps": "str?", "rewritten": "int", "saved": "int", "gain": "num",
+                "filesAfter": "int", "seconds": "num", "secondsAfter": "num",
+            },
+        ),
         "summary": {
             "deltas": "int", "originals": "int", "files": "int", "bytes": "int", "current": _COUNTED,
             "obsolete": _COUNTED, "aborted": _COUNTED, "ignored": _COUNTED, "compaction": "str?",
@@ -195,12 +202,6 @@ SHAPES: dict[str, Shape] = {
         ],
     },
     "diff-count": {"disappeared": "int", "appeared": "int", "snapshotSource": "source"},
-    "advise": {
-        "location": "str", "cost": "int", "directories": "int", "files": "int", "smallFiles": "int", "bytes": "int",
-        "deleteFiles": "int", "deleteBytes": "int", "deleteRows": "int?", "compaction": "str?", "rewritten": "int",
-        "saved": "int", "gain": "num", "score": "int", "filesAfter": "int", "seconds": "num", "secondsAfter": "num",
-        "fits": "bool?", "command": "str?", "snapshotSource": "source",
-    },
     "compact": {**_OUTCOME, **_TO_COMPACT},
     "clean": {**_OUTCOME, **_TO_CLEAN},
     "restore": {**_OUTCOME, **_IN_TRASH},

@@ -10,13 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.names import Kind
-from acidctl.acid.triggers import Advice, advise
+from acidctl.acid.triggers import NO_COST, Advice, advise
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH
 from acidctl.errors import AcidctlError
@@ -51,9 +50,6 @@ class Use(StrEnum):
     ABORTED = "aborted"
     IGNORED = "ignored"
     TRASH = "trash"
-
-
-_NOTHING = Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ class TableFigures:
     name: str
     locations: int = 0
     uses: Counter[Use] = field(default_factory=Counter)
-    advice: Advice = _NOTHING
+    advice: Advice = NO_COST
     deltas: int = 0
     free: int = 0
     soon: int = 0
@@ -113,7 +109,7 @@ class TableFigures:
         """Another table as a part of this one."""
         self.locations += other.locations
         self.uses += other.uses
-        self.advice = _together(self.advice, other.advice)
+        self.advice = self.advice + other.advice
         self.deltas += other.deltas
         self.free, self.soon, self.due = self.free + other.free, self.soon + other.soon, self.due + other.due
 
@@ -247,7 +243,7 @@ def figures_at(found: Found, lists: SnapshotLists, policy: Policy, now: float) -
         needs.hive_name or found.fs.display(needs.root[1]),
         needs,
         _uses(children),
-        _NOTHING if snapshot.state.history_problem else advise(snapshot.listing, snapshot.state),
+        NO_COST if snapshot.state.history_problem else advise(snapshot.listing, snapshot.state),
         len(snapshot.state.deltas),
         _written(children, now),
         _compactions(found, snapshot, now - DAYS * DAY_SECONDS),
@@ -282,21 +278,3 @@ def _compactions(found: Found, snapshot: Snapshot, since: float) -> tuple[LogEnt
         log = read_log(snapshot.fs, snapshot.path)
         return tuple(one for one in log if one.verb == "compact" and one.result == "compacted" and one.at >= since)
     return ()
-
-
-def _together(one: Advice, other: Advice) -> Advice:
-    """Sums, of which score and seconds follow."""
-    return replace(
-        one,
-        directories=one.directories + other.directories,
-        files=one.files + other.files,
-        small_files=one.small_files + other.small_files,
-        bytes=one.bytes + other.bytes,
-        delete_bytes=one.delete_bytes + other.delete_bytes,
-        cost=one.cost + other.cost,
-        kind=max(filter(None, (one.kind, other.kind)), key=lambda kind: kind is CompactionKind.MAJOR, default=None),
-        rewritten=one.rewritten + other.rewritten,
-        saved=one.saved + other.saved,
-        least=one.least + other.least,
-        files_after=one.files_after + other.files_after,
-    )

@@ -81,7 +81,7 @@ def command(
 
     WHERE is a location, a table, a database, a warehouse, or names of a metastore: hive:db.table, hive:db.*. Without
     one, where a metastore is configured, it is all of its tables. At most five of each kind are named, the worst
-    first; `acidctl advise`, `clean --dry-run`, `txns --blocking` and `compactions --stuck` have the rest.
+    first; `acidctl ls --sort gain`, `clean --dry-run`, `txns --blocking` and `compactions --stuck` have the rest.
 
     Trouble is: a publication that was interrupted half-way; a location that cannot be compacted, cleaned or read as it
     is; an entry of Hive's queue that is stuck; a transaction or lock that has held back a cleaning for longer than

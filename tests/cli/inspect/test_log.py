@@ -88,7 +88,6 @@ def test_no_other_command_sees_it(acidctl: Acidctl, tmp_path: Path) -> None:
     age(table, 48)
     looks = (
         ("ls", "-a", "-o", "json"), ("validate", "-o", "json"), ("clean", "-n", "-o", "json"), ("why", "-o", "json"),
-        ("advise", "-o", "json"),
     )  # fmt: skip
     before = [acidctl(*look, table) for look in looks]
     (table / NAME).write_text(LogEntry("clean", "cleaned", at=1.0).line() + "\n")

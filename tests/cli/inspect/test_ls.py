@@ -27,7 +27,8 @@ def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  #
     assert found.status == 0
     report = found.one()
     assert set(report) == {
-        "schema_version", "location", "transactional", "snapshotSource", "base", "entries", "summary",
+        "schema_version", "location", "transactional", "snapshotSource", "base", "entries", "reading",
+            "summary",
     }  # fmt: skip
     assert report["transactional"] == {
         "known": True, "type": "full-acid", "code": "side-file",

@@ -21,7 +21,7 @@ MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
 VARIES = {"taskSeconds", "trashRun", "run", "modified", "since", "until"}
 
 LOOKING = [
-    ("ls",), ("ls", "-r", "--rows"), ("why",), ("history",), ("advise",), (*MAJOR, "--dry-run"),
+    ("ls",), ("ls", "-r", "--rows"), ("why",), ("history",), (*MAJOR, "--dry-run"),
     ("compact", "--assume-committed=0s", "--auto"), ("clean", "--dry-run"), ("validate",), ("restore", "--list"),
     ("purge", "--dry-run"), ("repair", "key-index", "--dry-run"), ("repair", "nested"), ("repair", "version-file"),
 ]  # fmt: skip
@@ -161,6 +161,7 @@ def test_one_result_is_one_object(acidctl: Acidctl, crud: Path) -> None:
 
 ENDLESS = """
 import os, signal, sys, time
+from types import SimpleNamespace
 from acidctl.cli.inspect import ls
 from acidctl.cli.main import main
 
@@ -168,7 +169,7 @@ def slow(paths, storage, lists, on_error=None, **_):
     class Found:
         is_given, shown, ahead, hive = True, "x", "listed", None
         def snapshot(self, lists):
-            return None
+            return SimpleNamespace(state=SimpleNamespace(history_problem="none is read"))
         def evidence(self):
             return None
     for place in range(1000000):

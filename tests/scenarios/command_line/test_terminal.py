@@ -80,7 +80,7 @@ LOOK = [
     ["diff", "{t}", "--from", "1"], ["diff", "{t}", "--from", "1", "--key", "id"],
     ["diff", "{t}", "--from", "1", "--count"],
     ["diff", "{t}", "--from", "1", "--key", "nope{evil}"],
-    ["advise", "{w}"], ["validate", "{w}"], ["validate", "--deep", "-v", "-a", "--for", "trino", "{w}"],
+    ["validate", "{w}"], ["validate", "--deep", "-v", "-a", "--for", "trino", "{w}"],
     ["validate", "{t}", "--rule", "V99{evil}"], ["validate", "{t}", "--schema", "x{evil} int"],
     ["compact", "--major", "--dry-run", "{w}"], ["compact", "--auto", "--dry-run", "{w}"],
     ["compact", "--major", "--engine", "local", "{w}", "--conf", "a{evil}"],
@@ -102,7 +102,7 @@ FORMS = {
     "ls": ("json", "jsonl", "csv"), "why": ("json", "jsonl"), "cat": ("csv", "table"), "dump": ("csv", "table"),
     "meta": ("json", "jsonl"), "history": ("json", "jsonl", "csv"), "blame": ("json",), "diff": ("csv", "table"),
     "status": ("json",), "report": ("json",), "log": ("json", "jsonl"),
-    "advise": ("json", "jsonl", "csv"), "validate": ("json", "jsonl"), "compact": ("json", "jsonl"),
+    "validate": ("json", "jsonl"), "compact": ("json", "jsonl"),
     "clean": ("json", "jsonl"), "restore": ("json", "jsonl"), "purge": ("json", "jsonl"), "repair": ("json", "jsonl"),
 }  # fmt: skip
 
