@@ -83,7 +83,7 @@ _BLOCKER = {
 _OVERVIEW = {
     "where": ["str"], "verdict": "str", "tables": "int", "locations": "int", "bytes": "int",
     "compaction": {
-        "due": "int", "major": "int", "minor": "int",
+        "due": "int", "major": "int", "minor": "int", "helped": "int",
         "worst": [{"location": "str", "kind": "str", "gain": "num", "reason": "str", "reasonCode": "str"}],
     },
     "cleaning": {
@@ -148,15 +148,6 @@ SHAPES: dict[str, Shape] = {
         "at": "time", "acidctl": "str", "olderThan": "num", **_OVERVIEW, "failed": "int", "sources": "map",
         "whole": _OF_TABLE, "largest": [_OF_TABLE], "others": ({"tables": "int", **_OF_TABLE},), "helped": "int",
         "worst": [_OF_TABLE], "days": [{"day": "str", "deltas": "int"}],
-        "compactions": {
-            "count": "int", "inputBytes": "int", "bytes": "int",
-            "newest": [
-                {
-                    "at": "time", "location": "str", "kind": "str?", "entries": "int?", "inputBytes": "int?",
-                    "bytes": "int?", "user": "str?", "host": "str?",
-                }
-            ],
-        },
         "before": [
             {
                 "at": "time", "tables": "int", "locations": "int", "bytes": "int", "freeBytes": "int",

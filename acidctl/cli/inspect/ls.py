@@ -13,7 +13,7 @@ from acidctl.acid.triggers import Advice, advise
 from acidctl.cli.inspect.listed_location import location_report, states_line
 from acidctl.cli.options import shared
 from acidctl.cli.options.list_options import list_options
-from acidctl.cli.output.console import Records, console, note, out_stream, picture_columns
+from acidctl.cli.output.console import Records, console, note, picture_columns
 from acidctl.cli.output.list_choice import CheckedChoice, ListChoice
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.verbosity import VERBOSITY
@@ -49,7 +49,6 @@ SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "acidctl ls --write-ids 'sales.orders:12:9:9:7' --timeline orders",
     "acidctl ls --where 'deltas > 50' --sort deltas --columns location,deltas,bytes /warehouse",
     "acidctl ls --sort gain --columns location,score,seconds,secondsAfter,helps,rewritten /warehouse",
-    "acidctl ls -o svg orders > orders.svg",
     "acidctl ls --tables nightly.txt",
     "acidctl ls -o jsonl --recursive /warehouse | jq '.summary.obsolete.bytes'",
 )
@@ -71,7 +70,7 @@ SORT_KEYS: dict[str, Callable[[dict[str, Any]], Any]] = {
 )
 @click.option("-a", "--all", "show_all", is_flag=True, help="Show hidden entries in the table too.")
 @shared.verbosity_options
-@shared.reading_options("table", "json", "jsonl", "csv", "svg", default="table")
+@shared.reading_options("table", "json", "jsonl", "csv", default="table")
 @shared.runs(pages=True)
 def command(
     *,
@@ -103,26 +102,19 @@ def command(
     threshold asks for one, and nothing is due.
 
     Without --write-ids every write id on disk counts as committed. A timeline is as high as the bytes of what it shows:
-    a step lower is four times less; -o svg draws that of one location as a picture.
+    a step lower is four times less.
     """
-    if output not in ("table", "svg"):
+    if output != "table":
         shared.refuse_unused(f"-o {output}", "timeline")
-    if output == "svg":
-        shared.refuse_unused("-o svg", "states", "rows", "where", "sort", "columns")
     visits = Visits()
     chosen = _Chosen(choice, output)
     tables = _Tables(chosen, show_all=show_all, timeline=timeline, rows=rows)
     columns = chosen.entries.columns if output == "csv" else None
     records = Records(output, columns or tuple(ENTRY_COLUMNS), "entries", has_headings=choice.has_headings)
-    drawn = 0
     for found in find(paths or (".",), storage, lists, visits.observer):
         try:
             seen = visits.readable(found, lists)
             snapshot = seen.snapshot(lists)
-            if output == "svg":
-                drawn += 1
-                _draw(snapshot, drawn)
-                continue
             wishes = lists.wishes_of(found.hive)
             evidence = seen.evidence()
             reading = None if snapshot.state.history_problem else advise(snapshot.listing, snapshot.state)
@@ -355,15 +347,3 @@ def _print_timeline(lanes: Lanes) -> None:
     for line in timeline(lanes, picture_columns(screen), screen.encoding):
         screen.print(line, soft_wrap=True)
     screen.print()
-
-
-def _draw(snapshot: Snapshot, number: int) -> None:
-    from acidctl.cli.page.timeline_svg import timeline_document  # noqa: PLC0415 - only for -o svg
-
-    if number > 1:
-        raise UsageProblem(
-            "-o svg draws one location", "there are several", "name one of them, a partition for example"
-        )
-    text = timeline_document(snapshot.fs.display(snapshot.path), lanes_of(snapshot))
-    out_stream().write(text.encode("utf-8", "backslashreplace"))
-    out_stream().flush()

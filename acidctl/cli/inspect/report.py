@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,8 @@ from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.change.own_files import alone_in, followed, replace_file
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
-from acidctl.overview.census import take_census
-from acidctl.overview.lanes import Lanes
-from acidctl.overview.overview import overall_condition
 from acidctl.overview.trend import PastReport, earlier, moments_in, text_with
+from acidctl.overview.warehouse_status import look_over, overall_condition
 from acidctl.storage.os_errors import mapped
 
 _MOST_HISTORY = 64 << 20
@@ -67,8 +64,8 @@ def command(
     """Write a report on tables: one page of HTML that needs nothing else, Markdown, or JSON.
 
     It has the bytes of every table by what they are for (current, obsolete, aborted, trash); the tables that are read
-    worst; what cleaning can free now, within a day or later, and what holds back the rest; what was written and
-    compacted in the last 30 days; and, with --history, the reports before it.
+    worst; what cleaning can free now, within a day or later, and what holds back the rest; what was written in the
+    last 30 days; and, with --history, the reports before it.
 
     The page loads nothing, runs no script, and adapts to light, dark, a small screen and paper. At most 40 tables are
     named, the largest first; the rest are one. Each location is listed once, and no file of data is opened.
@@ -78,16 +75,14 @@ def command(
     visits = Visits()
     with progress("looking at locations") as bar:
         places = visits.known(once(find(where, storage, lists, visits.observer)))
-        found = take_census(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
+        found = look_over(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
     past = earlier(_moments(history), where, found.now)
     visits.looked_through(lambda _: past[-1].figures.get("locations") if past else None)
-    queue = queue_seen(lists, found.overview, where, visits)
-    verdict = overall_condition(
-        found.overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
-    )
+    queue = queue_seen(lists, found, where, visits)
+    verdict = overall_condition(found, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than)))
     record = report_record(where, found, queue, verdict, older_than, past)
     record["notLookedAt"] = visits.coverage.as_json()
-    _put(_text(output, record, found.costliest), out)
+    _put(_text(output, record), out)
     if history and visits.coverage.locations:
         _remember(history, PastReport(found.now, tuple(where), figures_of_report(record)))
     visits.tell_strangers()
@@ -105,12 +100,12 @@ def _refuse(out: str | None, history: str | None, output: str) -> None:
             refuse_target(Path(path), kind)
 
 
-def _text(output: str, record: dict[str, Any], lanes: Sequence[tuple[str, Lanes]]) -> str:
+def _text(output: str, record: dict[str, Any]) -> str:
     if output == "json":
         return json_text(record, lines=False) + "\n"
     from acidctl.cli.page.report_page import report_html, report_markdown  # noqa: PLC0415 - with jinja2: --help has none
 
-    return report_html(record, lanes) if output == "html" else report_markdown(record)
+    return report_html(record) if output == "html" else report_markdown(record)
 
 
 def _put(text: str, out: str | None) -> None:

@@ -21,14 +21,8 @@ from acidctl.errors import ExitStatus
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.night.memory import Memory, usual_folder
-from acidctl.overview.overview import (
-    NAMED,
-    Condition,
-    Overview,
-    look_over,
-    overall_condition,
-)
-from acidctl.overview.place import LocationNeeds
+from acidctl.overview.location_status import LocationStatus, Use
+from acidctl.overview.warehouse_status import NAMED, Condition, WarehouseStatus, look_over, overall_condition
 from acidctl.wording import age_text, human_bytes, human_count, text_of, time_of, utc
 
 if TYPE_CHECKING:  # what these need is there only where a metastore is used
@@ -92,22 +86,20 @@ def command(
     night = _LastNight(Memory(Path(state) if state else usual_folder()))
     with progress("looking at locations") as bar:
 
-        def looked(one: LocationNeeds) -> None:
+        def looked(one: LocationStatus) -> None:
             bar.advance()
             night.met(one.location)
 
         places = visits.known(once(find(where, storage, lists, visits.observer)))
-        overview = look_over(places, lists, Policy(older_than), visits.failed, looked)
+        status = look_over(places, lists, Policy(older_than), visits.failed, looked)
     visits.looked_through(night.looked)
-    queue = queue_seen(lists, overview, where, visits)
-    verdict = overall_condition(
-        overview, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than))
-    )
+    queue = queue_seen(lists, status, where, visits)
+    verdict = overall_condition(status, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than)))
     if output == "json":
-        record = status_record(where, overview, queue, verdict)
+        record = status_record(where, status, queue, verdict)
         put_json({**record, "notLookedAt": visits.coverage.as_json(), "night": night.record}, lines=False)
     else:
-        for line in _screen(where, overview, queue, night, verdict, older_than):
+        for line in _screen(where, status, queue, night, verdict, older_than):
             put_text(line, _LABEL + 2 * line.startswith(" "))
     visits.tell_strangers()
     wanted = verdict is Condition.TROUBLE or (verdict is Condition.DUE and fail_on == "due")
@@ -137,18 +129,20 @@ class _LastNight:
 # --- for programs ---------------------------------------------------------------------------------------------------
 
 
-def status_record(where: Sequence[str], overview: Overview, queue: QueueView | None, verdict: Condition) -> Record:
+def status_record(where: Sequence[str], status: WarehouseStatus, queue: QueueView | None, verdict: Condition) -> Record:
     """What was looked over, as JSON has it, but for what the last night left."""
-    by_kind = {kind.value: overview.due[kind] for kind in CompactionKind}
+    whole = status.whole
+    by_kind = {kind.value: status.due[kind] for kind in CompactionKind}
     return {
         "where": list(where),
         "verdict": verdict,
-        "tables": overview.tables,
-        "locations": overview.locations,
-        "bytes": overview.bytes,
+        "tables": len(status.tables),
+        "locations": whole.locations,
+        "bytes": whole.bytes - whole.uses[Use.TRASH],
         "compaction": {
-            "due": overview.due.total(),
+            "due": status.due.total(),
             **by_kind,
+            "helped": status.helped,
             "worst": [
                 {
                     "location": one.location,
@@ -157,15 +151,15 @@ def status_record(where: Sequence[str], overview: Overview, queue: QueueView | N
                     "reason": text_of(one.reason),
                     "reasonCode": one.reason.code,
                 }
-                for one in overview.worst
+                for one in status.worst
             ],
         },
         "cleaning": {
-            "locations": overview.to_clean,
-            "freeBytes": overview.free,
-            "soonBytes": overview.soon,
-            "laterBytes": overview.later,
-            "abortedBytes": overview.aborted,
+            "locations": status.to_clean,
+            "freeBytes": whole.free,
+            "soonBytes": whole.soon,
+            "laterBytes": status.later,
+            "abortedBytes": status.aborted,
             "keptBack": [
                 {
                     "code": kept.reason.code,
@@ -174,34 +168,34 @@ def status_record(where: Sequence[str], overview: Overview, queue: QueueView | N
                     "entries": kept.entries,
                     "bytes": kept.bytes,
                 }
-                for kept, places in _kept_back(overview)
+                for kept, places in _kept_back(status)
             ],
         },
         "trash": {
-            "locations": overview.in_trash,
-            "runs": overview.trash.runs,
-            "bytes": overview.trash.bytes,
-            "oldest": time_of(overview.trash.oldest),
+            "locations": status.in_trash,
+            "runs": status.trash.runs,
+            "bytes": status.trash.bytes,
+            "oldest": time_of(status.trash.oldest),
         },
         "unfinished": {
-            "count": overview.unfinished_count,
-            "first": [{"location": location, "staging": name} for location, name in overview.unfinished],
+            "count": status.unfinished_count,
+            "first": [{"location": location, "staging": name} for location, name in status.unfinished],
         },
         "refused": {
-            "locations": overview.refused_count,
+            "locations": status.refused_count,
             "first": [
                 {"location": location, "code": error.code, "what": error.what, "why": error.why, "hint": error.hint}
-                for location, error in overview.refused
+                for location, error in status.refused
             ],
         },
         "blocked": _blocked_record(queue),
         "stuck": _stuck_record(queue),
-        "lastDone": time_of(overview.last_done),
+        "lastDone": time_of(status.last_done),
     }
 
 
-def _kept_back(overview: Overview) -> list[Any]:
-    return sorted(overview.kept_back.values(), key=lambda pair: -pair[0].bytes)[:NAMED]
+def _kept_back(status: WarehouseStatus) -> list[Any]:
+    return sorted(status.kept_back.values(), key=lambda pair: -pair[0].bytes)[:NAMED]
 
 
 def _blocked_record(queue: QueueView | None) -> Record | None:
@@ -253,37 +247,38 @@ VERDICTS = {
 
 def _screen(
     where: Sequence[str],
-    overview: Overview,
+    status: WarehouseStatus,
     queue: QueueView | None,
     night: _LastNight,
     verdict: Condition,
     older_than: float,
 ) -> Iterator[str]:
-    tables, places = human_count(overview.tables, "table"), human_count(overview.locations, "location")
+    whole = status.whole
+    tables, places = human_count(len(status.tables), "table"), human_count(whole.locations, "location")
     more = f" and {len(where) - 1:,} more" if len(where) > 1 else ""
-    yield f"{where[0]}{more}: {tables}, {places}, {human_bytes(overview.bytes)}"
+    yield f"{where[0]}{more}: {tables}, {places}, {human_bytes(whole.bytes - whole.uses[Use.TRASH])}"
     yield _line("verdict", VERDICTS[verdict])
-    yield from _compaction(overview)
-    yield from _cleaning(overview, has_queue=queue is not None)
+    yield from _compaction(status)
+    yield from _cleaning(status, has_queue=queue is not None)
     if queue:
         yield from _queue(queue, older_than)
-    yield from _trash(overview)
+    yield from _trash(status)
     yield from _named(
         "unfinished",
-        human_count(overview.unfinished_count, "half-published compaction") if overview.unfinished_count else "",
-        overview.unfinished,
-        overview.unfinished_count,
+        human_count(status.unfinished_count, "half-published compaction") if status.unfinished_count else "",
+        status.unfinished,
+        status.unfinished_count,
         lambda pair: f"{pair[0]}: {pair[1]} is half published: acidctl compact finishes it",
     )
     yield from _named(
         "refused",
-        f"{human_count(overview.refused_count, 'location')} as they are" if overview.refused_count else "",
-        overview.refused,
-        overview.refused_count,
+        f"{human_count(status.refused_count, 'location')} as they are" if status.refused_count else "",
+        status.refused,
+        status.refused_count,
         lambda pair: str(pair[1]) if pair[0] in pair[1].what else f"{pair[0]}: {pair[1]}",
     )
-    if overview.last_done is not None:
-        yield _line("last run", f"{utc(overview.last_done)}: acidctl log tells of what was done")
+    if status.last_done is not None:
+        yield _line("last run", f"{utc(status.last_done)}: acidctl log tells of what was done")
     if night.ended is not None:
         left = f", {human_count(night.left, 'location')} of these left for later" if night.left else ""
         yield _line("last night", f"{utc(night.ended)}{left}")
@@ -304,26 +299,30 @@ def _named(label: str, first: str, some: Sequence[Any], count: int, text: Callab
         yield _line("", f"and {count - len(some[:NAMED]):,} more")
 
 
-def _compaction(overview: Overview) -> Iterator[str]:
-    total = overview.due.total()
-    kinds = ", ".join(f"{overview.due[kind]:,} {kind.value}" for kind in CompactionKind if overview.due[kind])
+def _compaction(status: WarehouseStatus) -> Iterator[str]:
+    total = status.due.total()
+    # The thresholds count directories and bytes, and not what readers would gain.
+    helped = f"; no threshold asks for {status.helped:,} that would save reads: acidctl ls --sort gain"
+    helped = helped if status.helped else ""
+    kinds = ", ".join(f"{status.due[kind]:,} {kind.value}" for kind in CompactionKind if status.due[kind])
     yield from _named(
         "compaction",
-        f"{total:,} due: {kinds}" if total else "none due",
-        overview.worst,
+        (f"{total:,} due: {kinds}" if total else "none due") + helped,
+        status.worst,
         total,
         lambda one: f"{one.location}: {one.kind.value}: {text_of(one.reason)}",
     )
 
 
-def _cleaning(overview: Overview, *, has_queue: bool) -> Iterator[str]:
-    parts = [f"{human_bytes(overview.free)} can go now" + (_in(overview.to_clean) if overview.free else "")]
-    parts += [f"{human_bytes(overview.soon)} within a day"] * (overview.soon > 0)
-    parts += [f"{human_bytes(overview.later)} later"] * (overview.later > 0)
+def _cleaning(status: WarehouseStatus, *, has_queue: bool) -> Iterator[str]:
+    whole = status.whole
+    parts = [f"{human_bytes(whole.free)} can go now" + (_in(status.to_clean) if whole.free else "")]
+    parts += [f"{human_bytes(whole.soon)} within a day"] * (whole.soon > 0)
+    parts += [f"{human_bytes(status.later)} later"] * (status.later > 0)
     yield _line("cleaning", ", ".join(parts))
-    if overview.aborted:
-        yield _line("aborted", f"{human_bytes(overview.aborted)} of aborted writes, among it or still to come")
-    kept = [pair for pair in _kept_back(overview) if not (has_queue and pair[0].reason.code in _OF_QUERIES)]
+    if status.aborted:
+        yield _line("aborted", f"{human_bytes(status.aborted)} of aborted writes, among it or still to come")
+    kept = [pair for pair in _kept_back(status) if not (has_queue and pair[0].reason.code in _OF_QUERIES)]
     for number, (one, places) in enumerate(kept):
         yield _line("" if number else "kept back", f"{human_bytes(one.bytes)}{_in(places)}: {text_of(one.reason)}")
 
@@ -369,10 +368,10 @@ def _stuck(one: Stuck, queue: QueueView) -> str:
     return f"{one.entry.id} {one.entry.kind} of {one.entry.name}: {why_stuck(one, queue.switches)}"
 
 
-def _trash(overview: Overview) -> Iterable[str]:
-    trash = overview.trash
+def _trash(status: WarehouseStatus) -> Iterable[str]:
+    trash = status.trash
     if not trash.runs:
         return
     oldest = f", the oldest of {utc(trash.oldest)}" if trash.oldest is not None else ""
     runs = human_count(trash.runs, "cleaning run")
-    yield _line("trash", f"{human_bytes(trash.bytes)}{_in(overview.in_trash)}, {runs}{oldest}")
+    yield _line("trash", f"{human_bytes(trash.bytes)}{_in(status.in_trash)}, {runs}{oldest}")

@@ -94,4 +94,3 @@ def test_ls_is_never_a_wall(acidctl: Acidctl, tmp_path: Path) -> None:
 def test_an_empty_location_has_no_picture(acidctl: Acidctl, tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     assert "write ids" not in acidctl("ls", "--timeline", tmp_path / "t").out
-    assert acidctl("ls", "-o", "svg", tmp_path / "t").status == 17, "it may be a disk that is not mounted"

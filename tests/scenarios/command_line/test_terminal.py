@@ -86,7 +86,7 @@ LOOK = [
     ["compact", "--major", "--engine", "local", "{w}", "--conf", "a{evil}"],
     ["compact", "--major", "{w}", "--write-ids", "x{evil}:1"],
     ["clean", "--dry-run", "--leftovers", "{w}"], ["status", "{w}"], ["log", "{w}"], ["explain", "x{evil}"],
-    ["report", "-o", "md", "{w}"], ["report", "{w}"], ["ls", "-o", "svg", "{t}"],
+    ["report", "-o", "md", "{w}"], ["report", "{w}"],
     ["report", "--out", "x{evil}/y", "{w}"],
     ["restore", "--list", "{w}"], ["purge", "--dry-run", "{w}"],
     ["repair", "key-index", "--dry-run", "{w}"], ["repair", "version-file", "--dry-run", "{w}"],
