@@ -63,7 +63,7 @@ _IN_TRASH = {
 }  # fmt: skip
 _DONE_THERE = {
     "at": "time", "verb": "str", "result": "str", "run": "str?", "user": "str?", "owner": "str?", "host": "str?",
-    "acidctl": "str?", "snapshotFrom": "str?", "recorded": "bool", "facts": "map",
+    "acidctl": "str?", "snapshotFrom": "str?", "facts": "map",
 }  # fmt: skip
 _LOCK = {"lock": "int", "on": "str", "type": "str", "state": "str"}
 _TXN_OR_LOCK = {

@@ -15,10 +15,9 @@ from acidctl.cli.output.screen import Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.report.log_text import log_record, what, who
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
-from acidctl.location.change.work_log import LogEntry
+from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.find import Found, find, once, with_tables
 from acidctl.location.lists import SnapshotLists
-from acidctl.overview.done import done_in
 from acidctl.parallel import Stop, in_order
 from acidctl.wording import iso_time
 
@@ -63,8 +62,8 @@ def command(
     """Show what acidctl did to every location at or below LOCATION, newest first: compactions, cleanings, what was
     restored, purged or repaired; when, by whom, and with which result.
 
-    Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. What was done
-    before there was one is told from the trash and from the backups of repairs, as long as they are there.
+    Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. A run that was
+    interrupted may not be in it: `acidctl restore --list` and `acidctl repair undo --list` show what it left.
 
     A log is for people, and nothing rests on it: whoever may write into the table may write into it, too. Where the
     store knows to whom its file belongs, `owner` says so in the forms for programs.
@@ -108,7 +107,7 @@ def _lines(locations: Sequence[str], storage: dict[str, str], visits: Visits) ->
 
 def _done(found: Found) -> list[LogEntry] | AcidctlError:
     try:
-        return done_in(found.fs, found.location.path, found.top)
+        return read_log(found.fs, found.location.path, found.top)
     except AcidctlError as error:
         return error
 
