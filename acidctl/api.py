@@ -29,7 +29,7 @@ from acidctl.deadline import Duration, as_seconds
 from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.location.change.lock import Locking
-from acidctl.location.change.work_log import LogEntry
+from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.evidence import Evidence, not_known
 from acidctl.location.find import Found, find, found_again
 from acidctl.location.lists import SnapshotLists, lists_of, read_lists
@@ -38,7 +38,6 @@ from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
 from acidctl.outcome import Outcome, Result
-from acidctl.overview.done import done_in
 from acidctl.repair import request as repairs
 from acidctl.repair.apply import undo_last
 from acidctl.repair.backup import RepairRun
@@ -196,7 +195,7 @@ class Location:
 
     def log(self) -> list[LogEntry]:
         """What acidctl did there, newest first: compactions, cleanings, what was restored, purged or repaired."""
-        return done_in(self._found.fs, self._found.location.path)
+        return read_log(self._found.fs, self._found.location.path)
 
     def blame(self, row: str | RowId) -> Blame:
         """The life of one row.

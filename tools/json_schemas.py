@@ -64,7 +64,7 @@ _IN_TRASH = {
 }  # fmt: skip
 _DONE_THERE = {
     "at": "time", "verb": "str", "result": "str", "run": "str?", "user": "str?", "owner": "str?", "host": "str?",
-    "acidctl": "str?", "snapshotFrom": "str?", "recorded": "bool", "facts": "map",
+    "acidctl": "str?", "snapshotFrom": "str?", "facts": "map",
 }  # fmt: skip
 _LOCK = {"lock": "int", "on": "str", "type": "str", "state": "str"}
 _TXN_OR_LOCK = {
@@ -84,7 +84,7 @@ _BLOCKER = {
 _OVERVIEW = {
     "where": ["str"], "verdict": "str", "tables": "int", "locations": "int", "bytes": "int",
     "compaction": {
-        "due": "int", "major": "int", "minor": "int",
+        "due": "int", "major": "int", "minor": "int", "helped": "int",
         "worst": [{"location": "str", "kind": "str", "gain": "num", "reason": "str", "reasonCode": "str"}],
     },
     "cleaning": {
@@ -129,6 +129,13 @@ SHAPES: dict[str, Shape] = {
                 "supersededBy": ["str"], "files": "int", "bytes": "int", "rows": "int?", "modified": "time?",
             }
         ],
+        "reading": (
+            {
+                "cost": "int", "directories": "int", "files": "int", "score": "int", "smallFiles": "int",
+                "deleteBytes": "int", "helps": "str?", "rewritten": "int", "saved": "int", "gain": "num",
+                "filesAfter": "int", "seconds": "num", "secondsAfter": "num",
+            },
+        ),
         "summary": {
             "deltas": "int", "originals": "int", "files": "int", "bytes": "int", "current": _COUNTED,
             "obsolete": _COUNTED, "aborted": _COUNTED, "ignored": _COUNTED, "compaction": "str?",
@@ -142,15 +149,6 @@ SHAPES: dict[str, Shape] = {
         "at": "time", "acidctl": "str", "olderThan": "num", **_OVERVIEW, "failed": "int", "sources": "map",
         "whole": _OF_TABLE, "largest": [_OF_TABLE], "others": ({"tables": "int", **_OF_TABLE},), "helped": "int",
         "worst": [_OF_TABLE], "days": [{"day": "str", "deltas": "int"}],
-        "compactions": {
-            "count": "int", "inputBytes": "int", "bytes": "int",
-            "newest": [
-                {
-                    "at": "time", "location": "str", "kind": "str?", "entries": "int?", "inputBytes": "int?",
-                    "bytes": "int?", "user": "str?", "host": "str?",
-                }
-            ],
-        },
         "before": [
             {
                 "at": "time", "tables": "int", "locations": "int", "bytes": "int", "freeBytes": "int",
@@ -196,12 +194,6 @@ SHAPES: dict[str, Shape] = {
         ],
     },
     "diff-count": {"disappeared": "int", "appeared": "int", "snapshotSource": "source"},
-    "advise": {
-        "location": "str", "cost": "int", "directories": "int", "files": "int", "smallFiles": "int", "bytes": "int",
-        "deleteFiles": "int", "deleteBytes": "int", "deleteRows": "int?", "compaction": "str?", "rewritten": "int",
-        "saved": "int", "gain": "num", "score": "int", "filesAfter": "int", "seconds": "num", "secondsAfter": "num",
-        "fits": "bool?", "command": "str?", "snapshotSource": "source",
-    },
     "compact": {**_OUTCOME, **_TO_COMPACT},
     "clean": {**_OUTCOME, **_TO_CLEAN},
     "restore": {**_OUTCOME, **_IN_TRASH},

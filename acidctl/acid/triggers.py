@@ -220,6 +220,27 @@ class Advice:
         """Bytes saved at every full read for each byte that is rewritten once."""
         return self.saved / self.rewritten if self.rewritten else 0.0
 
+    def __add__(self, other: Advice) -> Advice:
+        """Return the sums over two locations, from which their score and seconds follow."""
+        return Advice(
+            directories=self.directories + other.directories,
+            files=self.files + other.files,
+            small_files=self.small_files + other.small_files,
+            bytes=self.bytes + other.bytes,
+            delete_files=(),
+            delete_bytes=self.delete_bytes + other.delete_bytes,
+            cost=self.cost + other.cost,
+            kind=CompactionKind.MAJOR if CompactionKind.MAJOR in (self.kind, other.kind) else self.kind or other.kind,
+            rewritten=self.rewritten + other.rewritten,
+            saved=self.saved + other.saved,
+            least=self.least + other.least,
+            files_after=self.files_after + other.files_after,
+        )
+
+
+NO_COST = Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0)
+"""What no location costs; the sum of none."""
+
 
 def advise(listing: Listing, state: AcidState) -> Advice:
     """Return the figures of a location without a history problem; no compaction if its layout forbids it."""

@@ -26,7 +26,6 @@ SECTIONS: dict[str, dict[str, str]] = {
         "erasure": "Find files that still hold certain rows.",
     },
     "Compact and clean": {
-        "advise": "Rank locations by cost to readers, and what compaction saves.",
         "compact": "Merge deltas: minor, major, or what thresholds ask for.",
         "clean": "Remove obsolete and aborted directories, after showing the plan.",
         "restore": "Bring back what a cleaning moved to the trash.",

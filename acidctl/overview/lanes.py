@@ -1,4 +1,4 @@
-"""A location over its write ids, as a picture has it: three lanes, in each a row for every state, and runs in a row."""
+"""A location over its write ids, as a picture has it: three lanes, and in each a row for every state."""
 
 from __future__ import annotations
 
@@ -48,41 +48,22 @@ _OPEN = (Code.WRITE_ID_OPEN, Code.VISIBILITY_OPEN)
 
 
 @dataclass(frozen=True, slots=True)
-class LaneRun:
-    """Neighbours in a row: each begins no later than behind the one before it.
+class LaneRow:
+    """The children of a lane that are in the same state, in the order of their write ids."""
 
-    Attributes:
-        low, high: write ids, both inclusive; of a base all from the start of the axis on.
-        children: in the order of their write ids.
-    """
-
-    low: int
-    high: int
+    lane: Lane
+    state: LaneState
     children: tuple[Child, ...]
+
+    @property
+    def count(self) -> int:
+        """Directories, or original files."""
+        return len(self.children)
 
     @property
     def bytes(self) -> int:
         """Of all of them."""
         return sum(child.amount.bytes for child in self.children)
-
-
-@dataclass(frozen=True, slots=True)
-class LaneRow:
-    """What stands alike in a lane; runs do not touch."""
-
-    lane: Lane
-    state: LaneState
-    runs: tuple[LaneRun, ...]
-
-    @property
-    def count(self) -> int:
-        """Directories, or original files."""
-        return sum(len(run.children) for run in self.runs)
-
-    @property
-    def bytes(self) -> int:
-        """Of all of them."""
-        return sum(run.bytes for run in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +93,10 @@ class Lanes:
     def amounts(self, row: LaneRow, columns: int) -> list[int | None]:
         """Bytes by column, None where nothing is: what shares one counts together, what takes several in each."""
         found: list[int | None] = [None] * columns
-        for run in row.runs:
-            for child in run.children:
-                start, end = self.span(*_ids_of(child, self.low), columns)
-                for column in range(start, end):
-                    found[column] = (found[column] or 0) + child.amount.bytes
+        for child in row.children:
+            start, end = self.span(*ids_of(child, self.low), columns)
+            for column in range(start, end):
+                found[column] = (found[column] or 0) + child.amount.bytes
         return found
 
 
@@ -140,7 +120,7 @@ def lanes_of(snapshot: Snapshot) -> Lanes:
 
 
 def lanes(children: Sequence[Child], min_open: int = MAXL) -> Lanes:
-    """The lanes of children of a location: every one that has write ids, or is an original file, is in one run.
+    """The lanes of children of a location: every one that has write ids, or is an original file, is in one row.
 
     Args:
         min_open: the lowest write id that is open.
@@ -150,7 +130,7 @@ def lanes(children: Sequence[Child], min_open: int = MAXL) -> Lanes:
     by_row: dict[tuple[Lane, LaneState], list[Child]] = {}
     for child in drawn:
         by_row.setdefault((_LANES[child.verdict.kind], lane_state_of(child)), []).append(child)
-    rows = (LaneRow(*key, _runs(by_row[key], low)) for key in _row_keys() if key in by_row)
+    rows = (LaneRow(*key, _in_order(by_row[key], low)) for key in _row_keys() if key in by_row)
     return Lanes(low, high, tuple(rows), min_open if low <= min_open <= high else None)
 
 
@@ -169,7 +149,7 @@ def _is_placed(child: Child) -> bool:
     return child.verdict.directory is not None or child.verdict.kind is EntryKind.ORIGINAL
 
 
-def _ids_of(child: Child, low: int) -> tuple[int, int]:
+def ids_of(child: Child, low: int) -> tuple[int, int]:
     """The write ids of a child on an axis that begins with `low`."""
     directory = child.verdict.directory
     if directory is None or directory.max_write_id == MINL:
@@ -188,13 +168,5 @@ def _axis(children: Sequence[Child]) -> tuple[int, int]:
     return max(0, min(found) - 1) if has_base else min(found), max(found)
 
 
-def _runs(children: Sequence[Child], low: int) -> tuple[LaneRun, ...]:
-    runs: list[tuple[int, int, list[Child]]] = []
-    for first, last, _, child in sorted((*_ids_of(child, low), child.verdict.name, child) for child in children):
-        if runs and first <= runs[-1][1] + 1:
-            start, end, before = runs[-1]
-            before.append(child)
-            runs[-1] = start, max(end, last), before
-        else:
-            runs.append((first, last, [child]))
-    return tuple(LaneRun(start, end, tuple(run)) for start, end, run in runs)
+def _in_order(children: Sequence[Child], low: int) -> tuple[Child, ...]:
+    return tuple(sorted(children, key=lambda child: (*ids_of(child, low), child.verdict.name)))

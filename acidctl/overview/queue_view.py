@@ -14,7 +14,7 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.queue.compactions import find_compactions
 from acidctl.metastore.queue.stuck import Cause, Stuck, find_stuck
 from acidctl.metastore.server import Switches, find_switches
-from acidctl.overview.overview import Overview
+from acidctl.overview.warehouse_status import WarehouseStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class QueueView:
         return bool(self.stuck or self.overdue(older_than))
 
 
-def look_at_queue(metastore: Metastore, overview: Overview, where: Sequence[str]) -> QueueView:
+def look_at_queue(metastore: Metastore, status: WarehouseStatus, where: Sequence[str]) -> QueueView:
     """Ask a metastore what holds back the cleaning of what was looked over, and what is stuck; by one list of all
     transactions.
 
@@ -58,7 +58,7 @@ def look_at_queue(metastore: Metastore, overview: Overview, where: Sequence[str]
     patterns = [table_in(name) for name in where if is_hive_name(name)]
 
     def is_meant(table: str) -> bool:
-        return overview.holds(table) or any(fnmatch.fnmatchcase(table.lower(), one) for one in patterns)
+        return status.holds(table) or any(fnmatch.fnmatchcase(table.lower(), one) for one in patterns)
 
     ready = {
         key_of(one.database, one.table, one.partition): one
@@ -66,7 +66,7 @@ def look_at_queue(metastore: Metastore, overview: Overview, where: Sequence[str]
         if is_meant(f"{one.database}.{one.table}")
     }
     waiting = [
-        replace(one, entry=ready.pop(key_of(one.database, one.table, one.partition), None)) for one in overview.waiting
+        replace(one, entry=ready.pop(key_of(one.database, one.table, one.partition), None)) for one in status.waiting
     ]
     waiting += [Waiting(one.database, one.table, one.partition, one) for one in ready.values()]
     stuck = find_stuck(entries, known, switches, () if switches.is_hive4 else locks)

@@ -282,7 +282,7 @@ def cases() -> list[Case]:
     major = f"compact --major {COMMITTED} {' '.join(LOCAL)} TABLE"
     auto = f"compact --auto {COMMITTED} {' '.join(LOCAL)}"
     reads = ("cat --count TABLE", "cat -o jsonl TABLE")
-    looks = ("ls TABLE", "ls -o jsonl TABLE", "status TABLE", "advise TABLE", f"clean --dry-run {COMMITTED} TABLE")
+    looks = ("ls TABLE", "ls -o jsonl TABLE", "status TABLE", f"clean --dry-run {COMMITTED} TABLE")
     checks = ("validate TABLE", "validate --footers TABLE")
     past = ("history TABLE", "blame TABLE 1:536870912:0", "diff --from 1 TABLE")
     sees = ("cat --where c0=999999 TABLE", "erasure --where c0=999999 TABLE", "upgrade-check TABLE")

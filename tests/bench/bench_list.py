@@ -35,7 +35,6 @@ BASE_BYTES = 1 << 20
 COMMANDS = (
     ("ls", "-o", "jsonl"),
     ("ls",),
-    ("advise",),
     ("clean", "--dry-run", "-o", "jsonl"),
     ("compact", "--auto", "--assume-committed=0s", "--dry-run", "-o", "jsonl"),
 )

@@ -1,4 +1,4 @@
-"""The lanes of a timeline: everything that is drawn is in one run of one row, and as high as its bytes."""
+"""The lanes of a timeline: everything that is drawn is in one row, and as high as its bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.contents import Amount, Child
-from acidctl.overview.lanes import STEP, STEPS, Lane, Lanes, LaneState, heights, lanes, lanes_of
+from acidctl.overview.lanes import STEP, STEPS, Lane, Lanes, LaneState, heights, ids_of, lanes, lanes_of
 
 DRAWN = {EntryKind.BASE, EntryKind.DELTA, EntryKind.DELETE_DELTA, EntryKind.ORIGINAL}
 
@@ -29,9 +29,9 @@ def drawn_of(case: Case) -> tuple[list[Child], Lanes]:
 
 
 @given(cases())
-def test_every_directory_is_in_one_run_of_one_row(case: Case) -> None:
+def test_every_directory_is_in_one_row(case: Case) -> None:
     children, found = drawn_of(case)
-    names = Counter(child.verdict.name for row in found.rows for run in row.runs for child in run.children)
+    names = Counter(child.verdict.name for row in found.rows for child in row.children)
     wanted = {c.verdict.name for c in children if c.verdict.kind in DRAWN}
     unnamed = {c.verdict.name for c in children if c.verdict.kind is not EntryKind.ORIGINAL and not c.verdict.directory}
     assert names == Counter(wanted - unnamed)
@@ -40,23 +40,24 @@ def test_every_directory_is_in_one_run_of_one_row(case: Case) -> None:
 
 
 @given(cases())
-def test_runs_of_a_row_do_not_touch_and_lie_on_the_axis(case: Case) -> None:
+def test_a_row_is_in_the_order_of_write_ids_and_lies_on_the_axis(case: Case) -> None:
     _, found = drawn_of(case)
     for row in found.rows:
-        assert all(found.low <= run.low <= run.high <= found.high for run in row.runs)
-        assert all(one.high + 1 < next_.low for one, next_ in zip(row.runs, row.runs[1:], strict=False))
+        ids = [ids_of(child, found.low) for child in row.children]
+        assert all(found.low <= low <= high <= found.high for low, high in ids)
+        assert ids == sorted(ids)
 
 
 @given(cases(), st.integers(1, 300))
-def test_every_run_has_columns_and_no_column_is_beyond_the_picture(case: Case, width: int) -> None:
+def test_every_child_has_columns_and_no_column_is_beyond_the_picture(case: Case, width: int) -> None:
     _, found = drawn_of(case)
     columns = found.columns(width)
     assert 1 <= columns <= width
     for row in found.rows:
         amounts = found.amounts(row, columns)
         assert len(amounts) == columns
-        for run in row.runs:
-            start, end = found.span(run.low, run.high, columns)
+        for child in row.children:
+            start, end = found.span(*ids_of(child, found.low), columns)
             assert 0 <= start < end <= columns
             assert all(size is not None for size in amounts[start:end])
 
@@ -79,15 +80,15 @@ def test_lanes_and_states_of_a_location(tmp_path: Path) -> None:
         "delta_10_10", "000000_0", "_tmp_x", "notes",
     )  # fmt: skip
     found = lanes_of(snapshot_of(table, ValidWriteIds.parse("db.t:10:9:9:10")))
-    shown = {(row.lane, row.state): [(run.low, run.high, len(run.children)) for run in row.runs] for row in found.rows}
+    shown = {(row.lane, row.state): [ids_of(child, found.low) for child in row.children] for row in found.rows}
     assert shown == {
-        (Lane.BASE, LaneState.CURRENT): [(2, 5, 1)],
-        (Lane.BASE, LaneState.OBSOLETE): [(2, 2, 2)],
-        (Lane.DELTAS, LaneState.CURRENT): [(6, 7, 2)],
-        (Lane.DELTAS, LaneState.OBSOLETE): [(3, 3, 1)],
-        (Lane.DELTAS, LaneState.ABORTED): [(10, 10, 1)],
-        (Lane.DELTAS, LaneState.OPEN): [(9, 9, 1)],
-        (Lane.DELETES, LaneState.CURRENT): [(7, 7, 1)],
+        (Lane.BASE, LaneState.CURRENT): [(2, 5)],
+        (Lane.BASE, LaneState.OBSOLETE): [(2, 2), (2, 2)],
+        (Lane.DELTAS, LaneState.CURRENT): [(6, 6), (7, 7)],
+        (Lane.DELTAS, LaneState.OBSOLETE): [(3, 3)],
+        (Lane.DELTAS, LaneState.ABORTED): [(10, 10)],
+        (Lane.DELTAS, LaneState.OPEN): [(9, 9)],
+        (Lane.DELETES, LaneState.CURRENT): [(7, 7)],
     }
     assert (found.low, found.high, found.blocking) == (2, 10, 9)
 

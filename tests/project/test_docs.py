@@ -341,7 +341,7 @@ def test_commands_options_and_choices_are_completed() -> None:
     assert sorted(complete("acidctl cl")) == ["plain,clean", "plain,cleaner"]
     assert sorted(complete("acidctl ")) == [f"plain,{name}" for name in COMMANDS]
     assert complete("acidctl ls --so") == ["plain,--sort"]
-    assert complete("acidctl ls -o ") == ["plain,table", "plain,json", "plain,jsonl", "plain,csv", "plain,svg"]
+    assert complete("acidctl ls -o ") == ["plain,table", "plain,json", "plain,jsonl", "plain,csv"]
 
 
 @pytest.mark.parametrize(

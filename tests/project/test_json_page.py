@@ -51,7 +51,7 @@ def undocumented(command: str, text: str) -> set[str]:
 @pytest.mark.parametrize(
     "line",
     [
-        ("ls", "T"), ("why", "T"), ("history", "T"), ("blame", "T", "1:bucket=0:2"), ("advise", "T"), ("doctor",),
+        ("ls", "T"), ("why", "T"), ("history", "T"), ("blame", "T", "1:bucket=0:2"), ("doctor",),
         ("report", "T"),
         ("diff", "T", "--from", "1", "--count"), ("validate", "--deep", "T"), ("validate", "--list-rules"),
         ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
@@ -72,7 +72,7 @@ def test_keys_are_on_the_page(acidctl: Acidctl, crud: Path, line: tuple[str, ...
 def test_who_says_what_counts_stands_in_every_object(acidctl: Acidctl, crud: Path) -> None:
     everything = {"from": "everything", "server": None, "at": None}
     assert all(f"`{key}`" in PAGE.partition("\n## ")[0] for key in ("snapshotSource", *everything))
-    for line in (("ls",), ("why",), ("history",), ("advise",), ("clean",), ("validate",)):
+    for line in (("ls",), ("why",), ("history",), ("clean",), ("validate",)):
         assert acidctl(*line, crud, "-o", "json").one()["snapshotSource"] == everything, line
     told = ("--write-ids", "crud_table:3:9223372036854775807::", "--table", "crud_table")
     for line in (("diff", "--from", "1", "--count", crud), ("blame", "-o", "json", crud, "1:bucket=0:2")):

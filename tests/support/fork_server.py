@@ -23,8 +23,16 @@ from typing import Any
 
 from acidctl.imports import leave_out_pandas
 
-PACKAGES = ("cli", "rows", "compaction", "cleaning", "repair", "validation", "demo")
-LATE = ("acidctl.storage.registry", "pyarrow.compute", "rich.progress", "rich.table", "rich.text", "rich.box")
+PACKAGES = ("cli", "verbs", "rows", "compaction", "cleaning", "repair", "validation", "demo")
+LATE = (
+    "acidctl.storage.registry",
+    "pyarrow.compute",
+    "pyarrow.orc",
+    "rich.progress",
+    "rich.table",
+    "rich.text",
+    "rich.box",
+)
 END_OF_INPUT = b"\x04"
 MOST_QUESTIONS = 8
 

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import heapq
+import time
+from collections.abc import Iterator, Sequence
+
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import COUNT, DURATION
+from acidctl.cli.output.console import Records, console, note
+from acidctl.cli.output.screen import Row, ScreenColumn, fitted, on_screen
+from acidctl.cli.report.log_text import log_record, what, who
+from acidctl.cli.report.outcomes import Visits
+from acidctl.errors import AcidctlError
+from acidctl.location.change.work_log import LogEntry, read_log
+from acidctl.location.find import Found, find, once, with_tables
+from acidctl.location.lists import SnapshotLists
+from acidctl.parallel import Stop, in_order
+from acidctl.wording import iso_time
+
+_THREADS = 8
+
+_STYLES = {"compacted": "green", "failed": "red", "stopped": "yellow"}
+
+_Line = tuple[str, LogEntry]
+"""With its location."""
 
 _SHOWN = 20
 """Operations in the table, unless -n says more."""
@@ -29,14 +50,84 @@ _SHOWN = 20
 @shared.named_locations
 @shared.storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
-@shared.by_work(pages=True, shown=_SHOWN)
-def command() -> None:
+@shared.runs(pages=True)
+def command(
+    *,
+    locations: tuple[str, ...],
+    limit: int | None,
+    since: float | None,
+    storage: dict[str, str],
+    output: str,
+) -> int:
     """Show what acidctl did to every location at or below LOCATION, newest first: compactions, cleanings, what was
     restored, purged or repaired; when, by whom, and with which result.
 
-    Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. What was done
-    before there was one is told from the trash and from the backups of repairs, as long as they are there.
+    Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. A run that was
+    interrupted may not be in it: `acidctl restore --list` and `acidctl repair undo --list` show what it left.
 
     A log is for people, and nothing rests on it: whoever may write into the table may write into it, too. Where the
     store knows to whom its file belongs, `owner` says so in the forms for programs.
     """
+    visits = Visits()
+    wanted = limit or (_SHOWN if output == "table" else None)
+    after = None if since is None else time.time() - since
+    lines = (line for line in _lines(locations, storage, visits) if after is None or line[1].at >= after)
+    if wanted is None:
+        found, more = sorted(lines, key=_order, reverse=True), False
+    else:
+        found = heapq.nlargest(wanted + 1, lines, key=_order)
+        found, more = found[:wanted], len(found) > wanted
+    if output == "table":
+        _table(found)
+    records = Records(output)
+    for location, entry in found:
+        records.put({"location": location, **log_record(entry)})
+    visits.looked_through()
+    if more:
+        note("there is more before these; -n shows it")
+    if not found and not visits.status:
+        note("nothing is known to have been done there" if since is None else "nothing was done there since then")
+    return visits.status
+
+
+def _order(line: _Line) -> tuple[float, str, str]:
+    return line[1].at, line[1].id, line[0]
+
+
+def _lines(locations: Sequence[str], storage: dict[str, str], visits: Visits) -> Iterator[_Line]:
+    places = once(find(locations, storage, SnapshotLists(), visits.observer, looks=False))
+    # The directory of a table with partitions has a log of its own: of staging that was cleaned.
+    everywhere = (found for found, _ in with_tables(places, locations, storage))
+    for found, done in in_order(everywhere, _done, _THREADS, Stop()):
+        if isinstance(done, AcidctlError):
+            visits.failed(found.shown, done)
+        else:
+            yield from ((found.shown, entry) for entry in done)
+
+
+def _done(found: Found) -> list[LogEntry] | AcidctlError:
+    try:
+        return read_log(found.fs, found.location.path, found.top)
+    except AcidctlError as error:
+        return error
+
+
+def _table(lines: Sequence[_Line]) -> None:
+    if not lines:
+        return
+    is_one = len({location for location, _ in lines}) == 1
+    if is_one:
+        console().print(lines[0][0], style="bold", soft_wrap=True)
+    fitted(
+        [
+            (ScreenColumn("when (UTC)"), lambda line: on_screen(iso_time(line[1].at))),
+            *([] if is_one else [(ScreenColumn("location"), lambda line: line[0])]),
+            (ScreenColumn("what"), lambda line: line[1].verb),
+            (ScreenColumn("result"), lambda line: line[1].result.replace("-", " ")),
+            (ScreenColumn("by", worth=2), lambda line: who(line[1])),
+            (ScreenColumn("run", worth=1, beside=True), lambda line: line[1].run),
+        ],
+        "details",
+        lines,
+        lambda line, cells: Row(cells, what(line[1])),
+    ).print(console())

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import FILE
+from acidctl.cli.output.console import Records, console, put_line, table_of
+from acidctl.cli.report.outcomes import Visits
+from acidctl.errors import AcidctlError
+from acidctl.printable import printable
+from acidctl.storage.near_paths import naming_near
+from acidctl.storage.registry import open_location
+from acidctl.wording import human_bytes, human_count
 
 
 @shared.command(
@@ -16,6 +25,98 @@ from acidctl.cli.options.param_types import FILE
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=FILE)
 @shared.storage_options
 @shared.output_option("table", "json", "jsonl", default="table")
-@shared.by_work(pages=True)
-def command() -> None:
+@shared.runs(pages=True)
+def command(
+    *,
+    paths: tuple[str, ...],
+    storage: dict[str, str],
+    output: str,
+) -> int:
     """Show the tail of ORC files: types, stripes with the key index, statistics, compression, writer, hive.acid.*."""
+    from acidctl.orc.byte_source import ByteSource  # noqa: PLC0415 - with Arrow: --help has none
+    from acidctl.orc.tail import read_tail  # noqa: PLC0415 - as above
+    from acidctl.orc.tail_document import tail_document  # noqa: PLC0415 - as above
+
+    visits = Visits()
+    records = Records(output)
+    shown = 0
+    for path in paths:
+        try:
+            fs, inner = open_location(path, storage)
+            with naming_near(fs, inner):
+                tail = read_tail(ByteSource(fs, inner))
+            description = {"path": fs.display(inner), **tail_document(tail, with_streams=True)}
+        except AcidctlError as error:
+            if len(paths) == 1:
+                raise
+            visits.failed(path, error)
+            continue
+        if output == "table":
+            if shown:
+                put_line()
+            _print(description)
+        else:
+            records.put(description)
+        shown += 1
+    return visits.status
+
+
+def _print(found: dict[str, Any]) -> None:
+    """The description for people: facts, then stripes, then columns."""
+    screen = console()
+    screen.print(printable(found["path"]), style="bold", soft_wrap=True)
+    software = f", {found['softwareVersion']}" if found["softwareVersion"] else ""
+    stripes = human_count(len(found["stripes"]), "stripe")
+    facts = [
+        ("rows", f"{found['rows']:,} in {stripes}, {human_bytes(found['fileLength'])}"),
+        ("type", found["type"]),
+        ("compression", f"{found['compression']}, blocks of {human_bytes(found['compressionBlockSize'])}"),
+        ("row index", f"a row in {found['rowIndexStride']:,}" if found["rowIndexStride"] else "none"),
+        (
+            "writer",
+            f"{found['writer']} (version {found['writerVersion']}{software}), format {found['formatVersion']}",
+        ),
+        ("calendar", found["calendar"] or "not said"),
+    ]
+    if acid := found["acid"]:
+        stats = acid["stats"]
+        counts = ", ".join(f"{count:,} {name}" for name, count in stats.items()) if stats else "missing"
+        index = "missing" if acid["keyIndex"] is None else human_count(len(acid["keyIndex"]), "entry", "entries")
+        facts += [
+            ("hive.acid.version", acid["version"] if acid["version"] is not None else "missing"),
+            ("hive.acid.stats", counts),
+            ("hive.acid.key.index", index),
+        ]
+    facts += [(f"metadata {key}", value) for key, value in found["userMetadata"].items()]
+    facts += [("note", text) for text in found["notes"]] + [("problem", text) for text in found["problems"]]
+    for label, value in facts:
+        screen.print(f"  {printable(label):20} {printable(str(value))}", soft_wrap=True)
+    if found["stripes"]:
+        screen.print(_stripes(found["stripes"]))
+    screen.print(_columns(found["columns"]))
+
+
+def _stripes(stripes: list[dict[str, Any]]) -> Any:
+    rows = []
+    for stripe in stripes:
+        key = stripe["lastKey"]
+        shown = "{originalTransaction}, {bucket}, {rowId}".format(**key) if key else "-"
+        sizes = [str(stripe[name]) for name in ("offset", "indexLength", "dataLength", "footerLength")]
+        rows.append([str(stripe["stripe"]), f"{stripe['rows']:,}", *sizes, shown, stripe.get("writerTimezone") or "-"])
+    return table_of(
+        ["stripe", "rows", "offset", "index", "data", "footer", "last key (transaction, bucket, row id)", "time zone"],
+        rows,
+        right=("stripe", "rows", "offset", "index", "data", "footer"),
+    )
+
+
+def _columns(columns: list[dict[str, Any]]) -> Any:
+    rows = []
+    for column in columns:
+        statistics = dict(column["statistics"] or {})
+        values = statistics.pop("values", None)
+        null = {True: "some", False: "none"}.get(statistics.pop("hasNull", None), "-")
+        rest = ", ".join(f"{key} {value}" for key, value in statistics.items())
+        name = column["name"] or "(root)"
+        rows.append([str(column["id"]), name, column["type"], "-" if values is None else f"{values:,}", null, rest])
+    return table_of(["id", "column", "type", "values", "nulls", "statistics"], rows, right=("id", "values"))

@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import Any
+
 import click
 
+from acidctl.cleaning.retention import Policy
+from acidctl.cli.inspect.report_record import figures_of_report, report_record
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import NEW_FILE
+from acidctl.cli.output.console import json_text, out_stream
+from acidctl.cli.output.progress import progress
+from acidctl.cli.report.looked_over import everything, queue_seen
+from acidctl.cli.report.outcomes import Visits
+from acidctl.cli.report.run_files import refuse_target
+from acidctl.errors import BadDataError, UsageProblem
+from acidctl.location.change.own_files import alone_in, followed, replace_file
+from acidctl.location.find import find, once
+from acidctl.location.lists import SnapshotLists
+from acidctl.overview.trend import PastReport, earlier, moments_in, text_with
+from acidctl.overview.warehouse_status import look_over, overall_condition
+from acidctl.storage.os_errors import mapped
+
+_MOST_HISTORY = 64 << 20
 
 
 @shared.command(
@@ -30,14 +50,85 @@ from acidctl.cli.options.param_types import NEW_FILE
     help="Write to a file, in place of the report that was there, not to stdout.",
 )
 @shared.reading_options("html", "md", "json", default="html")
-@shared.by_work()
-def command() -> None:
+@shared.runs()
+def command(
+    *,
+    locations: tuple[str, ...],
+    older_than: float,
+    history: str | None,
+    out: str | None,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+) -> int:
     """Write a report on tables: one page of HTML that needs nothing else, Markdown, or JSON.
 
     It has the bytes of every table by what they are for (current, obsolete, aborted, trash); the tables that are read
-    worst; what cleaning can free now, within a day or later, and what holds back the rest; what was written and
-    compacted in the last 30 days; and, with --history, the reports before it.
+    worst; what cleaning can free now, within a day or later, and what holds back the rest; what was written in the
+    last 30 days; and, with --history, the reports before it.
 
     The page loads nothing, runs no script, and adapts to light, dark, a small screen and paper. At most 40 tables are
     named, the largest first; the rest are one. Each location is listed once, and no file of data is opened.
     """
+    where = locations or everything(lists)
+    _refuse(out, history, output)
+    visits = Visits()
+    with progress("looking at locations") as bar:
+        places = visits.known(once(find(where, storage, lists, visits.observer)))
+        found = look_over(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
+    past = earlier(_moments(history), where, found.now)
+    visits.looked_through(lambda _: past[-1].figures.get("locations") if past else None)
+    queue = queue_seen(lists, found, where, visits)
+    verdict = overall_condition(found, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than)))
+    record = report_record(where, found, queue, verdict, older_than, past)
+    record["notLookedAt"] = visits.coverage.as_json()
+    _put(_text(output, record), out)
+    if history and visits.coverage.locations:
+        _remember(history, PastReport(found.now, tuple(where), figures_of_report(record)))
+    visits.tell_strangers()
+    return visits.status
+
+
+def _refuse(out: str | None, history: str | None, output: str) -> None:
+    """Say before minutes of work that their result cannot be shown, or would replace something else."""
+    if out is None and output == "html" and sys.stdout.isatty():
+        raise UsageProblem("a page is nothing for a terminal", "", "give --out FILE, or -o md")
+    if out and history and followed(Path(out)) == followed(Path(history)):
+        raise UsageProblem("--out and --history are one file", "", "give two")
+    for path, kind in ((out, "page"), (history, "history")):
+        if path:
+            refuse_target(Path(path), kind)
+
+
+def _text(output: str, record: dict[str, Any]) -> str:
+    if output == "json":
+        return json_text(record, lines=False) + "\n"
+    from acidctl.cli.page.report_page import report_html, report_markdown  # noqa: PLC0415 - with jinja2: --help has none
+
+    return report_html(record) if output == "html" else report_markdown(record)
+
+
+def _put(text: str, out: str | None) -> None:
+    data = text.encode("utf-8", "backslashreplace")
+    if out is None:
+        out_stream().write(data)
+        out_stream().flush()
+        return
+    with mapped("write", out):
+        replace_file(Path(out), data)
+
+
+def _moments(history: str | None) -> list[PastReport]:
+    """The reports of a file; none where there is no file yet."""
+    if not history or not Path(history).is_file():
+        return []
+    with mapped("read", history), Path(history).open("rb") as file:
+        data = file.read(_MOST_HISTORY + 1)
+    if len(data) > _MOST_HISTORY:
+        raise BadDataError(f"cannot use {history}", "it is larger than any history of reports", "give another name")
+    return moments_in(data.decode("utf-8", "replace"))
+
+
+def _remember(history: str, new: PastReport) -> None:
+    with mapped("write", history), alone_in(followed(Path(history)).parent):
+        replace_file(Path(history), text_with(_moments(history), new).encode("ascii"))

@@ -78,6 +78,34 @@ def command(
     return kind(name, cls=PagedCommand, epilog=examples(*lines), short_help=short_help, main=main)
 
 
+def runs(*, pages: bool = False, isolates: bool | str = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function the body of a command; it stands last of the decorators.
+
+    Args:
+        pages: what it prints on a terminal goes through a pager, where it is more than the screen.
+        isolates: read each file in a process that may die; or the option that asks for it. Commands without this are
+            watched (:mod:`acidctl.guardian`), and isolate after a crash.
+    """
+
+    def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(work)
+        def body(**asked: Any) -> Any:
+            if NOTES.before:
+                from acidctl.cli.output.console import warn  # noqa: PLC0415 - only after a crash
+
+                warn(f"{NOTES.before}: beginning again, with each file read in a separate process", is_failure=True)
+            apart = NOTES.before or (asked[isolates] if isinstance(isolates, str) else isolates)
+            with (
+                paged() if pages else nullcontext(),
+                NOTES.isolated() if apart else nullcontext(),
+            ):
+                return work(**asked)
+
+        return body
+
+    return decorate
+
+
 def by_work(
     function: str = "work",
     *,
@@ -90,28 +118,17 @@ def by_work(
     It stands last of the decorators, above what has nothing but the help.
 
     Args:
-        pages: what it prints on a terminal goes through a pager, where it is more than the screen.
-        isolates: read each file in a process that may die; or the option that asks for it. Commands without this are
-            watched (:mod:`acidctl.guardian`), and isolate after a crash.
+        pages, isolates: as of :func:`runs`.
         fixed: what the function takes besides the options.
     """
 
     def decorate(described: Callable[[], None]) -> Callable[..., Any]:
         folder, _, name = described.__module__.rpartition(".")
 
+        @runs(pages=pages, isolates=isolates)
         @functools.wraps(described)
         def body(**asked: Any) -> Any:
-            work = getattr(import_module(f"{folder}.work.{name}"), function)
-            if NOTES.before:
-                from acidctl.cli.output.console import warn  # noqa: PLC0415 - only after a crash
-
-                warn(f"{NOTES.before}: beginning again, with each file read in a separate process", is_failure=True)
-            apart = NOTES.before or (asked[isolates] if isinstance(isolates, str) else isolates)
-            with (
-                paged() if pages else nullcontext(),
-                NOTES.isolated() if apart else nullcontext(),
-            ):
-                return work(**asked, **fixed)
+            return getattr(import_module(f"{folder}.work.{name}"), function)(**asked, **fixed)
 
         return body
 

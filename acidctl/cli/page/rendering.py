@@ -43,11 +43,12 @@ def rendered(template: str, values: dict[str, Any], *, markdown: bool = False) -
         values: the variables of the template; a missing one is an error.
         markdown: escape values for Markdown rather than for HTML.
     """
-    return _environment(plain if markdown else safe).get_template(template).render(values)
+    return environment(plain if markdown else safe).get_template(template).render(values)
 
 
 @lru_cache
-def _environment(escape: Callable[[str], str]) -> Environment:
+def environment(escape: Callable[[str], str]) -> Environment:
+    """Return what renders templates; `escape` makes a text harmless before it is escaped for HTML."""
     environment = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,

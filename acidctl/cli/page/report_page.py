@@ -9,8 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from acidctl.cli.page.rendering import GENERATOR, count, moment_text, rendered, resource
-from acidctl.cli.page.timeline_svg import timeline_picture
-from acidctl.overview.lanes import Lanes
 from acidctl.wording import duration, human_bytes, human_count
 
 Record = Mapping[str, Any]
@@ -35,12 +33,11 @@ _SOURCES = {
 }  # fmt: skip
 
 
-def report_html(report: Record, lanes: Sequence[tuple[str, Lanes]]) -> str:
+def report_html(report: Record) -> str:
     """Return the page. It loads nothing and runs nothing: its policy allows only its own style.
 
     Args:
         report: as `acidctl report -o json` has it.
-        lanes: the locations that are slowest to read.
     """
     style = resource("report.css")
     series = [*report["before"], {"at": report["at"], **_now(report)}]
@@ -57,10 +54,6 @@ def report_html(report: Record, lanes: Sequence[tuple[str, Lanes]]) -> str:
             (one["bytes"] for one in (*report["largest"], report["others"] or {"bytes": 0})), default=0
         )
         or 1,
-        "timelines": [
-            (location, timeline_picture(location, one, f"lanes-{number}"))
-            for number, (location, one) in enumerate(lanes, 1)
-        ],
     }
     return rendered("report.html.j2", _shared(report) | values)
 
@@ -71,11 +64,6 @@ def report_markdown(report: Record) -> str:
 
 
 def _shared(report: Record) -> dict[str, Any]:
-    done = report["compactions"]
-    compacted = (
-        f"{human_count(done['count'], 'compaction')} by acidctl: {human_bytes(done['inputBytes'])} became "
-        f"{human_bytes(done['bytes'])}."
-    )
     return {
         "r": report,
         "generator": GENERATOR,
@@ -84,7 +72,6 @@ def _shared(report: Record) -> dict[str, Any]:
         "verdict": _VERDICTS[report["verdict"]],
         "trouble": list(trouble_lines(report)),
         "blocked": list(blocked_lines(report)),
-        "compacted": compacted,
         "notes": list(notes_of(report)),
         "uses": USES,
         "uses_heads": [f">{use}" for use in USES],

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
+from acidctl.acid.triggers import NO_COST, Advice
 from acidctl.cli.output.console import console, put_text
 from acidctl.cli.output.list_choice import BYTES, CheckedChoice, Record
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
@@ -18,21 +21,49 @@ from acidctl.wording import human_bytes, human_count
 LOCATION_COLUMNS = {
     "location": "string", "partitions": "bigint", "verdict": "string", "why": "string", "base": "string",
     "deltas": "bigint", "current": "bigint", "obsolete": "bigint", "aborted": "bigint", "ignored": "bigint",
-    "files": "bigint", "bytes": BYTES, "free": BYTES, "freeLater": BYTES,
+    "files": "bigint", "bytes": BYTES, "free": BYTES, "freeLater": BYTES, "score": "bigint", "cost": BYTES,
+    "smallFiles": "bigint", "deleteBytes": BYTES, "helps": "string", "rewritten": BYTES, "saved": BYTES,
+    "gain": "double", "seconds": "double", "secondsAfter": "double",
 }  # fmt: skip
 """What a line has; of a tree `--where`, `--sort` and `--columns` go by these."""
 
-_SUMMED = [name for name, kind in LOCATION_COLUMNS.items() if kind in ("bigint", BYTES) and name != "partitions"]
 _STATES = ("current", "obsolete", "aborted", "ignored")
-_FREE = "freeable"
+_SUMMED = ("deltas", *_STATES, "files", "bytes", "free", "freeLater")
+_FREE, _READING = "freeable", "reading"
+_READING_COLUMNS = (
+    "score", "cost", "smallFiles", "deleteBytes", "helps", "rewritten", "saved", "gain", "seconds", "secondsAfter",
+)  # fmt: skip
 _FIRST_PAGE, _PAGE = 25, 1000
 """Lines of a large tree are printed by so many: the first soon, and never all of them in memory."""
 _TOGETHER = 500
 """The most partitions that one line covers, so that a large table shows lines while it is listed."""
 
 
-def line_of(report: Mapping[str, Any], free: Freeable) -> Record:
-    """The line of a location, from its report."""
+def reading_record(reading: Advice) -> dict[str, Any]:
+    """Return what a full read costs now, and after the compaction that saves most of it for each byte it rewrites."""
+    return {
+        "cost": reading.cost,
+        "directories": reading.directories,
+        "files": reading.files,
+        "score": reading.score,
+        "smallFiles": reading.small_files,
+        "deleteBytes": reading.delete_bytes,
+        "helps": reading.kind.value if reading.kind else None,
+        "rewritten": reading.rewritten,
+        "saved": reading.saved,
+        "gain": round(reading.gain, 4),
+        "filesAfter": reading.files_after,
+        "seconds": round(reading.seconds, 3),
+        "secondsAfter": round(reading.seconds_after, 3),
+    }
+
+
+def line_of(report: Mapping[str, Any], free: Freeable, reading: Advice | None) -> Record:
+    """Return the line of a location from its report.
+
+    Args:
+        reading: what it costs its readers; None if it cannot be read.
+    """
     summary, verdict = report["summary"], verdict_of(report)
     return {
         "location": report["location"],
@@ -46,8 +77,15 @@ def line_of(report: Mapping[str, Any], free: Freeable) -> Record:
         "bytes": summary["bytes"],
         "free": free.now,
         "freeLater": free.later,
+        **_reading_columns(reading),
         _FREE: free,
+        _READING: reading,
     }
+
+
+def _reading_columns(reading: Advice | None) -> Record:
+    record = reading_record(reading or NO_COST)
+    return {name: record[name] if reading else None for name in record if name in _READING_COLUMNS}
 
 
 class LocationList:
@@ -62,7 +100,7 @@ class LocationList:
         self._headings = choice.has_headings
         self._sums_up = choice.has_headings
         self._is_large = False
-        self._seen = self._due = 0
+        self._seen = self._due = self._helped = 0
         self._bytes = 0
         self._free: Freeable = Freeable()
 
@@ -70,6 +108,7 @@ class LocationList:
         """One more location; those of a table come one after the other."""
         self._seen += 1
         self._due += line["verdict"].endswith(" due")
+        self._helped += line["helps"] is not None and line["verdict"] == OK
         self._bytes += line["bytes"]
         self._free = freeable_together((self._free, line[_FREE]))
         folder = folder_of_table(line["location"])
@@ -89,7 +128,9 @@ class LocationList:
         self._print()
         if self._seen > HANDFUL and self._sums_up:
             parts = [human_count(self._seen, "location"), human_bytes(self._bytes)]
-            parts += [f"a compaction is due in {self._due:,}" if self._due else "no compaction is due"]
+            due = f"a compaction is due in {self._due:,}" if self._due else "no compaction is due"
+            # The thresholds count directories and bytes, and not what readers would gain.
+            parts += [f"{due}, {'and' if self._due else 'but'} would help in {self._helped:,}" if self._helped else due]
             parts += [self._free.text] * bool(self._free.text)
             put_text(", ".join(parts))
 
@@ -125,6 +166,7 @@ def _together(lines: Sequence[Record]) -> Record:
         others = [f"{count:,} {one}" for one, count in verdicts.most_common() if one != OK]
         verdict, why = f"{due:,} due" if due else "see why", ", ".join(others)
     free = freeable_together(line[_FREE] for line in lines)
+    reading = reduce(add, (line[_READING] for line in lines if line[_READING]), NO_COST)
     return {
         "location": folder_of_table(lines[0]["location"]),
         "partitions": len(lines),
@@ -132,7 +174,9 @@ def _together(lines: Sequence[Record]) -> Record:
         "why": why,
         "base": None,
         **{name: sum(line[name] for line in lines) for name in _SUMMED},
+        **_reading_columns(reading),
         _FREE: free,
+        _READING: reading,
     }
 
 

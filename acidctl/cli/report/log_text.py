@@ -20,7 +20,6 @@ def log_record(entry: LogEntry) -> dict[str, Any]:
         "host": entry.host or None,
         "acidctl": entry.version or None,
         "snapshotFrom": entry.source or None,
-        "recorded": entry.is_recorded,
         "facts": dict(entry.facts),
     }
 
@@ -36,7 +35,6 @@ def what(entry: LogEntry) -> str:
     left = entry.number("left")
     parts.append(f"{left:,} left for later" if left else "")
     parts += [f"night {text}" for text in _texts(entry, "night")]
-    parts.append("" if entry.is_recorded else "not in the log: told from what it left")
     return "; ".join(filter(None, parts))
 
 

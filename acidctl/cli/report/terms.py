@@ -60,7 +60,7 @@ TERMS = (
     Term(
         "compaction",
         "A rewrite of a location to fewer directories, minor or major. Readers see the same rows afterwards.",
-        "`acidctl compact LOCATION` does it; `acidctl advise PATH` ranks locations by what it saves",
+        "`acidctl compact LOCATION` does it; `acidctl ls --sort gain PATH` ranks locations by what it saves",
     ),
     Term(
         "minor",

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acidctl.acid.listing import LAST_SECONDS
+from acidctl.acid.listing import LAST_SECONDS, Listing
 from acidctl.errors import AcidctlError, NotFoundError, StorageError
 from acidctl.location.change.journal import Run
 from acidctl.location.change.own_files import foreign, new_run_id, write_checked
@@ -66,7 +66,6 @@ class LogEntry:
         facts: what else there is to say, by its key in JSON.
         id: of the line.
         owner: of the file where the store knows that; who writes a line may call himself anything.
-        is_recorded: whether the log has it; others are told from what they left.
     """
 
     verb: str
@@ -80,7 +79,6 @@ class LogEntry:
     facts: Mapping[str, Fact] = field(default_factory=dict)
     id: str = ""
     owner: str = ""
-    is_recorded: bool = True
 
     def line(self) -> str:
         """As the log has it: ASCII, without the owner, which the store knows."""
@@ -195,12 +193,17 @@ def _add(fs: FileSystem, location: str, entries: Sequence[LogEntry]) -> None:
             fs.remove_tree(join(location, name))
 
 
-def read_log(fs: FileSystem, location: str) -> list[LogEntry]:
+def read_log(fs: FileSystem, location: str, top: Listing | None = None) -> list[LogEntry]:
     """What was done in a location, newest first; what cannot be used is passed over.
+
+    Args:
+        top: its own children, if they were listed a moment ago.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
     """
+    if top and not any(logged_at(entry.path) is not None for entry in top.entries):
+        return []
     return _merged(fs, location, _log_files(fs, location))[0]
 
 

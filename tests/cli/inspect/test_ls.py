@@ -11,7 +11,7 @@ from support.tables import age, make
 
 from acidctl.acid.state import State
 from acidctl.cli.inspect import ls
-from acidctl.cli.inspect.work.ls import SORT_KEYS
+from acidctl.cli.inspect.ls import SORT_KEYS
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.location_list import LocationList
 from acidctl.errors import AccessError
@@ -27,7 +27,8 @@ def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  #
     assert found.status == 0
     report = found.one()
     assert set(report) == {
-        "schema_version", "location", "transactional", "snapshotSource", "base", "entries", "summary",
+        "schema_version", "location", "transactional", "snapshotSource", "base", "entries", "reading",
+            "summary",
     }  # fmt: skip
     assert report["transactional"] == {
         "known": True, "type": "full-acid", "code": "side-file",

@@ -18,7 +18,7 @@ from support.tables import CLEAN_NOW, age, make
 from support.terminals import Terminals
 
 from acidctl.acid.listing import Listing
-from acidctl.cli.inspect.work.report_record import BEFORE, LARGEST, WORST
+from acidctl.cli.inspect.report_record import BEFORE, LARGEST, WORST
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 Acidctl = Callable[..., Result]
@@ -64,7 +64,7 @@ def report_of(acidctl: Acidctl, *words: str | Path) -> Any:
     return found.json()
 
 
-def test_the_figures_are_those_of_status_ls_and_advise(acidctl: Acidctl, tree: Path) -> None:
+def test_the_figures_are_those_of_status_and_ls(acidctl: Acidctl, tree: Path) -> None:
     found = report_of(acidctl, tree)
     status = acidctl("status", "-o", "json", tree).json()
     assert {key: found[key] for key in status if key != "lastNightly"} == {
@@ -80,9 +80,8 @@ def test_the_figures_are_those_of_status_ls_and_advise(acidctl: Acidctl, tree: P
         for state in ("current", "obsolete", "aborted", "ignored"):
             assert table[state] == sum(one[state]["bytes"] for one in mine), (name, state)
         assert table["bytes"] == sum(one["bytes"] for one in mine)
-    advice = acidctl("advise", "-o", "json", tree).json()
     for name in ("old", "young"):
-        (mine,) = (one for one in advice if one["location"].endswith(f"/{name}"))
+        (mine,) = (one["reading"] for one in listed if one["location"].endswith(f"/{name}"))
         assert {key: tables[name][key] for key in ("score", "files", "seconds")} == {
             key: mine[key] for key in ("score", "files", "seconds")
         }
@@ -100,21 +99,6 @@ def test_deltas_are_told_by_the_day_on_which_they_were_written(acidctl: Acidctl,
     assert days[-1]["day"] in {time.strftime("%Y-%m-%d", time.gmtime(time.time() - wait)) for wait in (0, 60)}
     assert days[-4]["deltas"] == 4
     assert sum(one["deltas"] for one in days) == 9, "neither a base, nor a compaction's, nor an old one"
-
-
-def test_compactions_are_told_with_what_they_read_and_wrote(acidctl: Acidctl, crud: Path) -> None:
-    assert report_of(acidctl, crud)["compactions"] == {"count": 0, "inputBytes": 0, "bytes": 0, "newest": []}
-    assert acidctl("compact", "--major", "--engine", "local", "--assume-committed=0s", crud).status == 0
-    done = report_of(acidctl, crud)["compactions"]
-    (line,) = (one for one in acidctl("log", "-o", "json", crud).json() if one["verb"] == "compact")
-    assert done["count"] == 1
-    (one,) = done["newest"]
-    facts = line["facts"]
-    assert (one["location"], one["kind"], one["at"]) == (str(crud), "major", line["at"])
-    assert (one["inputBytes"], one["bytes"]) == (facts["inputBytes"], facts["bytes"])
-    assert (done["inputBytes"], done["bytes"]) == (one["inputBytes"], one["bytes"])
-    page = acidctl("report", crud).out
-    assert "1 compaction by acidctl" in Shown(page).text
 
 
 def test_trash_is_a_use_of_its_own(acidctl: Acidctl, tree: Path) -> None:
@@ -242,16 +226,6 @@ def test_no_name_is_markup_in_markdown_or_a_control_in_json(acidctl: Acidctl, ho
     for form in ("md", "json"):
         out = acidctl("report", "-o", form, hostile).out
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", out)
-
-
-def test_a_location_is_drawn_as_svg_and_only_one(acidctl: Acidctl, hostile: Path) -> None:
-    picture = acidctl("ls", "-o", "svg", hostile / HOSTILE[0]).out
-    assert picture.startswith('<?xml version="1.0" encoding="utf-8"?>\n<svg ')
-    assert "<script" not in picture
-    assert "11 current" in picture
-    found = acidctl("ls", "-o", "svg", hostile)
-    assert found.status == 2
-    assert "-o svg draws one location" in found.err
 
 
 # --- large, and with a metastore -------------------------------------------------------------------------------------

@@ -312,7 +312,6 @@ def test_a_failing_location_does_not_stop_the_others(acidctl, tree: Path) -> Non
     [
         ("clean", "--dry-run"),
         ("compact", "--assume-committed=0s", "--auto", "--dry-run"),
-        ("advise",),
         ("validate",),
         ("purge", "--dry-run"),
     ],

@@ -45,8 +45,8 @@ def test_profiles_rules_and_columns_of_lists(tmp_path: Path) -> None:
     config.write_text('[profile.prod.ls]\nsort = "size"\n[profile.test.ls]\nsort = "name"\n')
     assert offered(["--config", str(config), "--profile"], "p") == ["prod"]
     assert "V26" in offered(["validate", "--rule"], "v2")
-    assert offered(["ls", "--columns"], "location,del") == ["location,deltas"]
-    assert offered(["advise", "--sort"], "gai") == ["gain"]
+    assert offered(["ls", "--columns"], "location,delt") == ["location,deltas"]
+    assert offered(["ls", "--sort"], "gai") == ["gain"]
     assert offered(["tables", "--columns"], "own") == ["owner"]
 
 

@@ -147,7 +147,7 @@ main(sys.argv[1:])
 @pytest.mark.parametrize(
     "line",
     [
-        ("ls",), ("ls", "-o", "json"), ("why",), ("advise",), ("history",), ("validate", "--deep", "-v"),
+        ("ls",), ("ls", "-o", "json"), ("why",), ("history",), ("validate", "--deep", "-v"),
         ("compact", "--major", "--engine", "local", "--assume-committed=0s", "-n"), ("clean", "-n"),
     ],
     ids=lambda line: "-".join(line[:3]),

@@ -21,7 +21,7 @@ MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
 VARIES = {"taskSeconds", "trashRun", "run", "modified", "since", "until"}
 
 LOOKING = [
-    ("ls",), ("ls", "-r", "--rows"), ("why",), ("history",), ("advise",), (*MAJOR, "--dry-run"),
+    ("ls",), ("ls", "-r", "--rows"), ("why",), ("history",), (*MAJOR, "--dry-run"),
     ("compact", "--assume-committed=0s", "--auto"), ("clean", "--dry-run"), ("validate",), ("restore", "--list"),
     ("purge", "--dry-run"), ("repair", "key-index", "--dry-run"), ("repair", "nested"), ("repair", "version-file"),
 ]  # fmt: skip
@@ -161,24 +161,24 @@ def test_one_result_is_one_object(acidctl: Acidctl, crud: Path) -> None:
 
 ENDLESS = """
 import os, signal, sys, time
+from types import SimpleNamespace
 from acidctl.cli.inspect import ls
 from acidctl.cli.main import main
-import acidctl.location.find as locations
 
 def slow(paths, storage, lists, on_error=None, **_):
     class Found:
         is_given, shown, ahead, hive = True, "x", "listed", None
         def snapshot(self, lists):
-            return None
+            return SimpleNamespace(state=SimpleNamespace(history_problem="none is read"))
         def evidence(self):
             return None
     for place in range(1000000):
         yield Found()
 
-import acidctl.cli.inspect.work.listed_location as listed
+import acidctl.cli.inspect.ls as listed
 size = int(sys.argv[1])
 listed.location_report = lambda *_, **__: {"place": "\\n" * size, "entries": []}
-locations.find = slow
+listed.find = slow
 print("ready", file=sys.stderr, flush=True)
 main(["ls", "-o", sys.argv[2], "x"])
 """

@@ -17,7 +17,7 @@ import acidctl as acidctl_library
 
 Acidctl = Callable[..., Result]
 TOLD = ("--assume-committed=0s",)
-LOOKING = [("ls",), ("status",), ("validate",), ("advise",), ("upgrade-check",), ("report", "-o", "md")]
+LOOKING = [("ls",), ("status",), ("validate",), ("upgrade-check",), ("report", "-o", "md")]
 CHANGING = [("compact", "--auto", *TOLD), ("clean", "--yes", *TOLD), ("nightly", "--yes", *TOLD)]
 COMMANDS = [*LOOKING, *CHANGING]
 OF_RUNS = [("log",), ("purge", "--yes"), ("restore", "--list"), ("repair", "forget", "--yes")]
@@ -171,7 +171,7 @@ def test_what_holds_no_transactional_table_is_not_looked_at(acidctl: Acidctl, tm
     (tmp_path / "mnt" / "notes").mkdir(parents=True)
     (tmp_path / "mnt" / "notes" / "README.md").write_text("the disk is not mounted")
     metrics = tmp_path / "run.prom"
-    for command in (("status",), ("advise",), *CHANGING, ("nightly", "--dry-run", *TOLD)):
+    for command in (("status",), *CHANGING, ("nightly", "--dry-run", *TOLD)):
         assert acidctl(*command, tmp_path / "mnt").status == 17, command
         assert acidctl(*command, tmp_path / "mnt", sales).status == 0, command
     assert acidctl("clean", "--yes", *TOLD, "--metrics-file", metrics, tmp_path / "mnt").status == 17

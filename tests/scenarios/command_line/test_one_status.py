@@ -19,7 +19,7 @@ MAJOR = ("compact", "--major", "--engine", "local", "--assume-committed=0s")
 NIGHT = ("nightly", "--engine", "local", "--assume-committed=0s", "-n")
 
 LOCATIONS = [
-    ("ls",), ("status",), ("report", "-o", "md"), ("log",), ("why",), ("cat",), ("history",), ("advise",), MAJOR,
+    ("ls",), ("status",), ("report", "-o", "md"), ("log",), ("why",), ("cat",), ("history",), MAJOR,
     ("compact", "--auto", "--assume-committed=0s", "-n"),
     NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
     ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("repair", "undo"), ("repair", "undo", "--list"),
@@ -149,7 +149,7 @@ def test_no_directory_for_a_file(acidctl: Acidctl, crud: Path, tmp_path: Path, l
 
 
 IGNORED = [
-    ("ls", "{t}", "-o", "json", "--timeline"), ("ls", "{t}", "-o", "svg", "--rows"),
+    ("ls", "{t}", "-o", "json", "--timeline"),
     ("cat", "{t}", "--count", "-o", "csv"),
     ("diff", "{t}", "--from", "1", "--count", "-o", "csv"), ("validate", "--list-rules", "{t}"),
     ("validate", "--list-rules", "--deep"), ("validate", "--list-rules", "--rule", "V1"),
@@ -224,7 +224,7 @@ def test_options_of_one_meaning_have_one_spelling() -> None:
 
 
 READING = [
-    ("ls",), ("ls", "-o", "json"), ("why",), ("history",), ("advise",), ("validate",), (*MAJOR, "-n"), ("clean", "-n"),
+    ("ls",), ("ls", "-o", "json"), ("why",), ("history",), ("validate",), (*MAJOR, "-n"), ("clean", "-n"),
 ]  # fmt: skip
 
 
@@ -273,9 +273,7 @@ def test_an_unreadable_directory_of_a_location(
 
 
 @pytest.mark.skipif("os.geteuid() != 0", reason="another user is needed, and only root can become one")
-@pytest.mark.parametrize(
-    "line", [MAJOR, ("clean", "-n"), ("cat",), ("history",), ("advise",)], ids=lambda line: line[0]
-)
+@pytest.mark.parametrize("line", [MAJOR, ("clean", "-n"), ("cat",), ("history",)], ids=lambda line: line[0])
 def test_what_must_know_all_refuses(
     terminal: Terminals, acidctl: Acidctl, crud: Path, line: tuple[str, ...]
 ) -> None:  # fmt: skip

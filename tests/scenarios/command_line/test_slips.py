@@ -254,10 +254,9 @@ def test_the_library_assumes_nothing_of_it_either(fake: FakeHive, table: Path) -
 
 def printed(acidctl: Call, *told: str | Path) -> list[str]:
     """The lines of compactions that commands print."""
-    advised = [one["command"] for one in acidctl("advise", "-o", "jsonl", *told).lines()]
     searched = acidctl("erasure", "--where", "a = 5", "-o", "json", *told).json()["locations"]
     steps = [step["command"] for one in searched for step in one["steps"]]
-    return [line for line in (*advised, *steps) if line and line.startswith("acidctl")]
+    return [line for line in steps if line and line.startswith("acidctl")]
 
 
 def test_printed_lines_name_the_table_and_assume_nothing(acidctl: Call, fake: FakeHive, table: Path) -> None:

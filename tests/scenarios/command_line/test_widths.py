@@ -31,7 +31,7 @@ def warehouse(acidctl: Acidctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 LINES: tuple[tuple[str, ...], ...] = (
     ("ls",), ("ls", "-v"), ("ls", "t"), ("ls", "--timeline", "t"), ("ls", "--timeline", LONG), ("status",),
-    ("advise",), ("advise", "-v"), (*COMPACT, "-n", "--auto"), (*COMPACT, "-n", "--major", "-v", LONG),
+    (*COMPACT, "-n", "--auto"), (*COMPACT, "-n", "--major", "-v", LONG),
     ("clean", "-n"), ("clean", "-n", "-v"), ("clean", "-n", "t"), ("clean", "-n", "orders/day=1"),
     ("nightly", "-n", "--assume-committed=0s", "--engine", "local"), ("erasure", "--where", "id = 3", "t"),
     ("upgrade-check",), ("log",), ("log", "t"), ("history", "t"), ("why", "t"), ("why", "orders/day=1", "delta_4_4_0"),

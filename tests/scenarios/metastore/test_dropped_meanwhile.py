@@ -23,7 +23,6 @@ LINES = [
     ("ls",),
     ("compact", "--auto", "--engine", "local"),
     ("validate",),
-    ("advise",),
     ("status",),
     ("report", "-o", "json"),
     ("why",),
@@ -138,7 +137,7 @@ def test_a_directory_of_a_tree(
     for name in ("a", "gone", "z"):
         lived(tmp_path / "w" / name)
     one = dropping(Dropping(tmp_path / "w/gone"))
-    by = [] if line[0] in ("validate", "ls", "advise", "status", "report") else ["--assume-committed=1h"]
+    by = [] if line[0] in ("validate", "ls", "status", "report") else ["--assume-committed=1h"]
     found = acidctl(*line, *by, tmp_path / "w")
     assert one.was_there
     require_told_of_two(found, line)

@@ -145,7 +145,7 @@ def test_a_partition_in_another_tables_directory_is_not_changed_and_the_others_a
 
 def test_one_table_in_a_store_that_nobody_knows_does_not_keep_the_others(day: BadDay) -> None:
     # A compaction of one of the others is refused, too, as Hive is about to compact it.
-    for line in (("ls",), ("clean", "--yes"), ("compact", "--major", "--engine", "local"), ("advise",)):
+    for line in (("ls",), ("clean", "--yes"), ("compact", "--major", "--engine", "local")):
         with day.metastore() as fake:
             moved(fake, "orders", "o3fs://bucket.volume/orders")
             found = day.run(fake, fake.address, *line, "hive:sales.*")

@@ -138,12 +138,12 @@ def test_what_is_not_to_be_compacted_by_itself_is_left_alone_with_the_reason(
 
 def test_who_says_what_counts_is_the_metastore_at_a_time(ask: Ask, fake: FakeHive, tmp_path: Path) -> None:
     lived(fake, tmp_path / "t")
-    for line in (("ls",), ("why",), ("history",), ("advise",), ("clean", "-n"), ("validate",),
+    for line in (("ls",), ("why",), ("history",), ("clean", "-n"), ("validate",),
                  ("compact", "--major", "-n", "--engine", "local")):  # fmt: skip
         source = ask(*line, "-o", "json", "hive:db.t").one()["snapshotSource"]
         assert (source["from"], source["server"]) == ("metastore", fake.address), line
         assert source["at"].endswith("Z"), line
-    for line in (("ls",), ("why",), ("history",), ("advise",), ("clean", "-n"), ("validate",), ("cat",),
+    for line in (("ls",), ("why",), ("history",), ("clean", "-n"), ("validate",), ("cat",),
                  ("compact", "--auto", "-n")):  # fmt: skip
         said = ask(*line, "hive:db.t").err
         assert said.count(f"as the metastore {fake.address} had it at") == 1, (line, said)

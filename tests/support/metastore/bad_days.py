@@ -27,7 +27,7 @@ ROWS = {
 LOOKING = (
     ("ls", "hive:sales.orders"), ("ls", "hive:sales.*"), ("ls", "-o", "json", "hive:sales.parts"),
     ("why", "hive:sales.parts/day=1"), ("cat", "hive:sales.orders"), ("cat", "--read-lock", "hive:sales.parts"),
-    ("history", "hive:sales.orders"), ("validate", "hive:sales.*"), ("advise", "hive:sales.*"),
+    ("history", "hive:sales.orders"), ("validate", "hive:sales.*"),
     ("tables",), ("tables", "-o", "json"), ("txns",), ("txns", "--blocking"), ("txns", "-o", "json"),
     ("locks",), ("locks", "-o", "json"), ("compactions",), ("compactions", "--stuck"), ("compactions", "-o", "json"),
 )  # fmt: skip

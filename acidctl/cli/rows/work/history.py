@@ -10,10 +10,9 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
 from acidctl.cli.report.log_text import log_record, what, who
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
-from acidctl.location.change.work_log import LogEntry
+from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
-from acidctl.overview.done import done_in
 from acidctl.printable import printable
 from acidctl.rows.past.history import History, WriteIdHistory, read_history
 from acidctl.rows.scan.odd_layout import odd_layout
@@ -40,7 +39,7 @@ def work(
         try:
             snapshot = found.snapshot(lists)
             history = read_history(snapshot)
-            done = done_in(found.fs, found.location.path)
+            done = read_log(found.fs, found.location.path)
         except AcidctlError as error:
             if found.is_given:
                 raise

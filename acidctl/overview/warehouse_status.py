@@ -1,4 +1,4 @@
-"""Many locations at one look: sums, and the worst of each kind by name.
+"""The status of many locations: sums over tables and over all, and the worst of each kind by name.
 
 It holds no rule of its own. What is due, what may go and what is held back is decided where compactions, cleanings and
 Hive's queue are; of each location only figures are kept.
@@ -16,11 +16,21 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.triggers import NO_COST, Advice
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
-from acidctl.overview.place import DueCompaction, InTheTrash, KeptBack, LocationNeeds, needs_of
+from acidctl.overview.location_status import (
+    DAY_SECONDS,
+    DAYS,
+    DueCompaction,
+    InTheTrash,
+    KeptBack,
+    LocationStatus,
+    Use,
+    status_of,
+)
 
 if TYPE_CHECKING:  # what these need is there only where a metastore is used
     from acidctl.hive.waiting import Waiting
@@ -33,14 +43,58 @@ NAMED = 5
 _THREADS = 8
 
 
-@dataclass(slots=True)
-class Overview:
-    """Sums over locations.
+@dataclass(frozen=True, slots=True)
+class TableStats:
+    """The sums over the locations of a table, or over several tables.
 
     Attributes:
-        locations, bytes: how many, and of all that is in them but their trash.
-        due: how many compactions are, by kind.
-        free, soon, later, aborted: bytes, as of :class:`LocationNeeds`.
+        name: what the metastore calls it, or its directory.
+        free, soon: bytes, as in :class:`LocationStatus`.
+        due: how many compactions are due.
+    """
+
+    name: str = ""
+    locations: int = 0
+    uses: Counter[Use] = field(default_factory=Counter)
+    reading: Advice = NO_COST
+    deltas: int = 0
+    free: int = 0
+    soon: int = 0
+    due: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """All bytes, with the trash."""
+        return self.uses.total()
+
+    @classmethod
+    def of(cls, one: LocationStatus) -> TableStats:
+        """Return the table of a single location."""
+        return cls(one.table, 1, one.uses, one.reading, one.deltas, one.free, one.soon, int(one.due is not None))
+
+    def __add__(self, other: TableStats) -> TableStats:
+        return TableStats(
+            self.name,
+            self.locations + other.locations,
+            self.uses + other.uses,
+            self.reading + other.reading,
+            self.deltas + other.deltas,
+            self.free + other.free,
+            self.soon + other.soon,
+            self.due + other.due,
+        )
+
+
+@dataclass(slots=True)
+class WarehouseStatus:
+    """The sums over locations.
+
+    Attributes:
+        now: when they were looked at, seconds since the epoch.
+        failed: how many locations could not be looked at.
+        due: how many compactions are due, by kind.
+        helped: in how many other locations a compaction would save reads.
+        later, aborted: bytes, as in :class:`LocationStatus`.
         to_clean: locations of which something can go now.
         kept_back: what cleaning keeps, by reason, with the number of locations.
         unfinished: publications that were interrupted half-way, the first by location and staging directory.
@@ -49,13 +103,15 @@ class Overview:
         trash: of all locations together; `in_trash` have one.
         waiting: locations of tables of a metastore of which something waits for cleaning.
         last_done: when acidctl changed any of them last.
+        written: deltas by the day on which they were written.
+        sources: locations by the kind of what says which write ids count there.
     """
 
-    locations: int = 0
-    bytes: int = 0
+    now: float = field(default_factory=time.time)
+    failed: int = 0
+    tables: dict[tuple[str, str], TableStats] = field(default_factory=dict)
     due: Counter[CompactionKind] = field(default_factory=Counter)
-    free: int = 0
-    soon: int = 0
+    helped: int = 0
     later: int = 0
     aborted: int = 0
     to_clean: int = 0
@@ -68,14 +124,31 @@ class Overview:
     in_trash: int = 0
     waiting: list[Waiting] = field(default_factory=list)
     last_done: float | None = None
+    written: Counter[int] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
     _worst: list[tuple[float, int, DueCompaction]] = field(default_factory=list)
-    _roots: set[tuple[str, str]] = field(default_factory=set)
     _hive_names: set[str] = field(default_factory=set)
 
     @property
-    def tables(self) -> int:
-        """How many tables the locations are of."""
-        return len(self._roots)
+    def whole(self) -> TableStats:
+        """All tables as one."""
+        return sum_of(self.tables.values())
+
+    @property
+    def largest(self) -> list[TableStats]:
+        """The tables, the largest first."""
+        return sorted(self.tables.values(), key=lambda table: (-table.bytes, table.name))
+
+    @property
+    def slowest(self) -> list[TableStats]:
+        """The tables that a compaction would help, the lowest score first, then the one of which it saves most."""
+        helped = [table for table in self.tables.values() if table.reading.saved]
+        return sorted(helped, key=lambda table: (table.reading.score, -table.reading.saved, table.name))
+
+    def days(self) -> list[tuple[float, int]]:
+        """Return the beginning of each day with what was written on it that is still there, the oldest day first."""
+        today = int(self.now // DAY_SECONDS)
+        return [(day * float(DAY_SECONDS), self.written[day]) for day in range(today - DAYS + 1, today + 1)]
 
     @property
     def worst(self) -> list[DueCompaction]:
@@ -86,19 +159,21 @@ class Overview:
         """Whether a location of that table was among them."""
         return hive_name.lower() in self._hive_names
 
-    def add(self, one: LocationNeeds) -> None:
-        """One more location."""
-        self.locations += 1
-        self.bytes += one.bytes
-        self._roots.add(one.root)
+    def add(self, one: LocationStatus) -> None:
+        """Count one more location."""
+        table = TableStats.of(one)
+        self.tables[one.root] = self.tables[one.root] + table if one.root in self.tables else table
+        self.written.update(one.written)
+        self.sources[one.source] += 1
+        self.helped += one.helped
         if one.hive_name:
             self._hive_names.add(one.hive_name.lower())
         if one.due:
             self.due[one.due.kind] += 1
-            heapq.heappush(self._worst, (one.due.gain, -self.locations, one.due))
+            heapq.heappush(self._worst, (one.due.gain, -self.sources.total(), one.due))
             if len(self._worst) > NAMED:
                 heapq.heappop(self._worst)
-        self.free, self.soon, self.later = self.free + one.free, self.soon + one.soon, self.later + one.later
+        self.later += one.later
         self.aborted += one.aborted
         self.to_clean += one.free > 0
         for kept in one.kept_back:
@@ -122,6 +197,11 @@ class Overview:
         self.in_trash += one.runs > 0
 
 
+def sum_of(tables: Iterable[TableStats]) -> TableStats:
+    """Return several tables as one."""
+    return sum(tables, TableStats())
+
+
 class Condition(StrEnum):
     """What tables are in, in a word: there is nothing to do, there is work, or something needs attention."""
 
@@ -130,16 +210,16 @@ class Condition(StrEnum):
     TROUBLE = "trouble"
 
 
-def overall_condition(overview: Overview, *, failed: bool, held_up: bool) -> Condition:
+def overall_condition(status: WarehouseStatus, *, failed: bool, held_up: bool) -> Condition:
     """The verdict on all that was looked over.
 
     Args:
         failed: not everything could be looked at.
         held_up: a metastore says that something is stuck, or holds back cleaning for too long.
     """
-    if failed or held_up or overview.unfinished_count or overview.refused_count:
+    if failed or held_up or status.unfinished_count or status.refused_count:
         return Condition.TROUBLE
-    return Condition.DUE if overview.due or overview.free else Condition.FINE
+    return Condition.DUE if status.due or status.whole.free else Condition.FINE
 
 
 def look_over(
@@ -147,41 +227,31 @@ def look_over(
     lists: SnapshotLists,
     policy: Policy,
     on_error: Callable[[str, AcidctlError], None],
-    on_looked: Callable[[LocationNeeds], None] = lambda _: None,
-) -> Overview:
-    """What all of these locations need; each is listed once.
+    on_looked: Callable[[LocationStatus], None] = lambda _: None,
+) -> WarehouseStatus:
+    """Return the status of all of these locations; each is listed once.
 
     Args:
-        on_error: told of a location that cannot be looked at.
-        on_looked: told of each of the others.
+        policy: what a cleaning may take.
+        on_error: called with a location that cannot be looked at.
+        on_looked: called with each of the others.
     """
-    overview, now = Overview(), time.time()
-    for needs in looked_at_each(places, lambda found: needs_of(found, lists, policy, now), on_error):
-        overview.add(needs)
-        on_looked(needs)
-    return overview
+    whole = WarehouseStatus()
 
-
-def looked_at_each(
-    places: Iterable[Found], look: Callable[[Found], R], on_error: Callable[[str, AcidctlError], None]
-) -> Iterator[R]:
-    """What is seen at each place, in their order.
-
-    Args:
-        on_error: told of a place, as it is shown, that cannot be looked at.
-    """
-
-    def tried(found: Found) -> R | AcidctlError:
+    def tried(found: Found) -> LocationStatus | AcidctlError:
         try:
-            return look(found)
+            return status_of(found, lists, policy, whole.now)
         except AcidctlError as error:
             return error
 
     for shown, seen in _in_threads(places, tried):
         if isinstance(seen, AcidctlError):
+            whole.failed += 1
             on_error(shown, seen)
         else:
-            yield seen
+            whole.add(seen)
+            on_looked(seen)
+    return whole
 
 
 def _in_threads(places: Iterable[Found], look: Callable[[Found], R]) -> Iterator[tuple[str, R]]:

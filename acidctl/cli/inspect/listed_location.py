@@ -9,7 +9,8 @@ from acidctl.acid.doubts import layout_problems
 from acidctl.acid.layout import DataFile, data_files_of, is_full_acid, original_files
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.state import EntryKind, State
-from acidctl.acid.triggers import Decision, decide, figures_of
+from acidctl.acid.triggers import Advice, Decision, decide, figures_of
+from acidctl.cli.report.location_list import reading_record
 from acidctl.errors import AcidctlError
 from acidctl.location.contents import children_of
 from acidctl.location.evidence import Evidence
@@ -23,6 +24,7 @@ def location_report(
     snapshot: Snapshot,
     evidence: Evidence,
     *,
+    reading: Advice | None,
     rows: bool,
     wishes: Wishes,
     on_error: Callable[[AcidctlError], None],
@@ -31,6 +33,7 @@ def location_report(
 
     Args:
         evidence: whether it is known to be of a transactional table.
+        reading: what it costs its readers; None if it cannot be read.
         rows: count rows from the files' footers.
         wishes: of the table's owner, which decide whether a compaction is due.
         on_error: called with what is wrong with a footer; the rows of its entry are None then.
@@ -52,6 +55,7 @@ def location_report(
         "snapshotSource": snapshot.source.record,
         "base": state.base.name if state.base else None,
         "entries": entries,
+        "reading": reading_record(reading) if reading else None,
         "summary": _summary(snapshot, entries, wishes, is_known=evidence.may_change),
     }
 

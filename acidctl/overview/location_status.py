@@ -1,23 +1,25 @@
-"""What one location needs, by one listing and the rules of those who do it: thresholds, cleaning, publications."""
+"""The status of one location, by one listing and the rules of compaction, cleaning and publication."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import LAST_SECONDS
+from acidctl.acid.names import Kind
 from acidctl.acid.reasons import Reason
-from acidctl.acid.state import State
-from acidctl.acid.triggers import advise
+from acidctl.acid.triggers import NO_COST, Advice, advise
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun
-from acidctl.compaction.plan import below_straddlers, refuse_layout
-from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
 from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
+from acidctl.location.contents import Child, children_of
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
@@ -26,8 +28,21 @@ from acidctl.storage.port import parent_of
 if TYPE_CHECKING:  # what it needs is there only where a metastore is used
     from acidctl.hive.waiting import Waiting
 
-SOON_SECONDS = 86400.0
+DAYS = 30
+"""Writes are counted day by day this far back."""
+
+DAY_SECONDS = 86400
 """What may go within a day goes soon."""
+
+
+class Use(StrEnum):
+    """What bytes are for."""
+
+    CURRENT = "current"
+    OBSOLETE = "obsolete"
+    ABORTED = "aborted"
+    IGNORED = "ignored"
+    TRASH = "trash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +82,18 @@ class InTheTrash:
 
 
 @dataclass(frozen=True, slots=True)
-class LocationNeeds:
-    """What a location needs.
+class LocationStatus:
+    """What a location holds, what it costs its readers, and what it needs.
 
     Attributes:
         root: the directory of its table, with its store.
+        table: the name of its table: by the metastore, or its directory.
+        uses: bytes by what they are for; `bytes` are all but the trash.
+        reading: what it costs its readers; nothing if it cannot be read.
+        deltas: how many current deltas and delete deltas there are.
+        written: deltas and delete deltas that are there and that no compaction made, by the day of their newest file,
+            counted from the epoch in UTC.
+        source: the kind of what says which write ids count.
         due: None where no compaction is.
         free: bytes that a cleaning can free now; `soon` within a day, `later` after that, or nobody knows when.
         aborted: bytes of what was aborted.
@@ -83,8 +105,13 @@ class LocationNeeds:
 
     location: str
     root: tuple[str, str]
+    table: str
     hive_name: str
-    bytes: int
+    uses: Counter[Use]
+    reading: Advice
+    deltas: int
+    written: Mapping[int, int]
+    source: str
     due: DueCompaction | None
     free: int
     soon: int
@@ -97,9 +124,19 @@ class LocationNeeds:
     waiting: Waiting | None
     last_done: float | None
 
+    @property
+    def bytes(self) -> int:
+        """All bytes but those of the trash."""
+        return self.uses.total() - self.uses[Use.TRASH]
 
-def needs_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> LocationNeeds:
-    """What a location needs.
+    @property
+    def helped(self) -> bool:
+        """Whether a compaction would save reads, although no threshold asks for it."""
+        return bool(self.reading.kind and not self.due and not self.refused)
+
+
+def status_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> LocationStatus:
+    """Return the status of a location, by one listing.
 
     Args:
         lists: what was said of the snapshot.
@@ -111,7 +148,9 @@ def needs_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> 
     """
     found, lists = found.settled(lists)
     snapshot = found.snapshot(lists, readers=True, settled=False)
-    sizes = _sizes(snapshot)
+    state, children = snapshot.state, children_of(snapshot)
+    sizes = {child.verdict.name: child.amount.bytes for child in children}
+    uses = _uses(children)
     unfinished = tuple(staging for staging, _ in half_published(snapshot))
     refused: dict[str, AcidctlError] = {}
     due = plan = None
@@ -127,16 +166,23 @@ def needs_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> 
     except (BadDataError, RefusedError) as error:
         refused[str(error)] = error
     soon, later = _waiting_bytes(plan, sizes, now)
-    return LocationNeeds(
+    root = _root_of(found)
+    hive_name = found.hive.full_name if found.hive else ""
+    return LocationStatus(
         location=found.shown,
-        root=_root_of(found),
-        hive_name=found.hive.full_name if found.hive else "",
-        bytes=sum(sizes.values()) - sizes.get(TRASH, 0),
+        root=root,
+        table=hive_name or found.fs.display(root[1]),
+        hive_name=hive_name,
+        uses=uses,
+        reading=NO_COST if state.history_problem else advise(snapshot.listing, state),
+        deltas=len(state.deltas),
+        written=_written(children, now),
+        source=snapshot.source.kind,
         due=due,
         free=plan.bytes if plan else 0,
         soon=soon,
         later=later,
-        aborted=sum(sizes.get(verdict.name, 0) for verdict in snapshot.state.in_state(State.ABORTED)),
+        aborted=uses[Use.ABORTED],
         kept_back=_kept_back(plan, sizes),
         unfinished=unfinished,
         trash=_trash_of(snapshot),
@@ -148,6 +194,14 @@ def needs_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> 
 
 def _due(found: Found, lists: SnapshotLists) -> DueCompaction | None:
     """What `acidctl compact --auto` would do there."""
+    from acidctl.compaction.plan import below_straddlers, refuse_layout  # noqa: PLC0415 - with Arrow: --help has none
+    from acidctl.compaction.request import (  # noqa: PLC0415 - as above
+        CompactionRequest,
+        as_its_owner_wishes,
+        decision_on,
+        why_idle,
+    )
+
     request = CompactionRequest()
     if found.hive:
         try:
@@ -166,10 +220,22 @@ def _due(found: Found, lists: SnapshotLists) -> DueCompaction | None:
     return DueCompaction(found.shown, decision.kind, gain, decision.reason)
 
 
-def _sizes(snapshot: Snapshot) -> dict[str, int]:
-    """Bytes by child."""
-    children = snapshot.listing.files_by_child
-    return {name: sum(entry.size for entry in files) for name, files in children.items()}
+def _uses(children: Iterable[Child]) -> Counter[Use]:
+    uses: Counter[Use] = Counter()
+    for child in children:
+        verdict = child.verdict
+        uses[Use.TRASH if verdict.name == TRASH else Use(verdict.state.value)] += child.amount.bytes
+    return uses
+
+
+def _written(children: Iterable[Child], now: float) -> Mapping[int, int]:
+    days: Counter[int] = Counter()
+    for child in children:
+        directory, modified = child.verdict.directory, child.amount.modified
+        is_delta = directory is not None and directory.kind is not Kind.BASE and not child.verdict.compacted
+        if is_delta and modified is not None and now - DAYS * DAY_SECONDS <= modified <= now:
+            days[int(modified // DAY_SECONDS)] += 1
+    return days
 
 
 def _waiting_bytes(plan: CleaningPlan | None, sizes: dict[str, int], now: float) -> tuple[int, int]:
@@ -177,7 +243,7 @@ def _waiting_bytes(plan: CleaningPlan | None, sizes: dict[str, int], now: float)
     soon = later = 0
     for one in plan.waiting if plan else ():
         size = sizes.get(one.name, 0)
-        if (LAST_SECONDS if one.until is None else one.until) <= now + SOON_SECONDS:
+        if (LAST_SECONDS if one.until is None else one.until) <= now + DAY_SECONDS:
             soon += size
         else:
             later += size

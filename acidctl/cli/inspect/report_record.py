@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from acidctl import __version__
-from acidctl.cli.inspect.work.status import status_record
-from acidctl.location.change.work_log import LogEntry
-from acidctl.overview.census import Census, TableFigures, Use, whole_of
-from acidctl.overview.overview import Condition
+from acidctl.cli.inspect.status import status_record
+from acidctl.overview.location_status import Use
 from acidctl.overview.trend import FIGURES, PastReport
+from acidctl.overview.warehouse_status import Condition, TableStats, WarehouseStatus, sum_of
 from acidctl.wording import time_of
 
 if TYPE_CHECKING:  # what it needs is there only where a metastore is used
@@ -23,7 +22,7 @@ LARGEST, WORST, BEFORE = 40, 15, 90
 
 def report_record(
     where: Sequence[str],
-    found: Census,
+    found: WarehouseStatus,
     queue: QueueView | None,
     verdict: Condition,
     older_than: float,
@@ -35,33 +34,26 @@ def report_record(
         before: the reports of the same places before this one, the oldest first.
     """
     tables = found.largest
-    whole = whole_of(tables)
-    others = whole_of(tables[LARGEST:])
+    slowest, others = found.slowest, sum_of(tables[LARGEST:])
     return {
         "at": time_of(found.now),
         "acidctl": __version__,
         "olderThan": older_than,
-        **status_record(where, found.overview, queue, verdict),
+        **status_record(where, found, queue, verdict),
         "failed": found.failed,
         "sources": dict(sorted(found.sources.items())),
-        "whole": _table(whole),
+        "whole": _table(found.whole),
         "largest": [_table(table) for table in tables[:LARGEST]],
         "others": {"tables": len(tables) - LARGEST, **_table(others)} if len(tables) > LARGEST else None,
-        "helped": len(found.worst),
-        "worst": [_table(table) for table in found.worst[:WORST]],
+        "helped": len(slowest),
+        "worst": [_table(table) for table in slowest[:WORST]],
         "days": [{"day": (time_of(day) or "")[:10], "deltas": count} for day, count in found.days()],
-        "compactions": {
-            "count": found.compactions,
-            "inputBytes": found.read,
-            "bytes": found.made,
-            "newest": [_compaction(location, entry) for location, entry in found.newest],
-        },
         "before": [{"at": time_of(one.at), **one.figures} for one in before[-BEFORE:]],
     }
 
 
-def _table(table: TableFigures) -> Record:
-    advice = table.advice
+def _table(table: TableStats) -> Record:
+    advice = table.reading
     return {
         "table": table.name,
         "locations": table.locations,
@@ -78,20 +70,6 @@ def _table(table: TableFigures) -> Record:
         "freeBytes": table.free,
         "soonBytes": table.soon,
         "due": table.due,
-    }
-
-
-def _compaction(location: str, entry: LogEntry) -> Record:
-    kind = entry.facts.get("kind")
-    return {
-        "at": time_of(entry.at),
-        "location": location,
-        "kind": kind if isinstance(kind, str) else None,
-        "entries": entry.number("entries"),
-        "inputBytes": entry.number("inputBytes"),
-        "bytes": entry.number("bytes"),
-        "user": entry.user or None,
-        "host": entry.host or None,
     }
 
 

@@ -1,1 +1,0 @@
-"""What the commands that look do, and the forms in which they show it."""
