@@ -340,8 +340,7 @@ SHAPES: dict[str, Shape] = {
     "doctor": {
         "python": "str", "java": [{"candidate": "str", "verdict": "str"}],
         "packages": [{"name": "str", "version": "str"}], "environment": [{"name": "str", "value": "str"}],
-        "timezones": "str", "spark?": "str?", "nodes?": ["map"], "pruning?": "str",
-        "columnar?": "str", "metastore?": "map?",
+        "timezones": "str", "spark?": "str", "nodes?": ["map"], "metastore?": "map", "stores?": ["map"],
     },
     "run-report": {
         "acidctl": "str", "command": "str", "arguments": ["str"], "host": "str", "pid": "int", "user": "str",
