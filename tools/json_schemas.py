@@ -332,7 +332,6 @@ SHAPES: dict[str, Shape] = {
     "config-show": {
         "file": "str?", "profile": "str?", "settings": [{"name": "str", "value": "any", "origin": "str"}],
     },
-    "config-path": {"path": "str", "state": "str"},
     "explain": {
         "word": "str", "kind": "str", "family": "str?", "what": "str", "example": "str?", "todo": "str?",
         "words?": ["str"],

@@ -55,7 +55,7 @@ def undocumented(command: str, text: str) -> set[str]:
         ("report", "T"),
         ("diff", "T", "--from", "1", "--count"), ("validate", "--deep", "T"), ("validate", "--list-rules"),
         ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
-        ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"), ("config", "show"), ("config", "path"),
+        ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"), ("config", "show"),
         ("repair", "key-index", "T"), ("clean", "T"), ("erasure", "--where", "id = 9", "-o", "json", "T"),
         ("upgrade-check", "T"),
         ("nightly", "--assume-committed=0s", "--engine", "local", "--min-deltas", "2", "--dry-run", "T"),

@@ -48,7 +48,6 @@ def lines(table: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "validate-rules", ("validate", "--list-rules")
     yield "meta", ("meta", table / "delta_0000001_0000001_0000" / "bucket_00000")
     yield "config-show", ("config", "show")
-    yield "config-path", ("config", "path")
     yield "explain", ("explain", "few-deltas", "14", "V26", "conflict")
     yield "explain", ("explain",)
     yield "doctor", ("doctor",)

@@ -98,11 +98,10 @@ def work(
         writing=writing_of(compression, stripe_size, row_index_stride, bloom_filter, task_bytes, verify, reader),
         locking=replace(locking, age=lists.age),
     )
-    context = click.get_current_context()
-    settings = context.find_root().meta.get("acidctl.settings") or {}
+    settings = click.get_current_context().find_root().meta.get("acidctl.settings") or {}
     request = NightRequest(
         compaction=compaction,
-        policies=policies_of(settings, context.command).by_default(usual),
+        policies=policies_of(settings).by_default(usual),
         leftovers=leftovers,
         how=How(how),
         max_bytes=max_bytes,
