@@ -273,22 +273,7 @@ SHAPES: dict[str, Shape] = {
         ],
         "withoutColumns": [{"table": "str", "why": "str"}], "notEntered": ["str"], "notSeen": ["str"],
     },
-    "upgrade-check": {
-        "from": "str", "to": "str", "result": "str",
-        "locations": [
-            {
-                "location": "str", "table": "str", "files": "int", "bytes": "int", "events": "int",
-                "findings": [{"code": "str", "text": "str", "paths": ["str"], "count": "int", "blocks": "bool"}],
-                "readers": [
-                    {"rule": "str", "severity": "str", "path": "str", "message": "str", "readers": ["str"]}
-                ],
-            }
-        ],
-        "conversions": [{"table": "str", "becomes": "str", "statement": "str"}],
-        "steps": [{"text": "str", "command": "str?", "bytes": "int?", "estimatedSeconds": "int?"}],
-        "bytes": "int", "estimatedSeconds": "int",
-        "comparison": ([{"name": "str", "result": "str", "rowsBefore": "int?", "rowsAfter": "int?"}],),
-    },
+    "cat-checksum": {"rows": "int", "values": "str", "rowIds": "str", "columns": "str"},
     "validate": {
         "location": "str", "depth": "str", "snapshotSource?": "source?",
         "findings": [

@@ -57,7 +57,6 @@ def undocumented(command: str, text: str) -> set[str]:
         ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
         ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"), ("config", "show"),
         ("repair", "key-index", "T"), ("clean", "T"), ("erasure", "--where", "id = 9", "-o", "json", "T"),
-        ("upgrade-check", "T"),
         ("nightly", "--assume-committed=0s", "--engine", "local", "--min-deltas", "2", "--dry-run", "T"),
     ],
     ids=" ".join,

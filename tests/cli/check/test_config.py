@@ -207,11 +207,11 @@ ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "list-rules", "rebalance",
-    "order-by", "tables", "take-over", "hdfs-trash", "save", "compare",
+    "order-by", "tables", "take-over", "hdfs-trash",
 }  # fmt: skip
 MAY_BE_SET = {
-    "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
-    "exit-code", "footers", "leftovers", "lock", "no-headers", "once", "open", "partitions",
+    "aborted", "all", "base", "big", "blocking", "check-inputs", "checksum", "count", "decode", "deep", "deleted",
+    "dry-run", "exit-code", "footers", "leftovers", "lock", "no-headers", "once", "open", "partitions",
     "prove", "quiet", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
     "standby", "stuck", "timeline", "verbose", "wait", "waiting",
 }  # fmt: skip

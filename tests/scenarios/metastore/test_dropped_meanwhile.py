@@ -27,7 +27,6 @@ LINES = [
     ("status",),
     ("report", "-o", "json"),
     ("why",),
-    ("upgrade-check",),
     ("nightly", "--yes", "--engine", "local"),
 ]
 
