@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +25,8 @@ _LONGEST = 100
 """Characters of a version."""
 
 Record = dict[str, Any]
+Part = tuple[Record, Sequence[AcidctlError]]
+"""What is shown of a part, and what is wrong there."""
 
 
 @shared.command(
@@ -73,12 +76,20 @@ def command(
     engine.check()
     if metastore is None and metastore_option:
         shared.refuse_unused("doctor without --metastore", "metastore_option")
+    parts = [_machine]
+    if spark or engine.master or engine.conf or engine.queue or engine.name:
+        parts.append(partial(_check_spark, engine))
+    if metastore is not None:
+        parts.append(partial(_check_metastore, metastore, metastore_option))
+    if locations:
+        parts.append(partial(_check_stores, locations, storage))
     record: Record = {}
     problems: list[AcidctlError] = []
-    for part, wrong in _parts(locations, spark, engine, metastore, metastore_option, storage):
-        record |= part
+    for part in parts:  # each is shown as soon as it is known: Spark takes its time
+        found, wrong = part()
+        record |= found
         problems += wrong
-        for line in _lines(part) if output == "table" else ():
+        for line in _lines(found) if output == "table" else ():
             put_text(line, _MARGIN)
     if output == "json":
         put_json(record, lines=False)
@@ -86,27 +97,7 @@ def command(
         raise problems[0]
 
 
-def _parts(
-    locations: tuple[str, ...],
-    spark: bool,
-    engine: EngineChoice,
-    metastore: str | None,
-    pairs: tuple[str, ...],
-    storage: dict[str, str],
-) -> Iterator[tuple[Record, Sequence[AcidctlError]]]:
-    """Yield each part of the record, with what is wrong there, as soon as it is known."""
-    yield _machine()
-    if spark or engine.master or engine.conf or engine.queue or engine.name:
-        yield _check_spark(engine)
-    if metastore is not None:
-        found: Record = {"settings": [], "servers": [], "problem": None}
-        wrong = list(_check_metastore(metastore, pairs, found))
-        yield {"metastore": found}, wrong
-    if locations:
-        yield _check_stores(locations, storage)
-
-
-def _machine() -> tuple[Record, list[AcidctlError]]:
+def _machine() -> Part:
     from acidctl.orc.read.zones import native_problem  # noqa: PLC0415 - --help does without
     from acidctl.spark.probe import gather  # noqa: PLC0415 - --help does without
 
@@ -121,7 +112,7 @@ def _machine() -> tuple[Record, list[AcidctlError]]:
     return record, [zones] if zones else []
 
 
-def _check_spark(engine: EngineChoice) -> tuple[Record, Sequence[AcidctlError]]:
+def _check_spark(engine: EngineChoice) -> Part:
     from acidctl.spark.probe import spark_check  # noqa: PLC0415 - --help does without
     from acidctl.spark.shipping import problems_of  # noqa: PLC0415 - --help does without
 
@@ -140,7 +131,7 @@ def _check_spark(engine: EngineChoice) -> tuple[Record, Sequence[AcidctlError]]:
     return {"spark": text, "nodes": nodes}, check.problems
 
 
-def _check_stores(locations: Sequence[str], storage: Mapping[str, str]) -> tuple[Record, Sequence[AcidctlError]]:
+def _check_stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
     from acidctl.storage.registry import open_location  # noqa: PLC0415 - only for a store
 
     stores, problems = list[Record](), list[AcidctlError]()
@@ -156,11 +147,12 @@ def _check_stores(locations: Sequence[str], storage: Mapping[str, str]) -> tuple
     return {"stores": stores}, problems
 
 
-def _check_metastore(metastore: str, pairs: tuple[str, ...], record: Record) -> Iterator[AcidctlError]:
-    """Fill in the settings and the servers, and yield what is wrong with them."""
+def _check_metastore(metastore: str, pairs: tuple[str, ...]) -> Part:
     from acidctl.location.named_metastore import NONE, client_of  # noqa: PLC0415 - only for --metastore
     from acidctl.metastore.settings import find_settings, said_settings  # noqa: PLC0415 - only for --metastore
 
+    record: Record = {"settings": [], "servers": [], "problem": None}
+    problems: list[AcidctlError] = []
     try:
         given = settings_with_origins(metastore, pairs)
         texts = {name: value for name, (value, _) in given.items()}
@@ -176,10 +168,11 @@ def _check_metastore(metastore: str, pairs: tuple[str, ...], record: Record) -> 
 
         for facts in look_at_servers(settings):
             record["servers"].append(_server(facts, settings))
-            yield from facts.problems
+            problems += facts.problems
     except AcidctlError as error:
         record["problem"] = _problem(error)
-        yield error
+        problems.insert(0, error)
+    return {"metastore": record}, problems
 
 
 def _no_metastore(said: Mapping[str, Said]) -> UsageProblem:

@@ -156,19 +156,17 @@ class _Place:
                 place.refuse(unknown, near or f"known: {', '.join(known)}")
             yield key, place, item
 
-    def text(self, value: Any) -> str:
-        """Return a value as it would be typed."""
+    def text(self, value: Any, name: str = "") -> str:
+        """Return a value as it would be typed; it is not shown from now on if its name says that it is a secret."""
         if isinstance(value, dict | list):
             self.refuse("it takes one value", "write a string or a number")
-        return str(value).lower() if isinstance(value, bool) else str(value)
-
-    def keep_secret(self, key: str, text: str) -> None:
-        remember_pair(key, text)
-        if self.file.readers and is_secret_name(key):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        remember_pair(name, text)
+        if self.file.readers and is_secret_name(name):
             what = f"{self.file.origin}: {'.'.join(self.path)} is a credential that others can read"
-            raise RefusedError(
-                what, "they may know it already: change it, and make the file private", self.file.readers
-            )
+            why = "they may know it already: change it, and make the file private"
+            raise RefusedError(what, why, self.file.readers)
+        return text
 
 
 def _read(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
@@ -211,7 +209,7 @@ def _converted(at: _Place, value: Any, option: click.Option) -> Any:
     texts = tuple(map(at.text, value))
     for key, equals, item in (text.partition("=") for text in texts if option.metavar == "KEY=VALUE"):
         if equals:
-            at.keep_secret(key, item)
+            at.text(item, key)
     return texts
 
 
@@ -234,10 +232,8 @@ def _flat(at: _Place, table: Any, above: str = "") -> Iterator[tuple[str, str]]:
     for key, place, value in at.items(table):
         if isinstance(value, dict):
             yield from _flat(place, value, f"{above}{key}.")
-            continue
-        text = place.text(value)
-        place.keep_secret(key, text)
-        yield above + key, text
+        else:
+            yield above + key, place.text(value, key)
 
 
 def _limits(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
@@ -257,9 +253,7 @@ def _metastore(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
     from acidctl.metastore.settings import NAMES  # noqa: PLC0415 - with XML: only where one is set
 
     for key, place, value in at.items(table, NAMES, "unknown metastore setting"):
-        text = place.text(value)
-        place.keep_secret(key, text)
-        yield (key,), text
+        yield (key,), place.text(value, key)
 
 
 def _policies(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:

@@ -411,7 +411,7 @@ def test_credentials_that_others_can_read(acidctl: Acidctl, user: Callable[[str]
         assert f"chmod 600 {path}" in found.err
         assert "hushhush" not in found.out + found.err
     assert acidctl("ls", "--help").status == 0
-    path.write_text("[storage.'s3://b']\nendpoint_url = 'x'\nkeytab = '/k'")
+    path.write_text("[storage.'s3://b']\nendpoint_url = 'x'\nkeytab = '/k'\n[diff]\nkey = 'id'")
     assert acidctl("ls", ".").status == 0, "what is not a credential may be read"
 
 
