@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.driver.java import java_candidates
@@ -25,23 +26,6 @@ DISTRIBUTIONS = (
 VARIABLES = (
     "SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "PYSPARK_PYTHON", "PYSPARK_SUBMIT_ARGS",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known without starting Spark.
-
-    Attributes:
-        python: the version and path of this Python.
-        packages: (name on PyPI, version, or None if it is not installed).
-        java: (candidate, why it is used or not), in the order of preference.
-        variables: (environment variable, value) of those that are set and matter to Spark.
-    """
-
-    python: str
-    packages: tuple[tuple[str, str | None], ...]
-    java: tuple[tuple[str, str], ...]
-    variables: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +48,14 @@ class SparkCheck:
     problems: tuple[EnvironmentProblem, ...] = ()
 
 
-def gather(environ: Mapping[str, str] = os.environ) -> Facts:
-    """Look around without starting Spark; takes as long as asking each Java for its version."""
-    return Facts(
-        python=f"{platform.python_version()} ({sys.executable})",
-        packages=tuple((name, _installed(name)) for name in DISTRIBUTIONS),
-        java=tuple(java_candidates(environ)),
-        variables=tuple((name, environ[name]) for name in VARIABLES if environ.get(name)),
-    )
+def gather(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Return what is known without starting Spark, as JSON has it; each Java is asked for its version."""
+    return {
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "java": [{"candidate": candidate, "verdict": verdict} for candidate, verdict in java_candidates(environ)],
+        "packages": [{"name": name, "version": _version_of(name)} for name in DISTRIBUTIONS],
+        "environment": [{"name": name, "value": environ[name]} for name in VARIABLES if environ.get(name)],
+    }
 
 
 def spark_check(options: SparkOptions) -> SparkCheck:
@@ -93,8 +77,8 @@ def spark_check(options: SparkOptions) -> SparkCheck:
         return SparkCheck(seconds, session.context.version, java, session.master, nodes, problems)
 
 
-def _installed(name: str) -> str | None:
+def _version_of(name: str) -> str:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return None
+        return "not installed"

@@ -26,7 +26,7 @@ _LONGEST = 100
 
 Record = dict[str, Any]
 Part = tuple[Record, Sequence[AcidctlError]]
-"""What is shown of a part, and what is wrong there."""
+"""A part of the record, and the problems that it shows."""
 
 
 @shared.command(
@@ -101,15 +101,10 @@ def _machine() -> Part:
     from acidctl.orc.read.zones import native_problem  # noqa: PLC0415 - --help does without
     from acidctl.spark.probe import gather  # noqa: PLC0415 - --help does without
 
-    facts, zones = gather(), native_problem()
-    record = {
-        "python": facts.python,
-        "java": [{"candidate": candidate, "verdict": verdict} for candidate, verdict in facts.java],
-        "packages": [{"name": name, "version": version or "not installed"} for name, version in facts.packages],
-        "environment": [{"name": name, "value": hidden(value)} for name, value in facts.variables],
-        "timezones": zones.why if zones else "found",
-    }
-    return record, [zones] if zones else []
+    record, zones = gather(), native_problem()
+    for variable in record["environment"]:
+        variable["value"] = hidden(variable["value"])
+    return record | {"timezones": zones.why if zones else "found"}, [zones] if zones else []
 
 
 def _check_spark(engine: EngineChoice) -> Part:

@@ -12,8 +12,6 @@ from support.command_line import Result
 from support.metastore.fake_hive import FakeHive
 from support.metastore.fake_metastore import fake_metastore
 
-from acidctl.spark.probe import Facts
-
 Run = Callable[..., Result]
 SECRET = "hushhushhush"
 
@@ -21,7 +19,7 @@ SECRET = "hushhushhush"
 @pytest.fixture(autouse=True)
 def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which Java there is is another test's question."""
-    monkeypatch.setattr("acidctl.spark.probe.gather", lambda: Facts("3", (), (), ()))
+    monkeypatch.setattr("acidctl.spark.probe.gather", lambda: {"python": "3", "environment": []})
 
 
 @pytest.fixture(params=[2, 3, 4], ids=["hive-2", "hive-3", "hive-4"])
