@@ -23,6 +23,7 @@ from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restore
 from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.compaction.local_engine import LocalEngine
+from acidctl.compaction.proof.row_digest import RowDigest, row_digest
 from acidctl.compaction.request import Mode, Nothing, Planned, Refused
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.deadline import Duration, as_seconds
@@ -47,8 +48,6 @@ from acidctl.rows.past.diff import Difference, table_difference
 from acidctl.rows.past.history import History, read_history
 from acidctl.rows.scan.location_state import LocationState
 from acidctl.rows.scan.table import Table, table_at
-from acidctl.upgrade.needs import UpgradeNeeds, upgrade_needs
-from acidctl.upgrade.row_digest import RowDigest, row_digest
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
@@ -252,13 +251,9 @@ class Location:
         (found,) = search_tables([wanted], self._now(), condition, prove=prove)
         return found
 
-    def upgrade_check(self) -> UpgradeNeeds:
-        """What it needs before a newer Hive reads it, by the rules of Hive's own tools."""
-        return upgrade_needs(self._found.afresh(), self._now())
-
     def row_digest(self) -> RowDigest:
-        """A checksum of its rows, with their ROW__IDs and without, that no order of rows or files changes."""
-        return row_digest(self._found.afresh(), self._now())
+        """Return a checksum of its rows, with ROW__IDs and without, that no order of rows or files changes."""
+        return row_digest(Table(self.path, [self._found.afresh()], self._now()).scan(row_id=True))
 
     # -- compaction --------------------------------------------------------------------------------------------
 

@@ -44,8 +44,8 @@ class ExitStatus(IntEnum):
     POSTPONED = 13, "time or bytes ran out before everything was done (only with `exit_code`)"
     FINDINGS = (
         14,
-        "the validation found errors, or what else `fail_on` names; or something needs attention (status), rows are "
-        "held (erasure), or a table is not ready (upgrade-check)",
+        "the validation found errors, or what else `fail_on` names; or something needs attention (status), or rows are "
+        "held (erasure)",
     )
     UNCHECKED = 15, "nothing wrong was found, but not everything could be checked"
     MEMORY = 16, "there is not enough memory for what was asked for"

@@ -266,22 +266,7 @@ SHAPES: dict[str, Shape] = {
         ],
         "withoutColumns": [{"table": "str", "why": "str"}], "notEntered": ["str"], "notSeen": ["str"],
     },
-    "upgrade-check": {
-        "from": "str", "to": "str", "result": "str",
-        "locations": [
-            {
-                "location": "str", "table": "str", "files": "int", "bytes": "int", "events": "int",
-                "findings": [{"code": "str", "text": "str", "paths": ["str"], "count": "int", "blocks": "bool"}],
-                "readers": [
-                    {"rule": "str", "severity": "str", "path": "str", "message": "str", "readers": ["str"]}
-                ],
-            }
-        ],
-        "conversions": [{"table": "str", "becomes": "str", "statement": "str"}],
-        "steps": [{"text": "str", "command": "str?", "bytes": "int?", "estimatedSeconds": "int?"}],
-        "bytes": "int", "estimatedSeconds": "int",
-        "comparison": ([{"name": "str", "result": "str", "rowsBefore": "int?", "rowsAfter": "int?"}],),
-    },
+    "cat-checksum": {"rows": "int", "values": "str", "rowIds": "str", "columns": "str"},
     "validate": {
         "location": "str", "depth": "str", "snapshotSource?": "source?",
         "findings": [
@@ -325,7 +310,6 @@ SHAPES: dict[str, Shape] = {
     "config-show": {
         "file": "str?", "profile": "str?", "settings": [{"name": "str", "value": "any", "origin": "str"}],
     },
-    "config-path": {"path": "str", "state": "str"},
     "explain": {
         "word": "str", "kind": "str", "family": "str?", "what": "str", "example": "str?", "todo": "str?",
         "words?": ["str"],
@@ -333,8 +317,7 @@ SHAPES: dict[str, Shape] = {
     "doctor": {
         "python": "str", "java": [{"candidate": "str", "verdict": "str"}],
         "packages": [{"name": "str", "version": "str"}], "environment": [{"name": "str", "value": "str"}],
-        "timezones": "str", "spark?": "str?", "nodes?": ["map"], "pruning?": "str",
-        "columnar?": "str", "metastore?": "map?",
+        "timezones": "str", "spark?": "str", "nodes?": ["map"], "metastore?": "map", "stores?": ["map"],
     },
     "run-report": {
         "acidctl": "str", "command": "str", "arguments": ["str"], "host": "str", "pid": "int", "user": "str",

@@ -46,7 +46,6 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Try and check": {
         "validate": "Check names, files and rows by the rules of the format.",
-        "upgrade-check": "Say what a newer Hive needs.",
         "repair": "Mend what validate finds.",
         "demo": "Write a table to try things on.",
         "explain": "Say what a code, a status or a rule means.",
@@ -87,10 +86,10 @@ AFTER_INTERRUPT = {
 """What to do when a command that changes a table was interrupted."""
 
 
-WATCHED = frozenset((*SECTIONS["Read rows"], "upgrade-check"))
+WATCHED = frozenset(SECTIONS["Read rows"])
 """Commands that decode rows in their own process: they run in a child, whose parent says which file crashed it."""
 
-GOING_ON = frozenset(("erasure", "upgrade-check"))
+GOING_ON = frozenset(("erasure",))
 """Those that print at their end only: after a crash they begin again, with a process of its own for each file."""
 
 

@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
         try:
             name, command, rest = super().resolve_command(ctx, args)
             if name and command and not ctx.resilient_parsing:
-                from acidctl.cli.config.layers import take_variables  # noqa: PLC0415 - --help does without
+                from acidctl.cli.config.settings import take_variables  # noqa: PLC0415 - --help does without
 
                 name = ALIASES.get(name, name)
                 take_variables(command, (name,))
@@ -125,12 +125,12 @@ def cli(ctx: click.Context, log_format: str, no_pager: bool, profile: str | None
     from acidctl.orc.limits import configure  # noqa: PLC0415 - --help does without
 
     try:
-        settings = load(config_file, profile, command_named)
+        settings = load(config_file, profile)
     except AcidctlError:
         if not {"-h", "--help"} & set(ctx.obj or ()):
             raise
         return
-    ctx.default_map = settings.default_map(command_named)
+    ctx.default_map = settings.default_map()
     ctx.meta["acidctl.settings"] = settings
     configure({key: found.value for key, found in settings.below("limits").items()})
     general = settings.get(("log-format",))
@@ -326,7 +326,7 @@ def _source_of(error: click.ClickException) -> str:
     """Where a bad value is from, when it does not stand on the command line."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
         return ""
-    from acidctl.cli.config.layers import source_of  # noqa: PLC0415 - only a failure needs it
+    from acidctl.cli.config.settings import source_of  # noqa: PLC0415 - only a failure needs it
 
     return source_of(error.ctx, error.param)
 

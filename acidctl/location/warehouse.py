@@ -41,7 +41,6 @@ from acidctl.metastore.tables import (
     find_partitions,
     find_tables,
     get_table,
-    managed_tables,
     near_tables,
     partitions_of_values,
     tables_named,
@@ -391,10 +390,6 @@ class Warehouse:
                 f"asked was {self.metastore.shown}",
                 "SHOW TABLES tells what there is",
             )
-
-    def not_transactional(self, name: HiveName) -> Iterator[HiveTable]:
-        """The managed tables that a name means and that are not transactional."""
-        yield from managed_tables(self.metastore, name.database, name.table, self.exclude)
 
     def table_again(self, table: HiveTable) -> HiveTable:
         """A table as it is now.

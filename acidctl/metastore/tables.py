@@ -219,24 +219,6 @@ def tables_named(metastore: Metastore, database: str, names: Sequence[str]) -> I
     yield from (table for table in _named(metastore, database, names) if table.table_type)
 
 
-def managed_tables(
-    metastore: Metastore, databases: str = "*", names: str = "*", exclude: Sequence[str] = ()
-) -> Iterator[HiveTable]:
-    """The managed tables that are not transactional and whose names match, by database and name; see
-    :func:`find_tables`.
-    """
-    databases, names = databases.lower(), names.lower()
-    for database in sorted(metastore.call(interface.GET_ALL_DATABASES)):
-        if not fnmatch.fnmatchcase(database, databases):
-            continue
-        with suppress(NotFoundError):  # the database was dropped meanwhile
-            found = metastore.call(interface.GET_TABLE_META, database, "*", ("MANAGED_TABLE",))
-            wanted = sorted(one.name for one in found if one.database == database)
-            kept = [name for name in wanted if fnmatch.fnmatchcase(name, names)]
-            kept = [name for name in kept if not is_excluded(f"{database}.{name}", exclude)]
-            yield from (table for table in _named(metastore, database, kept) if not table.table_type)
-
-
 def _named(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
     settings = metastore.settings
     for some in batches(names, BATCH):

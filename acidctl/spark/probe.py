@@ -1,4 +1,4 @@
-"""What ``acidctl doctor`` tells about Python, Java and Spark."""
+"""Which Python, packages, Java and Spark this machine has, for ``acidctl doctor``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from acidctl.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.driver.java import java_candidates
-from acidctl.spark.driver.session import Session, start_session
+from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks
 from acidctl.spark.shipping import look_around, problems_of
@@ -28,34 +29,15 @@ VARIABLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What can be told without starting Spark.
-
-    Attributes:
-        python: the version and path of this Python.
-        packages: (name on PyPI, version, or None when it is not installed).
-        java: (candidate, what is thought of it), in the order of preference.
-        variables: (environment variable, value) of those that are set and matter to Spark.
-    """
-
-    python: str
-    packages: tuple[tuple[str, str | None], ...]
-    java: tuple[tuple[str, str], ...]
-    variables: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SparkCheck:
-    """What a first job told.
+    """The result of a first job.
 
     Attributes:
         seconds: from the call to the first result.
         spark: its version.
-        java: the same, as Java says itself.
-        nodes: what the executors of a cluster see, each kind once.
-        problems: what they lack; then no more was tried.
-        pruning: why the data source reads more columns than a query uses; empty where it does not.
-        columnar: why it hands over rows and not batches of columns; empty where it does not.
+        java: its version, as Java reports it.
+        nodes: what the executors of a cluster have, each kind once.
+        problems: what they lack; no task was run if there are any.
     """
 
     seconds: float
@@ -64,18 +46,16 @@ class SparkCheck:
     master: str
     nodes: tuple[ExecutorFacts, ...] = ()
     problems: tuple[EnvironmentProblem, ...] = ()
-    pruning: str = ""
-    columnar: str = ""
 
 
-def gather(environ: Mapping[str, str] = os.environ) -> Facts:
-    """Look around without starting Spark; takes as long as asking each Java for its version."""
-    return Facts(
-        python=f"{platform.python_version()} ({sys.executable})",
-        packages=tuple((name, _installed(name)) for name in DISTRIBUTIONS),
-        java=tuple(java_candidates(environ)),
-        variables=tuple((name, environ[name]) for name in VARIABLES if environ.get(name)),
-    )
+def gather(environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Return what is known without starting Spark, as JSON has it; each Java is asked for its version."""
+    return {
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "java": [{"candidate": candidate, "verdict": verdict} for candidate, verdict in java_candidates(environ)],
+        "packages": [{"name": name, "version": _version_of(name)} for name in DISTRIBUTIONS],
+        "environment": [{"name": name, "value": environ[name]} for name in VARIABLES if environ.get(name)],
+    }
 
 
 def spark_check(options: SparkOptions) -> SparkCheck:
@@ -94,29 +74,11 @@ def spark_check(options: SparkOptions) -> SparkCheck:
         seconds = time.monotonic() - began
         jvm = session.context._jvm
         java = str(jvm.java.lang.System.getProperty("java.version")) if jvm is not None else "unknown"
-        source = () if problems else _source_check(session)
-        return SparkCheck(seconds, session.context.version, java, session.master, nodes, problems, *source)
+        return SparkCheck(seconds, session.context.version, java, session.master, nodes, problems)
 
 
-def _source_check(session: Session) -> tuple[str, str]:
-    """Why the data source does not prune and hands over rows; asked of an SQL session, which no other check needs."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is there only now
-
-    from acidctl.spark.datasource.hive_acid import HiveAcidDataSource  # noqa: PLC0415 - as above
-    from acidctl.spark.datasource.pruning import install_rule, why_not_pruned, why_rows  # noqa: PLC0415 - as above
-
-    try:
-        spark = SparkSession(session.context)
-        spark.dataSource.register(HiveAcidDataSource)
-        pruning = install_rule(spark) or why_not_pruned(spark) or ""
-        return pruning, pruning or why_rows(spark) or ""
-    except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        return why, why
-
-
-def _installed(name: str) -> str | None:
+def _version_of(name: str) -> str:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return None
+        return "not installed"

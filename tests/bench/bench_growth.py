@@ -285,7 +285,7 @@ def cases() -> list[Case]:
     looks = ("ls TABLE", "ls -o jsonl TABLE", "status TABLE", f"clean --dry-run {COMMITTED} TABLE")
     checks = ("validate TABLE", "validate --footers TABLE")
     past = ("history TABLE", "blame TABLE 1:536870912:0", "diff --from 1 TABLE")
-    sees = ("cat --where c0=999999 TABLE", "erasure --where c0=999999 TABLE", "upgrade-check TABLE")
+    sees = ("cat --where c0=999999 TABLE", "erasure --where c0=999999 TABLE")
     clean = f"clean --yes --older-than 0 --unsafe-retention {COMMITTED} TABLE"
     add(
         "rows",

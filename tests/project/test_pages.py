@@ -14,7 +14,7 @@ from support.paths import REPO
 
 from acidctl import errors
 from acidctl.cli.command_table import SUMMARIES, command_named
-from acidctl.cli.config.layers import GENERAL, options_of
+from acidctl.cli.config.settings import GENERAL, options_of
 from acidctl.cli.report import metrics
 from acidctl.metastore.queue.stuck import Cause
 from acidctl.spark.datasource.load_options import METASTORE, NAMES, STORAGE

@@ -88,6 +88,10 @@ CASES: dict[str, tuple[Plant, set[str]]] = {
     "R17": (lambda t: write_by_pyorc(t / "base_0000050", [insert(1, 0)]), {"hive3", "trino"}),
     "R18": (compacted, {"impala"}),
     "R19": (no_file, {"trino"}),
+    "R20": (
+        lambda t: [write_orc(t / name, "struct<a:int>", [(1,)]) for name in ("000000_0", "000000_0_copy_1")],
+        {"hive3", "hive4"},
+    ),
 }
 
 

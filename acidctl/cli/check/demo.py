@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY, NumberType
 from acidctl.cli.options.shared import F
+from acidctl.errors import ConflictError
 
 
 def _count(option: str, least: int, default: int, text: str, *name: str, most: int | None = None) -> Callable[[F], F]:
@@ -42,10 +44,28 @@ def _count(option: str, least: int, default: int, text: str, *name: str, most: i
     help="Compression of the ORC files.",
 )
 @shared.storage_options
-@shared.by_work()
-def command() -> None:
+def command(directory: str, big: bool, partitions: int, seed: int, storage: dict[str, str], **shape: Any) -> None:
     """Write a demo table to DIR, which must not exist or be empty.
 
     Without --big it is `crud_table (id INT, value STRING)` as Hive leaves it after inserting three rows, updating one
     and deleting it: two deltas and two delete deltas.
     """
+    from acidctl.cli.output.console import note, put_line  # noqa: PLC0415 - --help does without
+    from acidctl.demo.big import BigOptions, write_big  # noqa: PLC0415 - --help does without
+    from acidctl.demo.walkthrough import write_walkthrough  # noqa: PLC0415 - --help does without
+    from acidctl.storage.registry import open_location  # noqa: PLC0415 - --help does without
+
+    if not big:
+        shared.refuse_unused("the walk-through, without --big,", "partitions", "seed", *shape)
+    fs, path = open_location(directory, storage)
+    if fs.exists(path) and fs.list_dir(path).entries:
+        raise ConflictError(f"{fs.display(path)} is not empty", "", "give a directory that does not exist yet")
+    if not big:
+        for name in write_walkthrough(fs, path):
+            put_line(fs.display(f"{path}/{name}"))
+        note(f"try: acidctl ls --timeline {directory}")
+        return
+    for place in range(max(1, partitions)):
+        target = f"{path}/p={place}" if partitions else path
+        write_big(fs, target, BigOptions(seed=seed + place, **shape))
+        put_line(fs.display(target))

@@ -1,12 +1,33 @@
-"""`acidctl doctor`: which Java, Spark, packages and metastore are used, and why."""
+"""`acidctl doctor`: the versions that are used, and whether Spark, a metastore and stores can be reached."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.engine_choice import spark_options
-from acidctl.cli.options.metastore import CONFIGURED, metastore_option_option
+from acidctl.cli.options.engine_choice import check_engine, spark_options
+from acidctl.cli.options.metastore import CONFIGURED, metastore_option_option, settings_with_origins
+from acidctl.cli.options.param_types import LOCATION
+from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name, remember
+from acidctl.errors import AcidctlError, UsageProblem
+
+if TYPE_CHECKING:
+    from acidctl.metastore.probe import ServerFacts
+    from acidctl.metastore.settings import MetastoreSettings, Said
+    from acidctl.verbs.engine import EngineOptions
+
+_MARGIN = 11
+_LONGEST = 100
+"""Characters of a version."""
+
+Record = dict[str, Any]
+Part = tuple[Record, Sequence[AcidctlError]]
+"""A part of the record, and the problems that it shows."""
 
 
 @shared.command(
@@ -15,7 +36,9 @@ from acidctl.cli.options.metastore import CONFIGURED, metastore_option_option
     "acidctl doctor --spark --master yarn --queue etl",
     "acidctl doctor --metastore",
     "acidctl doctor --metastore thrift://metastore:9083 --metastore-option auth=kerberos -o json",
+    "acidctl doctor hdfs://nameservice/warehouse",
 )
+@click.argument("locations", nargs=-1, metavar="[LOCATION]...", type=LOCATION)
 @click.option(
     "--spark",
     is_flag=True,
@@ -28,15 +51,228 @@ from acidctl.cli.options.metastore import CONFIGURED, metastore_option_option
     is_flag=False,
     flag_value=CONFIGURED,
     metavar="[URI[,URI]]",
-    help="Ask every server of this metastore, or of the configured one: how it is reached, what it can do, how it is "
-    "set. A transaction is opened, and ended at once, to read its clock.",
+    help="Ask every server of this metastore, or of the configured one, who it is and which of Hive's services run.",
 )
 @metastore_option_option
+@shared.storage_options
 @shared.output_option("table", "json", default="table")
-@shared.by_work()
-def command() -> None:
+def command(
+    locations: tuple[str, ...],
+    spark: bool,
+    engine: EngineOptions,
+    metastore: str | None,
+    metastore_option: tuple[str, ...],
+    storage: dict[str, str],
+    output: str,
+) -> None:
     """Show what acidctl runs on: Python, packages, every Java that was found and which one is used.
 
-    With --metastore also which settings of a metastore count and where each is from, and of each of its servers the way
-    in, the version, the switches, the clock, what waits there, and what acidctl can do with it. Secrets are not shown.
+    With --metastore also which settings of a metastore count, where each is from, and which of its servers answer; with
+    a LOCATION whether its store can be reached. Secrets are not shown.
+
+    The exit status is that of the first problem.
     """
+    from acidctl.cli.output.console import put_json, put_text  # noqa: PLC0415 - --help does without
+
+    check_engine(engine)
+    if metastore is None and metastore_option:
+        shared.refuse_unused("doctor without --metastore", "metastore_option")
+    parts = [_machine]
+    if spark or engine.master or engine.conf or engine.queue or engine.name:
+        parts.append(partial(_check_spark, engine))
+    if metastore is not None:
+        parts.append(partial(_check_metastore, metastore, metastore_option))
+    if locations:
+        parts.append(partial(_check_stores, locations, storage))
+    record: Record = {}
+    problems: list[AcidctlError] = []
+    for part in parts:  # each is shown as soon as it is known: Spark takes its time
+        found, wrong = part()
+        record |= found
+        problems += wrong
+        for line in _lines(found) if output == "table" else ():
+            put_text(line, _MARGIN)
+    if output == "json":
+        put_json(record, lines=False)
+    if problems:
+        raise problems[0]
+
+
+def _machine() -> Part:
+    from acidctl.orc.read.zones import native_problem  # noqa: PLC0415 - --help does without
+    from acidctl.spark.probe import gather  # noqa: PLC0415 - --help does without
+
+    record, zones = gather(), native_problem()
+    for variable in record["environment"]:
+        variable["value"] = hidden(variable["value"])
+    return record | {"timezones": zones.why if zones else "found"}, [zones] if zones else []
+
+
+def _check_spark(engine: EngineOptions) -> Part:
+    from acidctl.spark.probe import spark_check  # noqa: PLC0415 - --help does without
+    from acidctl.spark.shipping import problems_of  # noqa: PLC0415 - --help does without
+
+    check = spark_check(engine.spark("acidctl doctor"))
+    first = "looked around in" if check.problems else "first task after"
+    text = f"{check.spark} on {check.master}, Java {check.java}: {first} {check.seconds:.1f} s"
+    nodes = [
+        {
+            "host": node.host,
+            "python": f"{node.python} ({node.executable})",
+            "packages": [{"name": name, "version": version} for name, version in node.versions],
+            "problems": [": ".join(filter(None, (one.what, one.why))) for one in problems_of(node)],
+        }
+        for node in check.nodes
+    ]
+    return {"spark": text, "nodes": nodes}, check.problems
+
+
+def _check_stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
+    from acidctl.storage.registry import open_location  # noqa: PLC0415 - only for a store
+
+    stores, problems = list[Record](), list[AcidctlError]()
+    for url in locations:
+        problem = None
+        try:
+            fs, path = open_location(url, storage)
+            fs.stat(path)
+        except AcidctlError as error:
+            problem = _problem(error)
+            problems.append(error)
+        stores.append({"location": hidden(url), "problem": problem})
+    return {"stores": stores}, problems
+
+
+def _check_metastore(metastore: str, pairs: tuple[str, ...]) -> Part:
+    from acidctl.location.named_metastore import NONE, client_of  # noqa: PLC0415 - only for --metastore
+    from acidctl.metastore.settings import find_settings, said_settings  # noqa: PLC0415 - only for --metastore
+
+    record: Record = {"settings": [], "servers": [], "problem": None}
+    problems: list[AcidctlError] = []
+    try:
+        given = settings_with_origins(metastore, pairs)
+        texts = {name: value for name, (value, _) in given.items()}
+        said = said_settings(texts)
+        record["settings"] = [_setting(name, one, one.origin or given[name][1]) for name, one in said.items()]
+        settings = None if texts.get("uris") == NONE else find_settings(texts)
+        if settings is None:
+            raise _no_metastore(said)
+        for secret in settings.secrets:
+            remember(secret)
+        client_of(settings)  # says which package is missing
+        from acidctl.metastore.probe import look_at_servers  # noqa: PLC0415 - with thrift, which is there now
+
+        for facts in look_at_servers(settings):
+            record["servers"].append(_server(facts, settings))
+            problems += facts.problems
+    except AcidctlError as error:
+        record["problem"] = _problem(error)
+        problems.insert(0, error)
+    return {"metastore": record}, problems
+
+
+def _no_metastore(said: Mapping[str, Said]) -> UsageProblem:
+    from acidctl.location.named_metastore import VARIABLES  # noqa: PLC0415 - only for --metastore
+
+    if "uris" in said:
+        hint = "give an address: --metastore thrift://HOST:9083"
+        return UsageProblem("no metastore is asked", "it is set to none", hint)
+    folders = [f"{name}={os.environ[name]}" for name in VARIABLES if os.environ.get(name)]
+    why = f"no hive-site.xml or metastore-site.xml there names one: {folders[0]}" if folders else "nothing names one"
+    hint = "give `metastore`, or set HIVE_CONF_DIR to where hive-site.xml says where it is"
+    return UsageProblem("no metastore is known", why, hint)
+
+
+def _setting(name: str, said: Said, origin: str) -> Record:
+    # Addresses hold no users, and are refused where they do.
+    is_secret = is_secret_name(name) or (name == "uris" and "@" in said.value)
+    return {"name": name, "value": HIDDEN if is_secret else hidden(said.value), "origin": origin}
+
+
+def _server(facts: ServerFacts, settings: MetastoreSettings) -> Record:
+    features, switches = facts.features, facts.switches
+    return {
+        "server": facts.address.url,
+        "answers": bool(facts.login),
+        "auth": settings.login.value,
+        "login": facts.login or None,
+        "tls": facts.encryption or None,
+        "version": features.version[:_LONGEST] if features else None,
+        # Its calls say which Hive it is, whatever it says of its version.
+        "hive": int(features.hive[-1]) if features else None,
+        "services": switches
+        and {
+            "initiator": switches.initiator,
+            "workers": None if switches.workers_elsewhere else switches.workers,
+            "cleaner": switches.cleaner,
+            "houseKeeper": switches.keeps_house,
+        },
+        "problems": [_problem(error) for error in facts.problems],
+    }
+
+
+def _problem(error: AcidctlError) -> Record:
+    return {"code": error.code, "what": hidden(error.what), "why": hidden(error.why), "hint": hidden(error.hint)}
+
+
+def _problem_text(problem: Record) -> str:
+    text = ": ".join(part for part in (problem["what"], problem["why"]) if part)
+    return f"{text}; {problem['hint']}" if problem["hint"] else text
+
+
+def _lines(record: Record) -> Iterator[str]:
+    """Yield what the record says, for people."""
+    special: Mapping[str, Callable[[Any], Iterator[str]]] = {
+        "nodes": _node_lines,
+        "metastore": _metastore_lines,
+        "stores": _store_lines,
+    }
+    for label, value in record.items():
+        if label in special:
+            yield from special[label](value)
+        elif isinstance(value, list):
+            yield from _labelled(label, (" ".join(map(str, row.values())) for row in value))
+        else:
+            yield from _labelled(label, [value])
+
+
+def _labelled(label: str, lines: Iterator[str] | list[str]) -> Iterator[str]:
+    for place, line in enumerate(lines):
+        yield f"{'' if place else label:10} {line}"
+
+
+def _node_lines(nodes: list[Record]) -> Iterator[str]:
+    for node in nodes:
+        packages = " ".join(f"{one['name']} {one['version']}" for one in node["packages"])
+        yield from _labelled("node", [f"{node['host']}: Python {node['python']} {packages}", *node["problems"]])
+
+
+def _store_lines(stores: list[Record]) -> Iterator[str]:
+    texts = (_problem_text(store["problem"]) if store["problem"] else "can be reached" for store in stores)
+    return _labelled("store", [f"{store['location']}: {text}" for store, text in zip(stores, texts, strict=True)])
+
+
+def _metastore_lines(found: Record) -> Iterator[str]:
+    yield from _labelled(
+        "metastore", [f"{one['name']}={one['value']}  from {one['origin']}" for one in found["settings"]]
+    )
+    for server in found["servers"]:
+        yield from _labelled("server", [*_server_lines(server), *map(_problem_text, server["problems"])])
+    if found["problem"]:
+        yield from _labelled("metastore", [f"not asked: {found['problem']['what']}"])
+
+
+def _server_lines(server: Record) -> Iterator[str]:
+    if not server["answers"]:
+        yield f"{server['server']}: cannot be asked"
+        return
+    yield f"{server['server']}: answers, {server['tls'] or 'without TLS'}, {server['login']}"
+    if server["version"] is not None:
+        yield f"version {server['version']} by its own words, Hive {server['hive']} by its calls"
+    if services := server["services"]:
+        switched = (f"{name} {'on' if services[key] else 'off'}" for key, name in _SERVICES.items())
+        workers = "workers in HiveServer2" if services["workers"] is None else f"{services['workers']} worker threads"
+        yield ", ".join((*switched, workers))
+
+
+_SERVICES = {"initiator": "initiator", "cleaner": "cleaner", "houseKeeper": "house keeper"}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from acidctl.cli.config.layers import Commands, Settings, SettingsFile, settings_of
+from acidctl.cli.config.settings import Settings, SettingsFile, settings_of
 from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.storage.os_errors import from_os_error
 
@@ -34,9 +34,9 @@ def read_settings_file(given: str | None) -> SettingsFile | None:
     return SettingsFile(f"user file {path}", table, readers)
 
 
-def load(given: str | None, profile: str | None, commands: Commands) -> Settings:
+def load(given: str | None, profile: str | None) -> Settings:
     """Return the settings of the file; raises what :func:`read_settings_file` and :func:`settings_of` raise."""
-    return settings_of(read_settings_file(given), commands, profile)
+    return settings_of(read_settings_file(given), profile)
 
 
 def user_path() -> Path:

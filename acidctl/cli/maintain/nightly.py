@@ -62,7 +62,7 @@ def command(call: Call[NightlyOptions]) -> int:
         raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
     check_engine(options.tasks, "--jobs", options.tasks.jobs)
     context = click.get_current_context()
-    policies = policies_of(context.find_root().meta.get("acidctl.settings") or {}, context.command)
+    policies = policies_of(context.find_root().meta.get("acidctl.settings") or {})
     screen = NightlyScreen(
         call.output,
         call.run,

@@ -7,7 +7,6 @@ from dataclasses import replace
 import click
 from click.shell_completion import CompletionItem
 
-from acidctl.cli.command_table import command_named
 from acidctl.cli.config.setting_files import load
 from acidctl.cli.options.metastore import metastore_of
 from acidctl.errors import AcidctlError
@@ -28,7 +27,7 @@ def hive_names(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]
     params, root = ctx.params, ctx.find_root()
     try:
         # No command runs, so nobody has read the configuration yet.
-        root.meta["acidctl.settings"] = load(root.params.get("config_file"), root.params.get("profile"), command_named)
+        root.meta["acidctl.settings"] = load(root.params.get("config_file"), root.params.get("profile"))
         with ctx.scope(cleanup=False):
             metastore = metastore_of(params.get("metastore"), params.get("metastore_option") or ())
         if metastore is None:

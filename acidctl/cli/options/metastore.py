@@ -69,7 +69,7 @@ def settings_with_origins(metastore: str | None, pairs: tuple[str, ...]) -> dict
 
 def _origin(context: click.Context, parameter: str) -> str:
     """Where the value of an option is from, for people."""
-    from acidctl.cli.config.layers import source_of  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.settings import source_of  # noqa: PLC0415 - --help does without
 
     option = next(one for one in context.command.params if one.name == parameter)
     return source_of(context, option).removeprefix("it is from the ") or option.opts[0]

@@ -15,6 +15,7 @@ from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
     "acidctl cat orders --partition day=2024-02-29 --columns id,address.city --where 'id > 100'",
     "acidctl cat orders --deleted --row-id --where 'ROW__ID.writeid = 12'",
     "acidctl cat orders --at 11 --count",
+    "acidctl cat orders --checksum > before.json",
     "acidctl cat -x --limit 1 orders",
     "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
 )
@@ -33,6 +34,9 @@ from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 @click.option("--at", type=WRITE_ID, help="The rows when this write id was the newest.")
 @click.option("--deleted", is_flag=True, help="The rows that deletes and updates removed, not those that are left.")
 @click.option("--count", is_flag=True, help="Print the number of rows only.")
+@click.option(
+    "--checksum", is_flag=True, help="Print a checksum of the rows only, the same in whatever order and files they lie."
+)
 @shared.limit_option
 @click.option(
     "-x/-X",

@@ -23,7 +23,7 @@ from acidctl.validation.checks.footers import TailFacts
 from acidctl.validation.checks.listing import ListingToCheck
 from acidctl.validation.findings import Finding
 from acidctl.validation.rules import DECLARED, ERROR, FOOTERS, INFO, LISTING, WARNING, Rule
-from acidctl.wording import text_of
+from acidctl.wording import human_count, text_of
 
 _MOST = 10
 
@@ -154,6 +154,11 @@ R9 = Rule(
     "Trino numbers originals of unbucketed tables as bucket 0: deletes hit the wrong rows.",
     "Run `compact('major')`.", "5.1", ("trino",),
 )  # fmt: skip
+R20 = Rule(
+    "R20", INFO, LISTING, "Original files are called _copy_N, or lie in folders, as UNION ALL leaves them.",
+    "Their rows are numbered by the order of these names: their ROW__IDs change if a copy gets other names.",
+    "Run `compact('major')`: it writes the ROW__IDs down.", "5.1", ("hive3", "hive4"),
+)  # fmt: skip
 R16 = Rule(
     "R16", ERROR, LISTING, "Spark's own ORC reader shows events, not rows.",
     "It sees six columns, ignores deletes, and reads what is obsolete, aborted and open.",
@@ -175,6 +180,10 @@ def _of_the_location(look: ListingToCheck) -> Iterator[Finding]:
     if deletes and numbers - {0}:
         text = f"originals of {len(numbers)} buckets, {len(deletes)} delete deltas"
         yield R9.finding("", text, {"buckets": sorted(numbers)[:_MOST]})
+    unsteady = [entry.path for entry in state.originals if "_copy_" in entry.path or "/" in entry.path]
+    if unsteady:
+        text = f"{human_count(len(unsteady), 'original file')}, {unsteady[0]} for example"
+        yield R20.finding("", text, {"files": unsteady[:_MOST], "count": len(unsteady)})
     if look.is_full:
         counts = f"{len(look.current)} ACID directories, {len(deletes)} of them with delete events"
         yield R16.finding("", counts, {"deleteDeltas": len(deletes)})
@@ -210,6 +219,7 @@ R13 = Rule(
     "Readers since Hive 3 ignore the operation: updates and deletes are read as rows, or, by Trino, refused.",
     "Run a major compaction first.", "4.2", ("hive3", "hive4", "trino", "impala"),
 )  # fmt: skip
+_UNCOUNTED = "{} do not count their operations: only their events say whether updates and deletes are among them"
 R15 = Rule(
     "R15", INFO, FOOTERS, "Files have no row index (stride 0).",
     "Their statistics mean nothing: the reader reads whole stripes, whatever the condition. Minor compactions of Hive "
@@ -228,14 +238,21 @@ def for_readers_by_tails(
     """
     native = [facts for facts in files.values() if facts.is_acid]
     inserts = [facts for facts in native if not facts.path.startswith("delete_delta_")]
+    # An update in a base is the row that is left, as a compaction of Hive 2 writes it: Hive's own tool passes over it.
+    takes_bases = bool(set(readers) & {"trino", "impala"})
+    changing = [facts for facts in inserts if takes_bases or not facts.path.startswith("base_")]
     cases = {
         R3: [facts.path for facts in inserts if facts.acid_version is None and facts.directory not in markers],
         R11: [facts.path for facts in native if not facts.has_key_index],
         R12: [facts.path for facts in native if facts.acid_version is not None],
-        R13: [facts.path for facts in inserts if facts.has_changes],
+        R13: [facts.path for facts in changing if facts.has_changes],
         R15: [facts.path for facts in files.values() if facts.rows and not facts.stride and facts.format is Format.ORC],
     }
     wanted = wanted_rules(readers)
+    uncounted = [facts.path for facts in changing if facts.has_changes is None and facts.acid_version is None]
+    if uncounted and R13.id in wanted:
+        text = _UNCOUNTED.format(human_count(len(uncounted), "file"))
+        yield R13.finding("", text, {"files": uncounted[:_MOST], "count": len(uncounted)}, WARNING)
     for rule, paths in cases.items():
         if paths and rule.id in wanted:
             text = f"{len(paths)} files, {paths[0]} for example" if len(paths) > 1 else paths[0]

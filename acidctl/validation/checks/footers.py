@@ -55,7 +55,8 @@ class TailFacts:
         length: the logical length; None for the whole file.
         is_acid: it has the six columns.
         acid_version: ``hive.acid.version``; None when missing or unusable.
-        has_changes: updates or deletes are among its events, by the statistics of the operation.
+        has_changes: updates or deletes are among its events, by the statistics of the operation; None where nothing
+            counts them.
         stats: inserts, updates and deletes by ``hive.acid.stats``; None when missing or unusable.
         row: the table's columns; None when the tail cannot be read.
     """
@@ -68,7 +69,7 @@ class TailFacts:
     is_acid: bool = False
     acid_version: int | None = None
     has_key_index: bool = False
-    has_changes: bool = False
+    has_changes: bool | None = False
     stride: int = 0
     stats: tuple[int, int, int] | None = None
     row: OrcType | None = None
@@ -259,7 +260,7 @@ class _Look:
             is_acid,
             version,
             KEY_INDEX in tail.user_metadata,
-            is_acid and _has_changes(tail, stats),
+            _has_changes(tail, stats) if is_acid else False,
             tail.stride,
             stats,
             row,
@@ -359,15 +360,17 @@ def _is_of_hive_4(directory: AcidDirectory | None) -> bool:
     return directory is not None and directory.visibility_txn > 0
 
 
-def _has_changes(tail: Tail, stats: tuple[int, int, int] | None) -> bool:
-    """By the statistics of the operation, which mean nothing without a row index (section 3.4).
+def _has_changes(tail: Tail, stats: tuple[int, int, int] | None) -> bool | None:
+    """Decide by the statistics of the operation, which mean nothing without a row index (section 3.4).
 
     Those of ``hive.acid.stats`` are second best: Hive 2 gives the inserts of an UPDATE the counts of its deletes.
     """
     statistics = tail.column_statistics(1)
     if statistics is not None and tail.stride and statistics.HasField("intStatistics"):
         return statistics.intStatistics.maximum > 0
-    return stats is not None and sum(stats[1:]) > 0
+    if not tail.rows:
+        return False
+    return None if stats is None else sum(stats[1:]) > 0
 
 
 def _reason(error: AcidctlError, path: str) -> str:

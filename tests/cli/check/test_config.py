@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ from platformdirs import user_config_dir
 from support.terminals import Terminals
 
 from acidctl.cli.command_table import command_named
-from acidctl.cli.config.layers import SettingsFile, options_of, settings_of, variable_of
 from acidctl.cli.config.setting_files import user_path
+from acidctl.cli.config.settings import SettingsFile, options_of, settings_of, variable_of
 from acidctl.cli.main import value_of, with_program_options_first
 from acidctl.errors import StorageError, UsageProblem
 from acidctl.storage.options import StorageOptions
@@ -69,7 +68,6 @@ def test_typed_then_environment_then_file_wins(
     assert found["clean.jobs"] == ("5", "environment ACIDCTL_CLEAN_JOBS")
     assert found["clean.trash"] == ("hdfs", f"user file {path}")
     assert "clean.output" not in found
-    assert shown(acidctl, "--all")["clean.output"] == ("table", "default")
 
 
 def test_settings_count_unless_typed_otherwise(
@@ -83,7 +81,7 @@ def test_settings_count_unless_typed_otherwise(
 
 
 def test_flags_lists_and_pairs_are_taken_from_files(acidctl: Acidctl, user: Callable[[str], Path], crud: Path) -> None:
-    user("[validate]\nverbose = true\nignore = ['V13', 'V1']\n[compact]\nconf = {'spark.a.b' = 4, x = 'y z'}")
+    user("[validate]\nverbose = true\nignore = ['V13', 'V1']\n[compact]\nconf = ['spark.a.b=4', 'x=y z']")
     found = shown(acidctl)
     assert found["validate.verbose"][0] is True
     assert found["validate.ignore"][0] == ["V13", "V1"]
@@ -209,11 +207,11 @@ ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
     "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "list-rules", "rebalance",
-    "order-by", "tables", "take-over", "hdfs-trash", "save", "compare",
+    "order-by", "tables", "take-over", "hdfs-trash",
 }  # fmt: skip
 MAY_BE_SET = {
-    "aborted", "all", "base", "big", "blocking", "check-inputs", "count", "decode", "deep", "deleted", "dry-run",
-    "exit-code", "footers", "leftovers", "lock", "no-headers", "once", "open", "origin", "partitions",
+    "aborted", "all", "base", "big", "blocking", "check-inputs", "checksum", "count", "decode", "deep", "deleted",
+    "dry-run", "exit-code", "footers", "leftovers", "lock", "no-headers", "once", "open", "partitions",
     "prove", "quiet", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
     "standby", "stuck", "timeline", "verbose", "wait", "waiting",
 }  # fmt: skip
@@ -384,8 +382,8 @@ def test_secrets_are_not_shown(acidctl: Acidctl, user: Callable[[str], Path]) ->
         "[compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hushhush2', 'a=b']\n"
         "[profile.p.storage.'s3://b']\nclient_kwargs = {aws_secret_access_key = 'hushhush3'}\n"
     )
-    for form in ("table", "json", "toml"):
-        found = acidctl("config", "show", "--origin", "--profile", "p", "-o", form)
+    for form in ("table", "json"):
+        found = acidctl("config", "show", "--profile", "p", "-o", form)
         assert found.status == 0
         assert "hushhush" not in found.out + found.err
         assert all(text in found.out for text in ("***", "hive", "/k.tab", "a=b"))
@@ -396,7 +394,6 @@ SECRETS = (
     "[storage.'s3://b'.client_kwargs]\naws_session_token = 'hushhush1'",
     "[profile.unused.storage.'s3://b']\ntoken = 'hushhush1'",
     "[compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hushhush1']",
-    "[compact]\nconf = {'spark.ssl.keyPassword' = 'hushhush1'}",
     "[profile.p.ls]\nstorage-option = ['password=hushhush1']",
 )
 
@@ -414,7 +411,7 @@ def test_credentials_that_others_can_read(acidctl: Acidctl, user: Callable[[str]
         assert f"chmod 600 {path}" in found.err
         assert "hushhush" not in found.out + found.err
     assert acidctl("ls", "--help").status == 0
-    path.write_text("[storage.'s3://b']\nendpoint_url = 'x'\nkeytab = '/k'")
+    path.write_text("[storage.'s3://b']\nendpoint_url = 'x'\nkeytab = '/k'\n[diff]\nkey = 'id'")
     assert acidctl("ls", ".").status == 0, "what is not a credential may be read"
 
 
@@ -435,26 +432,12 @@ def test_credentials_that_a_group_may_read_are_taken(
         assert found == status, shown
 
 
-def test_toml_can_be_read_again(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
-    text = (
-        'log-format = "text"\n[clean]\nolder-than = "4\\u0038h"\n[compact]\nconf = ["a=\\"\\\\ü"]\nlock = true\n'
-        '[repair.key-index]\nexit-code = false\n[storage."s3://b"]\nuser = "x"\n"a.b" = "c"\n'
-    )
-    user(text)
-    shown_once = acidctl("config", "show", "-o", "toml", "--origin").out
-    assert tomllib.loads(shown_once) == tomllib.loads(text)
-    user(shown_once)
-    assert acidctl("config", "show", "-o", "toml", "--origin").out == shown_once
-
-
 def test_config_path_says_whether_the_file_is_used(acidctl: Acidctl, user: Callable[[str], Path]) -> None:
     assert "not there" in acidctl("config", "path").out
     path = user("")
     assert f"{path}  used" in acidctl("config", "path").out
     path.chmod(0o602)
-    found = acidctl("config", "path", "-o", "json").json()
-    assert found["path"] == str(path)
-    assert found["state"].startswith("not known: ")
+    assert f"{path}  not known: " in acidctl("config", "path").out
 
 
 # --- pure parts ---
@@ -486,14 +469,14 @@ def test_the_profile_goes_before_the_rest(
     file = SettingsFile("f", tables)
     if profile not in profiles:
         with pytest.raises(UsageProblem):
-            settings_of(file, command_named, profile)
+            settings_of(file, profile)
         return
     chosen = {key: (value, f"f, profile {profile}") for key, value in profiles[profile].items()}
     expected = {key: (value, "f") for key, value in base.items()} | chosen
-    merged = settings_of(file, command_named, profile)
+    merged = settings_of(file, profile)
     assert {key: tuple(value) for key, value in merged.below("clean").items()} == expected
     names = options_of(command_named("clean"))  # type: ignore[arg-type]
-    made = merged.default_map(command_named).get("clean", {})
+    made = merged.default_map().get("clean", {})
     assert made == {names[key].name: value for key, (value, _) in expected.items()}
 
 
@@ -503,7 +486,7 @@ def test_nothing_is_loaded_where_there_is_no_file(tmp_path: Path) -> None:
     for args, absent in (
         (["--help"], of_metastores),
         (["ls", "."], of_metastores),
-        (["--help"], {"platformdirs", "tomllib", "acidctl.cli.config.layers", "prometheus_client"}),
+        (["--help"], {"platformdirs", "tomllib", "acidctl.cli.config.settings", "prometheus_client"}),
         (["ls", "."], {"tomllib", "prometheus_client", "difflib"}),
     ):
         program = f"import sys, json\nfrom acidctl.cli.main import main\ntry: main({args})\nexcept SystemExit: pass\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.command_line import Result
@@ -20,7 +21,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def answer(*found: ExecutorFacts) -> None:
         problems = tuple(problem for node in found for problem in problems_of(node))
         check = SparkCheck(2.5, "4.3.0", "17.0.1", "yarn", found, problems)
-        monkeypatch.setattr("acidctl.cli.check.work.doctor.spark_check", lambda options: asked.append(options) or check)  # type: ignore[func-returns-value]
+        monkeypatch.setattr("acidctl.spark.probe.spark_check", lambda options: asked.append(options) or check)  # type: ignore[func-returns-value]
 
     asked: list[object] = []
     return answer
@@ -34,8 +35,7 @@ def test_nodes_that_have_all_are_shown(acidctl: Callable[..., Result], nodes: Ca
     text = " ".join(done.out.split())
     assert "4.3.0 on yarn, Java 17.0.1: first task after 2.5 s" in text
     assert f"node node7: Python {facts.python} (./env/bin/python) pyarrow {dict(facts.versions)['pyarrow']}" in text
-    assert "hive_acid reads the columns that a query uses" in text
-    assert "s3fs not installed, which only some stores and checks need" in text.partition("node8")[2]
+    assert f"node8: Python {facts.python}" in text
 
 
 def test_what_a_node_lacks_is_shown_and_is_the_status(
@@ -54,15 +54,14 @@ def test_what_a_node_lacks_is_shown_and_is_the_status(
     assert "first task" not in acidctl("doctor", "--master", "yarn").out
 
 
-def test_a_spark_whose_plans_stay_as_they_are_is_shown(
-    acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    check = SparkCheck(2.5, "5.0.0", "21", "local[*]", pruning="CompileException: line 3", columnar="no jar")
-    monkeypatch.setattr("acidctl.cli.check.work.doctor.spark_check", lambda options: check)
-    shown = " ".join(acidctl("doctor", "--spark").out.split())
-    assert "hive_acid reads every column (CompileException: line 3), and gives Spark rows one by one (no jar)" in shown
-    found = acidctl("doctor", "--spark", "-o", "json").json()
-    assert (found["pruning"], found["columnar"]) == ("CompileException: line 3", "no jar")
+def test_stores_are_shown_with_whether_they_can_be_reached(acidctl: Callable[..., Result], tmp_path: Path) -> None:
+    done = acidctl("doctor", tmp_path)
+    assert (done.status, f"{tmp_path}: can be reached" in " ".join(done.out.split())) == (0, True)
+    done = acidctl("doctor", tmp_path, tmp_path / "none", "webhdfs://127.0.0.1:1/t", "--storage-option", "retries=0")
+    assert done.status == 3
+    assert "check that the NameNode runs" in done.out
+    found = acidctl("doctor", tmp_path / "none", tmp_path, "-o", "json").json()["stores"]
+    assert [one["problem"] and one["problem"]["code"] for one in found] == ["not-found", None]
 
 
 @pytest.mark.parametrize("options", [("--queue", "etl", "--master", "local"), ("--conf", "a=b"), ("--conf", "novalue")])

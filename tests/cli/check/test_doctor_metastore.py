@@ -12,8 +12,6 @@ from support.command_line import Result
 from support.metastore.fake_hive import FakeHive
 from support.metastore.fake_metastore import fake_metastore
 
-from acidctl.spark.probe import Facts
-
 Run = Callable[..., Result]
 SECRET = "hushhushhush"
 
@@ -21,7 +19,7 @@ SECRET = "hushhushhush"
 @pytest.fixture(autouse=True)
 def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which Java there is is another test's question."""
-    monkeypatch.setattr("acidctl.cli.check.work.doctor.gather", lambda: Facts("3", (), (), ()))
+    monkeypatch.setattr("acidctl.spark.probe.gather", lambda: {"python": "3", "environment": []})
 
 
 @pytest.fixture(params=[2, 3, 4], ids=["hive-2", "hive-3", "hive-4"])
@@ -38,36 +36,16 @@ def asked(acidctl: Run, *line: str, status: int = 0) -> dict[str, Any]:
     return found
 
 
-def test_a_server_is_shown_with_what_it_can_do(acidctl: Run, fake: FakeHive) -> None:
-    fake.begin(ago=5)
-    fake.lock("sales", "orders")
-    fake.entry("sales", "orders", "initiated")
+def test_a_server_is_shown_with_its_version_and_services(acidctl: Run, fake: FakeHive) -> None:
     found = asked(acidctl, "--metastore", fake.address)
     assert found["settings"] == [{"name": "uris", "value": fake.address, "origin": "--metastore"}]
     (server,) = found["servers"]
-    assert (server["answers"], server["hive"], server["transport"], server["tls"]) == (
-        True,
-        fake.version,
-        "socket",
-        None,
-    )
-    assert server["calls"] == {"get_valid_write_ids": fake.version > 2, "get_open_txns_req": fake.version > 3}
-    assert (server["openTxns"], server["locks"], server["compactions"]["initiated"]) == (1, 1, 1)
-    assert server["switches"]["txnTimeout"] == 90
-    assert abs(server["clockAhead"]) < 60
-    can = {one["code"]: one["can"] for one in server["abilities"]}
-    assert (can["names"], can["rebalance"], can["housekeep"]) == (True, fake.version == 4, True)
-    assert len(fake.txns) == 1, "its own transaction was ended"
+    assert (server["answers"], server["hive"], server["tls"]) == (True, fake.version, None)
+    assert server["services"]["houseKeeper"] is False
+    assert (server["services"]["workers"] is None) == (fake.version == 4), "HiveServer2 has them from Hive 4 on"
     text = " ".join(acidctl("doctor", f"--metastore={fake.address}").out.split())
     assert f"Hive {fake.version} by its calls" in text
-    assert "now 1 open transaction, 1 lock, 1 initiated" in text
     assert "house keeper off" in text
-
-
-def test_clocks_that_differ_are_told(acidctl: Run) -> None:
-    with FakeHive(4, clock=-900) as fake:
-        assert -905 < asked(acidctl, "--metastore", fake.address)["servers"][0]["clockAhead"] < -895
-        assert "15 min behind ours" in acidctl("doctor", "--metastore", fake.address).out
 
 
 def test_each_setting_says_where_it_is_from(
@@ -164,16 +142,16 @@ def test_without_the_extra_its_name_is_told_and_the_settings_are_shown(
 
 def test_a_server_that_fails_in_some_of_it_tells_the_rest(acidctl: Run) -> None:
     with FakeHive(4) as fake:
-        fake.fault("show_compact", "failed", 9)
+        fake.fault("getVersion", "failed", 9)
         found = asked(acidctl, "--metastore", fake.address, status=6)
     (server,) = found["servers"]
-    assert (server["compactions"], server["locks"]) == (None, 0)
-    assert "show_compact" in server["problems"][0]["what"]
+    assert (server["answers"], server["hive"], server["services"]) == (True, None, None)
+    assert "getVersion" in server["problems"][0]["what"]
 
 
 def test_a_server_that_is_none_and_one_that_lies(acidctl: Run) -> None:
     with fake_metastore({"getVersion": lambda: "9.\x1b[31m" + "9" * 100_000}) as server:
         done = acidctl("doctor", "--metastore", server.address)
-    assert done.status
+    assert "by its own words" in done.out
     assert "\x1b" not in done.out + done.err
     assert len(done.out) < 20_000

@@ -19,7 +19,7 @@ from acidctl.cli.command_table import SUMMARIES, command_named
 Run = Callable[..., Result]
 TAKE_MANY = (
     "clean", "cleaner", "compact", "erasure", "initiator", "log", "ls", "nightly", "purge", "report",
-    "request", "restore", "status", "txns", "upgrade-check", "validate",
+    "request", "restore", "status", "txns", "validate",
 )  # fmt: skip
 
 

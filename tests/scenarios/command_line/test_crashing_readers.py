@@ -81,13 +81,6 @@ def test_erasure_searches_the_other_tables(tree: Path) -> None:
     assert found.status == 14
 
 
-def test_upgrade_check_reads_the_other_tables(tree: Path, tmp_path: Path) -> None:
-    found = run("upgrade-check", "-o", "json", "--save", tmp_path / "before.json", tree)
-    assert [Path(one["location"]).name for one in found.json()["locations"]] == ["a", "c"]
-    assert (found.status, found.json()["result"]) == (4, "not-known")
-    assert not (tmp_path / "before.json").exists()
-
-
 def test_planning_reads_in_other_processes(
     tree: Path, acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:

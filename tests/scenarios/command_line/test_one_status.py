@@ -24,7 +24,7 @@ LOCATIONS = [
     NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
     ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("repair", "undo"), ("repair", "undo", "--list"),
     ("repair", "forget"), ("blame", "{}", "1:bucket=0:0"), ("diff", "{}", "--from", "1"),
-    ("erasure", "--where", "a = 1"), ("upgrade-check",),
+    ("erasure", "--where", "a = 1"),
 ]  # fmt: skip
 """Which want a location."""
 EITHER = [
@@ -34,7 +34,7 @@ EITHER = [
 """Which take a location or a file."""
 READ = [
     ("meta",), ("clean", "--apply"), ("ls", "{t}", "--config"), ("ls", "{t}", "--write-ids-from"),
-    ("compact", "--auto", "{t}", "--write-ids-from"), ("meta", "--config"), ("upgrade-check", "{t}", "--compare"),
+    ("compact", "--auto", "{t}", "--write-ids-from"), ("meta", "--config"),
 ]  # fmt: skip
 """Which read a file."""
 WRITTEN = [
@@ -44,7 +44,7 @@ WRITTEN = [
     ("clean", "{t}", "--plan"), ("clean", "{t}", "--report"), ("clean", "{t}", "--metrics-file"),
     ("validate", "{t}", "--report"), ("purge", "{t}", "--report"), ("restore", "{t}", "--metrics-file"),
     ("repair", "nested", "{t}", "--report"), ("cat", "{t}", "-o", "jsonl", "--out"),
-    ("diff", "{t}", "--from", "1", "--out"), ("upgrade-check", "{t}", "--save"),
+    ("diff", "{t}", "--from", "1", "--out"),
     ("report", "{t}", "--out"), ("report", "{t}", "--history"),
 ]  # fmt: skip
 """Which write a file."""

@@ -91,7 +91,7 @@ LOOK = [
     ["restore", "--list", "{w}"], ["purge", "--dry-run", "{w}"],
     ["repair", "key-index", "--dry-run", "{w}"], ["repair", "version-file", "--dry-run", "{w}"],
     ["repair", "undo", "--list", "{t}"], ["repair", "forget", "--dry-run", "{w}"],
-    ["config", "show", "--origin"], ["config", "path"], ["clean", "--apply", "{f}"],
+    ["config", "show"], ["config", "path"], ["clean", "--apply", "{f}"],
     ["nope{evil}"], ["ls", "--nope{evil}"], ["ls", "-o", "{evil}"], ["ls", "{w}/missing{evil}"], ["ls", "s3x{evil}://b/x"],
     ["ls", "{w}", "--log-format", "x{evil}"], ["ls", "{w}", "--profile", "x{evil}"],
     ["ls", "{w}", "--config", "x{evil}"],

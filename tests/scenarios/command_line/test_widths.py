@@ -34,7 +34,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     (*COMPACT, "-n", "--auto"), (*COMPACT, "-n", "--major", "-v", LONG),
     ("clean", "-n"), ("clean", "-n", "-v"), ("clean", "-n", "t"), ("clean", "-n", "orders/day=1"),
     ("nightly", "-n", "--assume-committed=0s", "--engine", "local"), ("erasure", "--where", "id = 3", "t"),
-    ("upgrade-check",), ("log",), ("log", "t"), ("history", "t"), ("why", "t"), ("why", "orders/day=1", "delta_4_4_0"),
+    ("log",), ("log", "t"), ("history", "t"), ("why", "t"), ("why", "orders/day=1", "delta_4_4_0"),
     ("validate",), ("purge", "-n"), ("restore", "--list"), ("explain", "V19"), ("explain",),
     ("validate", "--list-rules"),
 )  # fmt: skip

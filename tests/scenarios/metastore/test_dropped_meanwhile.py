@@ -26,7 +26,6 @@ LINES = [
     ("status",),
     ("report", "-o", "json"),
     ("why",),
-    ("upgrade-check",),
     ("nightly", "--yes", "--engine", "local"),
 ]
 

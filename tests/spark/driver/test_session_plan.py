@@ -342,10 +342,10 @@ def test_the_log_keeps_what_matters() -> None:
 
 def test_doctor_is_told_python_packages_and_java(environ: dict[str, str]) -> None:
     facts = probe.gather(environ | {"HADOOP_CONF_DIR": "/etc/hadoop"})
-    assert sys.executable in facts.python
-    assert dict(facts.packages)["pyspark"]
-    assert facts.java[0] == (f"JAVA_HOME={environ['JAVA_HOME']}", "Java 17.0.1, chosen")
-    assert facts.variables == (("HADOOP_CONF_DIR", "/etc/hadoop"),)
+    assert sys.executable in facts["python"]
+    assert {one["name"]: one["version"] for one in facts["packages"]}["pyspark"][0].isdigit()
+    assert facts["java"][0] == {"candidate": f"JAVA_HOME={environ['JAVA_HOME']}", "verdict": "Java 17.0.1, chosen"}
+    assert facts["environment"] == [{"name": "HADOOP_CONF_DIR", "value": "/etc/hadoop"}]
 
 
 def test_a_cache_that_is_no_folder(environ: dict[str, str], tmp_path: Path) -> None:

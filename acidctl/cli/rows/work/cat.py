@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import click
 
 from acidctl.cli.options.shared import EXPORT_FORMS, is_default, refuse_unused
-from acidctl.cli.output.console import note, out_stream, put_line, warn, warn_of
+from acidctl.cli.output.console import note, out_stream, put_json, put_line, warn, warn_of
 from acidctl.cli.output.progress import progress
 from acidctl.cli.rows.work.rows_out import begin_document, form_of, write_rows
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.lists import SnapshotLists
 from acidctl.rows.read.visibility import Loss
-from acidctl.rows.scan.table import table_at
+from acidctl.rows.scan.table import TableScan, table_at
 from acidctl.wording import human_count, text_of
 
 
@@ -27,6 +27,7 @@ def work(
     at: int | None,
     deleted: bool,
     count: bool,
+    checksum: bool,
     limit: int | None,
     record: bool | None,
     lists: SnapshotLists,
@@ -44,12 +45,14 @@ def work(
         raise UsageProblem("--count prints one number", "", "leave --out, --columns and --row-id out")
     if count:
         refuse_unused("--count", "output")
+    if checksum:
+        refuse_unused("--checksum", "output", "count", "row_id", "limit", "record", "out", "skip_bad_files")
     if record and not count and out is None and is_default("output"):
         output = "table"
     output = form_of(output, out, EXPORT_FORMS)
     if count or output != "table":
         refuse_unused("--count" if count else f"-o {output}", "record")
-    begin_document("" if count else output, out)
+    begin_document("" if count or checksum else output, out)
     wanted = _partition(partitions)
     losses: list[Loss] = []
     table = table_at(location, storage, lists)
@@ -57,7 +60,7 @@ def work(
         columns,
         where,
         at=at,
-        row_id=row_id,
+        row_id=row_id or checksum,
         deleted=deleted,
         partition=wanted,
         on_loss=losses.append if skip_bad_files else None,
@@ -69,16 +72,30 @@ def work(
         note(f"write id {at} is beyond the newest one here, {scan.newest}: these are the rows of now")
     warn_of(scan.warnings)
     if count:
-        found = 0
-        with progress("counting rows") as bar:
-            for rows in scan.counts():
-                found += rows
-                bar.advance(rows)
-        put_line(str(found if limit is None else min(found, limit)))
+        _put_count(scan, limit)
+    elif checksum:
+        _put_checksum(scan)
     else:
         write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out, record=record)
     if losses:
         _fail(losses)
+
+
+def _put_count(scan: TableScan, limit: int | None) -> None:
+    found = 0
+    with progress("counting rows") as bar:
+        for rows in scan.counts():
+            found += rows
+            bar.advance(rows)
+    put_line(str(found if limit is None else min(found, limit)))
+
+
+def _put_checksum(scan: TableScan) -> None:
+    from acidctl.compaction.proof.row_digest import row_digest  # noqa: PLC0415 - only for --checksum
+
+    found = row_digest(scan)
+    record = {"rows": found.rows, "values": found.values, "rowIds": found.row_ids, "columns": found.columns}
+    put_json(record, lines=False)
 
 
 def _partition(given: Iterable[str]) -> dict[str, str | int | None]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from support.command_line import Result
 from support.files.acid_files import AB, insert, write_acid
 
 from acidctl.api import Location
-from acidctl.errors import BadDataError
-from acidctl.upgrade.row_digest import RowDigest, compared
+from acidctl.compaction.proof.row_digest import RowDigest
 
 Rows = list[tuple[int | None, int | None]]
 small = st.one_of(st.none(), st.integers(0, 3))
@@ -35,18 +38,27 @@ def test_digests_are_equal_where_the_rows_are(tmp_path_factory: pytest.TempPathF
     assert (first.rows, first.values) == (shuffled.rows, shuffled.values)
 
 
-def test_what_becomes_of_locations(tmp_path: Path) -> None:
-    one = digest_of(tmp_path / "a", [(1, 2), (3, 4)])
-    moved = digest_of(tmp_path / "b", [(3, 4), (1, 2)])
-    other = digest_of(tmp_path / "c", [(1, 2), (3, 5)])
-    results = {
-        "same": compared({"t": one}, {"t": RowDigest.of(one.record)}),
-        "row-ids": compared({"t": one}, {"t": moved}),
-        "differs": compared({"t": one}, {"t": other}),
-        "gone": compared({"t": one}, {}),
-        "new": compared({}, {"t": one}),
+def test_cat_prints_it_of_all_rows_or_of_some(acidctl: Callable[..., Result], crud: Path, tmp_path: Path) -> None:
+    found = acidctl("cat", "--checksum", crud)
+    digest = Location(crud).row_digest()
+    assert found.status == 0, found.err
+    assert json.loads(found.out) == {
+        "schema_version": 1,
+        "rows": digest.rows,
+        "values": digest.values,
+        "rowIds": digest.row_ids,
+        "columns": digest.columns,
     }
-    assert {name: found[0].result for name, found in results.items()} == {name: name for name in results}
-    for bad in ({}, [], None, {**one.record, "rows": "7"}, {**one.record, "values": 7}):
-        with pytest.raises(BadDataError):
-            RowDigest.of(bad)
+    copy = shutil.copytree(crud, tmp_path / "copy")
+    assert acidctl("cat", "--checksum", copy).out == found.out
+    shutil.rmtree(copy / "delete_delta_0000003_0000003_0000")
+    assert acidctl("cat", "--checksum", copy).json()["values"] != digest.values
+    assert acidctl("cat", "--checksum", "--where", "id = 1", crud).json()["rows"] == 1
+    assert acidctl("cat", "--checksum", "--count", crud).status == 2
+
+
+def test_nothing_is_printed_where_something_cannot_be_read(acidctl: Callable[..., Result], crud: Path) -> None:
+    path = crud / "delta_0000001_0000001_0000" / "bucket_00000"
+    path.write_bytes(path.read_bytes()[:50])
+    found = acidctl("cat", "--checksum", crud)
+    assert (found.status, found.out) == (4, "")

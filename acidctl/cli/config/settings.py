@@ -1,0 +1,330 @@
+"""Check the settings of a file and of ``ACIDCTL_*``, and turn them into defaults for click.
+
+A file has a table for each command, whose keys are the command's options without the dashes::
+
+    log-format = "json"
+    [clean]
+    older-than = "48h"
+    [repair.key-index]
+    exit-code = true
+    [storage."webhdfs://nn:9870"]
+    user = "hive"
+    [metastore]
+    uris = "thrift://metastore:9083"
+    [limits]
+    stripe-memory = "8G"
+    [policy."sales.*"]
+    older-than = "72h"
+    [profile.prod.compact]
+    master = "yarn"
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
+
+import click
+from click.core import ParameterSource
+
+from acidctl.cli.command_table import SUMMARIES, command_named
+from acidctl.cli.output.redact import is_secret_name, remember_pair
+from acidctl.errors import RefusedError, UsageProblem
+from acidctl.nearest import did_you_mean
+
+GENERAL = ("log-format",)
+
+Name = tuple[str, ...]
+"""The place of a setting in a file without profiles: ``("clean", "older-than")``, ``("storage", URL, "user")``."""
+
+
+class Value(NamedTuple):
+    """A setting, and where it is from."""
+
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """The content of a file of settings.
+
+    Attributes:
+        origin: its path, ``user file ~/.config/acidctl/config.toml``.
+        readers: the command that makes the file private, if others can read it; it must not hold credentials then.
+    """
+
+    origin: str
+    table: Mapping[str, Any]
+    readers: str = ""
+
+
+class Settings(dict[Name, Value]):
+    """The settings of a file, with those of a profile before the others."""
+
+    def below(self, *place: str) -> dict[str, Value]:
+        """Return the settings of one table."""
+        return {name[-1]: value for name, value in self.items() if name[:-1] == place}
+
+    def storage_values(self) -> dict[str, dict[str, str]]:
+        """Return the options of stores by prefix of URL."""
+        found: dict[str, dict[str, str]] = {}
+        for name, value in self.items():
+            if name[0] == "storage":
+                found.setdefault(name[1], {})[name[2]] = value.value
+        return found
+
+    def default_map(self) -> dict[str, Any]:
+        """Return the form in which click looks values up: by command and parameter."""
+        made: dict[str, Any] = {}
+        for (title, *path, option), found in ((name, one) for name, one in self.items() if name[0] in SUMMARIES):
+            place, command = made.setdefault(title, {}), command_named(title)
+            for part in path:
+                place = place.setdefault(part, {})
+                command = command.commands[part] if isinstance(command, click.Group) else None
+            if command:
+                place[options_of(command)[option].name] = found.value
+        return made
+
+
+def settings_of(file: SettingsFile | None, profile: str | None = None) -> Settings:
+    """Return the settings of a file, none without one; those of the profile take precedence.
+
+    Raises:
+        UsageProblem: a key or a value cannot be used, or the file lacks the profile.
+        RefusedError: others can read the credentials of the file.
+    """
+    file = file or SettingsFile("no file", {})
+    top = _Place(file)
+    settings = Settings({name: Value(found, file.origin) for name, found in _read(top, file.table)})
+    profiles = {}
+    # All profiles are checked, so that a mistake is found before its profile is used.
+    for name, place, table in _Place(file, ("profile",)).items(file.table.get("profile", {})):
+        profiles[name] = dict(_read(place, table))
+    if profile is not None and profile not in profiles:
+        known = f"profiles: {', '.join(sorted(profiles)) or 'none'}"
+        raise UsageProblem(f"there is no profile {profile!r}", known, did_you_mean(profile, list(profiles)))
+    chosen = profiles[profile] if profile is not None else {}
+    return Settings(settings | {name: Value(one, f"{file.origin}, profile {profile}") for name, one in chosen.items()})
+
+
+def options_of(command: click.Command, *, typed_only: bool = False) -> dict[str, click.Option]:
+    """Return the options that files and the environment may set, by their long name without dashes.
+
+    Args:
+        typed_only: the others, which say ``allow_from_autoenv=False``: they waive a safeguard, say what is true of one
+            moment, or say what is to be done at all.
+    """
+    options = (one for one in command.params if isinstance(one, click.Option) and one.allow_from_autoenv != typed_only)
+    named = ((next((word[2:] for word in option.opts if word.startswith("--")), ""), option) for option in options)
+    return {name: option for name, option in named if name}
+
+
+def parts_of(command: click.Command) -> Mapping[str, click.Command]:
+    """Return the commands below a command."""
+    return command.commands if isinstance(command, click.Group) else {}
+
+
+# --- one file ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A key of a file, or the file itself."""
+
+    file: SettingsFile
+    path: Name = ()
+
+    def refuse(self, why: str, hint: str = "") -> NoReturn:
+        raise UsageProblem(f"{self.file.origin}: {'.'.join(self.path)} cannot be used", why, hint)
+
+    def items(self, value: Any, known: Collection[str] = (), unknown: str = "") -> Iterator[tuple[str, _Place, Any]]:
+        """Yield each key of a table, its place and its value.
+
+        Args:
+            known: the keys that it may have; without them any.
+            unknown: the sentence for any other key.
+        """
+        if not isinstance(value, dict):
+            self.refuse("it is not a table", f"write [{'.'.join(self.path)}] and its keys below")
+        for key, item in value.items():
+            place = _Place(self.file, (*self.path, key))
+            if known and key not in known:
+                near = did_you_mean(key.replace("_", "-"), list(known))
+                place.refuse(unknown, near or f"known: {', '.join(known)}")
+            yield key, place, item
+
+    def text(self, value: Any, name: str = "") -> str:
+        """Return a value as it would be typed; it is not shown from now on if its name says that it is a secret."""
+        if isinstance(value, dict | list):
+            self.refuse("it takes one value", "write a string or a number")
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        remember_pair(name, text)
+        if self.file.readers and is_secret_name(name):
+            what = f"{self.file.origin}: {'.'.join(self.path)} is a credential that others can read"
+            why = "they may know it already: change it, and make the file private"
+            raise RefusedError(what, why, self.file.readers)
+        return text
+
+
+def _read(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
+    """Yield the settings of a file, or of one of its profiles."""
+    tables = {"storage": _storage, "limits": _limits, "metastore": _metastore, "policy": _policies}
+    known = (*SUMMARIES, *GENERAL, *tables, *(() if at.path else ("profile",)))
+    for key, place, value in at.items(table, known, "unknown command or setting"):
+        if key in tables:
+            yield from (((key, *name), found) for name, found in tables[key](place, value))
+        elif key in GENERAL:
+            if value not in ("text", "json"):
+                place.refuse("it must be text or json", 'write log-format = "json"')
+            yield (key,), value
+        elif command := command_named(key):
+            yield from _options(place, value, command, (key,))
+
+
+def _options(at: _Place, table: Any, command: click.Command, path: Name) -> Iterator[tuple[Name, Any]]:
+    options, typed, parts = options_of(command), options_of(command, typed_only=True), parts_of(command)
+    unknown = f"`acidctl {' '.join(path)}` has no such option"
+    for key, place, value in at.items(table, {**options, **parts, **typed}, unknown):
+        if key in parts:
+            yield from _options(place, value, parts[key], (*path, key))
+        elif key in typed:
+            place.refuse(f"--{key} counts on the command line only", "remove it, and give it on the command line")
+        else:
+            yield (*path, key), _converted(place, value, options[key])
+
+
+def _converted(at: _Place, value: Any, option: click.Option) -> Any:
+    """Return the value as on the command line: texts, and booleans for flags."""
+    if option.is_flag:
+        if not isinstance(value, bool):
+            at.refuse("it is a switch", "write true or false")
+        return value
+    if not option.multiple:
+        return at.text(value)
+    if not isinstance(value, list):  # click would take each letter for a value
+        at.refuse("it takes several values", 'write a list: ["a", "b"]')
+    texts = tuple(map(at.text, value))
+    for key, equals, item in (text.partition("=") for text in texts if option.metavar == "KEY=VALUE"):
+        if equals:
+            at.text(item, key)
+    return texts
+
+
+def _storage(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
+    for prefix, place, options in at.items(table):
+        _, scheme, rest = prefix.partition("://")
+        if not scheme:
+            place.refuse("it is not the beginning of a URL", 'write [storage."webhdfs://namenode:9870"]')
+        user, has_user, _ = rest.partition("/")[0].rpartition("@")
+        if has_user and ":" in user:
+            _Place(at.file, (*at.path, "...")).refuse(
+                "a URL must not hold a password", "write it as an option below the URL"
+            )
+        for key, value in _flat(place, options):
+            yield (prefix, key), value
+
+
+def _flat(at: _Place, table: Any, above: str = "") -> Iterator[tuple[str, str]]:
+    """Yield ``client_kwargs.region_name`` for a key of a table in a table."""
+    for key, place, value in at.items(table):
+        if isinstance(value, dict):
+            yield from _flat(place, value, f"{above}{key}.")
+        else:
+            yield above + key, place.text(value, key)
+
+
+def _limits(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
+    from acidctl.orc.limits import LIMITS, check_value  # noqa: PLC0415 - only where limits are set
+
+    known = {limit.key: limit for limit in LIMITS}
+    for key, place, value in at.items(table, known, "unknown limit"):
+        text = place.text(value)
+        try:
+            check_value(known[key], text)
+        except UsageProblem as error:
+            place.refuse(error.why, error.hint)
+        yield (key,), text
+
+
+def _metastore(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
+    from acidctl.metastore.settings import NAMES  # noqa: PLC0415 - with XML: only where one is set
+
+    for key, place, value in at.items(table, NAMES, "unknown metastore setting"):
+        yield (key,), place.text(value, key)
+
+
+def _policies(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
+    from acidctl.cli.config.policy_tables import policy_of  # noqa: PLC0415 - only where there are policies
+
+    for pattern, place, policy in at.items(table):
+        for key, below, value in place.items(policy):
+            try:
+                policy_of(pattern, {key: value})
+            except UsageProblem as error:
+                below.refuse(str(error), error.hint)
+            yield (pattern.lower(), key), value
+
+
+# --- the environment ---
+
+_LOG_FORMAT = "ACIDCTL_LOG_FORMAT"
+"""It is of every command, and none of the command `log`."""
+
+
+def variable_of(path: Name, option: str) -> str:
+    """Return the environment variable of an option: ``ACIDCTL_CLEAN_OLDER_THAN``."""
+    return "_".join(("acidctl", *path, option)).replace("-", "_").upper()
+
+
+def take_variables(command: click.Command, path: Name) -> None:
+    """Let click read the variables of a command, and of the commands below it.
+
+    They are named by the option as it is typed: ``auto_envvar_prefix`` takes the name of click's parameter, which
+    cannot be that of ``--from`` or ``--for``, and passes over a variable that no option has.
+
+    Raises:
+        UsageProblem: a variable is set for an option that counts on the command line only, or for none.
+    """
+    for problem in wrong_variables(command, path):
+        raise problem
+    for name, option in _variables(command, path).items():
+        if option.envvar is None:
+            option.envvar = name
+
+
+def wrong_variables(command: click.Command, path: Name) -> Iterator[UsageProblem]:
+    """Yield why a variable of a command, or of one below it, cannot be set."""
+    known, typed = _variables(command, path), _variables(command, path, typed_only=True)
+    for name, value in sorted(os.environ.items()):
+        if not value or not name.startswith(variable_of(path, "")) or name in known or name == _LOG_FORMAT:
+            continue
+        if name in typed:
+            option = next(word for word in typed[name].opts if word.startswith("--"))
+            yield UsageProblem(f"{name} is set", f"{option} counts on the command line only", f"unset {name}")
+        else:
+            what = f"{name} is set, but `acidctl {' '.join(path)}` has no such option"
+            yield UsageProblem(what, "", did_you_mean(name, list(known), f"unset {name}"))
+
+
+def _variables(command: click.Command, path: Name, *, typed_only: bool = False) -> dict[str, click.Option]:
+    """Return options by their variable, or by what would be the variable of those that have none."""
+    found = {variable_of(path, name): option for name, option in options_of(command, typed_only=typed_only).items()}
+    for name, below in parts_of(command).items():
+        found |= _variables(below, (*path, name), typed_only=typed_only)
+    return found
+
+
+def source_of(context: click.Context, parameter: click.Parameter) -> str:
+    """Return where the value of a parameter is from, for people; empty for the command line and for defaults."""
+    source = context.get_parameter_source(parameter.name or "")
+    if source == ParameterSource.ENVIRONMENT:
+        return f"it is from the environment: {parameter.envvar}"
+    settings = context.find_root().meta.get("acidctl.settings")
+    if source != ParameterSource.DEFAULT_MAP or settings is None:
+        return ""
+    path = tuple(context.command_path.split(" ")[1:])
+    name = next(name for name, option in options_of(context.command).items() if option is parameter)
+    return f"it is from the {settings[(*path, name)].origin}"
