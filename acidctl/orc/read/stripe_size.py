@@ -1,7 +1,8 @@
-"""How much memory the rows of a stripe take, known before a native reader takes it.
+"""How much memory the rows of a stripe take at least, known before a native reader takes it.
 
 Numbers are as wide as their type; lengths of texts and of lists are added up from their own streams, which are small.
-Texts of a dictionary count by how often each is used, if its longest text does not settle it.
+ORC's C++ reader does not survive it when it gets no memory for these, so a bound on its growth would not be enough;
+where it copies texts of a dictionary, Arrow does, and says so.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
@@ -65,18 +64,22 @@ def check_all_rows(tail: Tail) -> None:
     DecodingBudget(tail.path, tail.source.size).add(0, tail.rows * _IDS)
 
 
-def check_numbers(tail: Tail, i: int, tree: OrcType) -> float | None:
-    """As :func:`check_stripe` where the types alone settle it, which takes no look at the stripe; None elsewhere.
+def check_decoded(tail: Tail, i: int, amount: int) -> None:
+    """Refuse a stripe whose rows have taken more memory than the limit, by LimitError."""
+    STRIPE_MEMORY.check(amount, f"stripe {i} of {tail.path}", _WHAT)
+
+
+def check_numbers(tail: Tail, i: int, tree: OrcType) -> bool:
+    """As :func:`check_stripe` where the types alone settle it, which takes no look at the stripe; False elsewhere.
 
     Raises:
         LimitError: its rows would take more memory than the limit.
     """
     width = _width(tree)
     if width is None:
-        return None
-    size = width * tail.stripes[i].numberOfRows
-    STRIPE_MEMORY.check(size, f"stripe {i} of {tail.path}", _WHAT)
-    return size
+        return False
+    STRIPE_MEMORY.check(width * tail.stripes[i].numberOfRows, f"stripe {i} of {tail.path}", _WHAT)
+    return True
 
 
 def _width(node: OrcType) -> float | None:
@@ -92,29 +95,23 @@ def _width(node: OrcType) -> float | None:
     return width
 
 
-def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Read) -> float:
+def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Read) -> None:
     """Refuse a stripe whose rows would take more memory than the limit.
 
     Args:
         tree: the columns that are to be read, with the file's column ids.
         read: gives the bytes at an offset of the file.
 
-    Returns:
-        At least what they take.
-
     Raises:
         LimitError: they would.
         BadDataError: a stream that has to be looked at cannot be decompressed.
     """
     streams, rows = _streams(tail, i, footer), tail.stripes[i].numberOfRows
-    size = _Size(tail, i, footer, streams, read)
     try:
-        size.add(tree, rows)
+        _Size(tail, i, footer, streams, read).add(tree, rows)
     except LimitError:
         # The bounds of runs are quick and too large; real stripes seldom come here.
-        size = _Size(tail, i, footer, streams, read, is_exact=True)
-        size.add(tree, rows)
-    return size.total
+        _Size(tail, i, footer, streams, read, is_exact=True).add(tree, rows)
 
 
 def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read, most: int) -> bool:
@@ -141,7 +138,7 @@ def sum_of_lengths(tail: Tail, i: int, footer: pb.StripeFooter, column: int) -> 
         BadDataError: they cannot be decompressed.
     """
     size = _Size(tail, i, footer, _streams(tail, i, footer), tail.source.read, is_exact=True)
-    return size.lengths(column, math.inf)[0]
+    return size.lengths(column, math.inf)
 
 
 def _streams(tail: Tail, i: int, footer: pb.StripeFooter) -> dict[tuple[int, int], tuple[int, int]]:
@@ -178,7 +175,7 @@ class _Size:
             self._grow(self._text(node.column_id, count))
         elif node.kind in _LISTS:
             self._grow(4 * count)
-            below, _ = self.lengths(node.column_id, count)
+            below = self.lengths(node.column_id, count)
             self._grow(below / 8)
         else:
             self._grow(count * _WIDTHS.get(node.kind, _WIDEST))
@@ -191,36 +188,18 @@ class _Size:
             raise STRIPE_MEMORY.error(self._where, _WHAT, self.total)
 
     def _text(self, column: int, count: float) -> float:
-        """Bytes of the texts of a column; for a dictionary those it is read into first, too."""
+        """Bytes of the texts of a column, for a dictionary of those in it."""
         if not self._has_dictionary(column):
-            return self.lengths(column, count)[0]
+            return self.lengths(column, count)
         entries = self.footer.columns[column].dictionarySize
         self._grow(entries * _WIDEST)
-        own, longest = self.lengths(column, entries)
-        self._grow(own)
-        if not self.is_exact or self.total + longest * count <= self.limit:
-            return longest * count
-        return self._used(column, entries, count)
+        return self.lengths(column, entries)
 
-    def lengths(self, column: int, count: float) -> tuple[float, float]:
-        """What the first `count` lengths of a column come to, and the greatest of them."""
+    def lengths(self, column: int, count: float) -> float:
+        """What the first `count` lengths of a column come to."""
         if not self.is_exact and self.most is None and self._version(column) == 2:
-            return bound_of_runs(self._bytes(column, pb.Stream.LENGTH), count)
-        total = longest = 0.0
-        for values, times in self._runs(column, pb.Stream.LENGTH, count):
-            total += float(values.sum()) * times
-            longest = max(longest, float(values.max()))
-        return total, longest
-
-    def _used(self, column: int, entries: int, count: float) -> float:
-        """Bytes of the texts of a dictionary, each as often as it is used."""
-        runs = self._runs(column, pb.Stream.LENGTH, entries)
-        sizes = np.concatenate([*(np.repeat(values, times) for values, times in runs), np.zeros(1)])
-        used = 0.0
-        for values, times in self._runs(column, pb.Stream.DATA, count):
-            places = np.minimum(values, len(sizes) - 1).astype(np.int64)
-            used += float(sizes[places].sum()) * times
-        return used
+            return bound_of_runs(self._bytes(column, pb.Stream.LENGTH), count)[0]
+        return sum(float(values.sum()) * times for values, times in self._runs(column, pb.Stream.LENGTH, count))
 
     def _has_dictionary(self, column: int) -> bool:
         kinds = pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2

@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.errors import BadDataError
-from acidctl.guardian import NOTES
 from acidctl.location.declared import Declared, TextLayout
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, struct_of, with_children
@@ -32,8 +31,7 @@ from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, row_of, to_proto
 from acidctl.orc.varint import TooLongError, unsigned
 from acidctl.rows.foreign.delimited_text import DelimitedBlock
-from acidctl.rows.foreign.parquet_file import open_parquet, window_on
-from acidctl.rows.foreign.parquet_size import RowGroups
+from acidctl.rows.foreign.parquet_file import RowGroups, open_parquet, window_on
 from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
 
 LINE = OrcType("struct", children=(OrcType("string"),), names=("line",))
@@ -135,7 +133,7 @@ class ParquetReader(ForeignReader):
         Args:
             declared: the table's columns, which Hive finds by their names.
         """
-        with native_errors(source.path), NOTES.reading(source.path):
+        with native_errors(source.path):
             file = open_parquet(source, window=window_on(source))
             metadata, schema = file.metadata, file.schema_arrow
         row = OrcType("struct", children=tuple(_type(f, source.path) for f in schema), names=tuple(schema.names))
@@ -184,11 +182,12 @@ class ParquetReader(ForeignReader):
 
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
         wanted = None if columns is None else list(columns)
-        with native_errors(self._source.path, i), NOTES.reading(self._source.path):
+        with native_errors(self._source.path, i):
             self._work.require()
-            self._work.add_part(i, self._groups.check(i, wanted))
-            table = self._file.read_row_group(i, columns=wanted)
-            exact = table if self._exact is None else self._exact.read_row_group(i, columns=wanted)
+            files = [self._file] if self._exact is None else [self._file, self._exact]
+            table, *more = self._groups.read(i, files, wanted)
+            exact = more[0] if more else table
+            self._work.add_part(i, table.nbytes)
             arrays, names = [], []
             places = {name: place for place, name in enumerate(table.schema.names)}
             if len(places) != table.num_columns:
