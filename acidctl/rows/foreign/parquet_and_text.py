@@ -23,7 +23,7 @@ from acidctl.errors import BadDataError
 from acidctl.location.declared import Declared, TextLayout
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, struct_of, with_children
-from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors, native_read
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
@@ -364,12 +364,10 @@ class TextReader(ForeignReader):
             raise BadDataError(f"{self._source.path} changed while it was read", "its lines are others", "try again")
         if self._layout is None:
             return pa.RecordBatch.from_arrays([_lines(block, ends)], names=["line"])
-        chosen = slice(stripe.offset, stripe.offset + stripe.numberOfRows)
-        starts, stops = _spans(block, ends)
-        lines = DelimitedBlock(
-            np.frombuffer(block, np.uint8), starts[chosen], stops[chosen], self._layout, self._source.path
-        )
-        with native_errors(self._source.path, i):
+        bounds = [0, *ends[[stripe.offset - 1]]] if stripe.offset else [0]
+        last = ends[stripe.offset + stripe.numberOfRows - 1] if stripe.numberOfRows else bounds[-1]
+        lines = DelimitedBlock(block[bounds[-1] : last], stripe.numberOfRows, self._layout, self._source.path)
+        with native_read(self._source.path, i):
             return lines.columns(self._tail.schema.row_type, columns)
 
 
