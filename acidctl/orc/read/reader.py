@@ -20,7 +20,7 @@ from acidctl.orc.codecs import MAX_BLOCK
 from acidctl.orc.limits import DecodingBudget, LimitError
 from acidctl.orc.read import hostile_streams, wide_timestamps
 from acidctl.orc.read.map_keys import check_map_keys
-from acidctl.orc.read.stripe_size import check_decoded, check_numbers, check_rows, check_stripe, is_small_at_first
+from acidctl.orc.read.stripe_size import check_decoded, check_rows, check_stripe, has_lengths, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, placed_streams, read_tail
@@ -304,10 +304,10 @@ class OrcFile:
         self._work.require()
         try:
             tree = self._tree(chosen)
-            is_known = check_numbers(self.tail, i, tree)
-            if not is_known or self._local is None:
+            is_unknown = has_lengths(tree)
+            if is_unknown or self._local is None:
                 self._fetch_ahead(i, chosen)
-            if not is_known:
+            if is_unknown:
                 check_stripe(self.tail, i, self._stripe_footer(i), tree, self._window.piece)
         except LimitError:
             raise

@@ -1,8 +1,7 @@
-"""How much memory the rows of a stripe take at least, known before a native reader takes it.
+"""How much memory texts and lists of a stripe take, known before a native reader takes it.
 
-Numbers are as wide as their type; lengths of texts and of lists are added up from their own streams, which are small.
-ORC's C++ reader does not survive it when it gets no memory for these, so a bound on its growth would not be enough;
-where it copies texts of a dictionary, Arrow does, and says so.
+ORC's C++ reader crashes when it gets no memory for these, so a bound on its growth would not be enough: their lengths
+are added up from their own streams, which are small. Of all else Arrow says that there is no memory.
 """
 
 from __future__ import annotations
@@ -21,16 +20,6 @@ from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 from acidctl.orc.varint import TooLongError
 
-_WIDTHS = {
-    "boolean": 0.125,
-    "tinyint": 1,
-    "smallint": 2,
-    "int": 4,
-    "date": 4,
-    "float": 4,
-    "decimal": 16,
-    "struct": 0.125,
-}
 _TEXTS = frozenset(("string", "varchar", "char", "binary"))
 _LISTS = frozenset(("array", "map"))
 _WIDEST = 8
@@ -69,34 +58,13 @@ def check_decoded(tail: Tail, i: int, amount: int) -> None:
     STRIPE_MEMORY.check(amount, f"stripe {i} of {tail.path}", _WHAT)
 
 
-def check_numbers(tail: Tail, i: int, tree: OrcType) -> bool:
-    """As :func:`check_stripe` where the types alone settle it, which takes no look at the stripe; False elsewhere.
-
-    Raises:
-        LimitError: its rows would take more memory than the limit.
-    """
-    width = _width(tree)
-    if width is None:
-        return False
-    STRIPE_MEMORY.check(width * tail.stripes[i].numberOfRows, f"stripe {i} of {tail.path}", _WHAT)
-    return True
-
-
-def _width(node: OrcType) -> float | None:
-    """Bytes of a value; None where they depend on it."""
-    if node.kind in _TEXTS or node.kind in _LISTS:
-        return None
-    width: float = _WIDTHS.get(node.kind, _WIDEST)
-    for child in node.children:
-        below = _width(child)
-        if below is None:
-            return None
-        width += below
-    return width
+def has_lengths(tree: OrcType) -> bool:
+    """Return whether a stripe of these columns is to be checked before it is read."""
+    return any(node.kind in _TEXTS or node.kind in _LISTS for node in tree.walk())
 
 
 def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Read) -> None:
-    """Refuse a stripe whose rows would take more memory than the limit.
+    """Refuse a stripe whose texts and lists would take more memory than the limit.
 
     Args:
         tree: the columns that are to be read, with the file's column ids.
@@ -168,19 +136,16 @@ class _Size:
         return f"stripe {self.stripe} of {self.tail.path}"
 
     def add(self, node: OrcType, count: float) -> None:
-        """Add a column of `count` values and all below it."""
-        below = count
+        """Add the texts and lists of a column of `count` values and all below it."""
         if node.kind in _TEXTS:
             self._grow(4 * count)
             self._grow(self._text(node.column_id, count))
         elif node.kind in _LISTS:
             self._grow(4 * count)
-            below = self.lengths(node.column_id, count)
-            self._grow(below / 8)
-        else:
-            self._grow(count * _WIDTHS.get(node.kind, _WIDEST))
+            count = self.lengths(node.column_id, count)
+            self._grow(sum(_WIDEST * count for child in node.children if child.kind not in _TEXTS))
         for child in node.children:
-            self.add(child, below)
+            self.add(child, count)
 
     def _grow(self, amount: float) -> None:
         self.total += amount
