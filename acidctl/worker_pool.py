@@ -35,6 +35,7 @@ from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.guardian import FAULTS, NOTES, SILENT_SECONDS, end_with
 from acidctl.imports import child_environment, import_path, leave_out_pandas
+from acidctl.memory_growth import GROWTH, address_space
 
 FORK_SECONDS = 60.0
 """Without a sign of life of a fork: it waits forever for a lock that another thread of its parent held, in a library
@@ -445,14 +446,15 @@ def _start(memory: int, *, is_quiet: bool) -> _Worker:
     stream = subprocess.DEVNULL if is_quiet else None
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # Ctrl-C is ours, while it comes up, too
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _CODE, str(theirs.fileno()), str(memory), *import_path()],
-            stdin=subprocess.PIPE,
-            stdout=stream,
-            stderr=stream,
-            pass_fds=[theirs.fileno()],
-            env=child_environment(),
-        )
+        with GROWTH.lifted():
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _CODE, str(theirs.fileno()), str(memory), *import_path()],
+                stdin=subprocess.PIPE,
+                stdout=stream,
+                stderr=stream,
+                pass_fds=[theirs.fileno()],
+                env=child_environment(),
+            )
     except OSError:
         ours.close()
         raise
@@ -566,12 +568,9 @@ def _answer(connection: Connection, task: Task) -> None:
 
 def _limit_memory(more: int) -> None:
     """Let the address space grow by `more` bytes."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        limit = pages * resource.getpagesize() + more
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    except (OSError, ValueError):
-        pass  # no Linux, or a lower limit is set already
+    if size := address_space():  # on Linux only
+        with contextlib.suppress(OSError, ValueError):  # a lower limit is set already
+            resource.setrlimit(resource.RLIMIT_AS, (size + more, size + more))
 
 
 def _described(error: Exception) -> str:

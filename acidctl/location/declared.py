@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 TEXT, PARQUET = "text", "Parquet"
 
 _TEXT_INPUT = "org.apache.hadoop.mapred.TextInputFormat"
-_NESTING = bytes(range(4, 9))
-_MORE_NESTING = bytes([11, *range(14, 27), *range(28, 32)])
-_MOST_NESTING = bytes(range(128, 256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +23,17 @@ class TextLayout:
 
     Attributes:
         columns: name and type, in the order of the fields; the partition's own, which may be fewer than the table's.
-        separators: of fields, of what is in a list, of a key and its value, and of what is nested deeper.
+        separator: the byte between fields.
         escape: what takes the meaning from the byte after it; None where nothing does.
-        null: the bytes that stand for NULL.
-        takes_rest: the last column holds all that is left of a line.
+        null: the text that stands for NULL.
         header, footer: lines at the beginning and the end of a file that are no rows.
         problem: why acidctl cannot read them; empty where it can.
     """
 
     columns: tuple[tuple[str, str], ...]
-    separators: bytes = b"\x01\x02\x03" + _NESTING
+    separator: int = 1
     escape: int | None = None
-    null: bytes = b"\\N"
-    takes_rest: bool = False
+    null: str = "\\N"
     header: int = 0
     footer: int = 0
     problem: str = ""
@@ -72,20 +67,13 @@ def declared_by(table: HiveTable, partition: HivePartition | None = None, hive: 
 def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:
     # What a partition does not say itself, its table says.
     properties = {**table.stored_as.properties, **stored.properties}
-    nesting = _NESTING
-    if _is_true(properties, "hive.serialization.extend.additional.nesting.levels"):
-        nesting = _NESTING + _MORE_NESTING + _MOST_NESTING
-    elif _is_true(properties, "hive.serialization.extend.nesting.levels"):
-        nesting = (_NESTING + _MORE_NESTING)[:21]
     fields = properties.get("field.delim", properties.get("serialization.format"))
-    collections = properties.get("collection.delim", properties.get("colelction.delim"))
     escape = properties.get("escape.delim")
     return TextLayout(
         columns=tuple((column.name, column.type) for column in stored.columns or table.columns),
-        separators=bytes([_byte(fields, 1), _byte(collections, 2), _byte(properties.get("mapkey.delim"), 3), *nesting]),
+        separator=_byte(fields, 1),
         escape=None if escape is None else _byte(escape, ord("\\")),
-        null=properties.get("serialization.null.format", "\\N").encode(),
-        takes_rest=_is_true(properties, "serialization.last.column.takes.rest"),
+        null=properties.get("serialization.null.format", "\\N"),
         header=_count(table.parameters, "skip.header.line.count"),
         footer=_count(table.parameters, "skip.footer.line.count"),
         problem=_problem(stored, properties),
@@ -114,10 +102,6 @@ def _byte(text: str | None, usual: int) -> int:
     except ValueError:
         return text.encode("utf-16-le")[0]
     return number & 255 if -128 <= number <= 127 else text.encode("utf-16-le")[0]
-
-
-def _is_true(properties: Mapping[str, str], name: str) -> bool:
-    return properties.get(name, "").lower() == "true"
 
 
 def _count(properties: Mapping[str, str], name: str) -> int:

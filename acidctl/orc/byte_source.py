@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from acidctl.errors import BadDataError, NotFoundError, no_time_zones, out_of_memory
+from acidctl.errors import BadDataError, MemoryProblem, NotFoundError, no_time_zones, out_of_memory
+from acidctl.guardian import NOTES
+from acidctl.memory_growth import GROWTH
+from acidctl.orc.limits import STRIPE_MEMORY
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import RangedReader
 
@@ -17,6 +20,9 @@ _NO_MEMORY = ("bad_alloc", "Memory error", "Cannot allocate memory")
 _NO_ZONES = "Time zone file"
 """What they say when they do not find UTC, or a zone that acidctl has made sure of before."""
 
+
+_GROWTH = 3
+"""Reading takes two to three times as much memory as the rows have bytes."""
 
 _GAP = 256 * 1024
 """Remote ranges that lie closer than this are fetched as one."""
@@ -112,6 +118,31 @@ def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
         raise BadDataError(
             f"{where} cannot be read", reason, "the file is damaged, or uses a part of ORC that is not supported"
         ) from error
+
+
+@contextmanager
+def native_read(path: str, part: int | str | None = None) -> Iterator[None]:
+    """Let a native reader work on a file within the block, and grow this process by a bounded amount.
+
+    Args:
+        part: the number of a stripe, or how messages name a part of the file with its path.
+
+    Raises:
+        LimitError: it needed more memory.
+        BadDataError, MemoryProblem, EnvironmentProblem: as :func:`native_errors`.
+    """
+    where = part if isinstance(part, str) else path if part is None else f"stripe {part} of {path}"
+    most = _GROWTH * STRIPE_MEMORY.value
+    with NOTES.reading(path), GROWTH.limited(most) as is_limited:
+        try:
+            with native_errors(where):
+                yield
+        except MemoryProblem as error:
+            if not is_limited:
+                raise
+            pa.default_memory_pool().release_unused()
+            what = f"{where} needs more memory than {STRIPE_MEMORY.shown(most)} to be read"
+            raise STRIPE_MEMORY.explained(what) from error
 
 
 class ReadAheadFile(RangedReader):

@@ -77,8 +77,12 @@ class Limit:
 
     def error(self, path: str, what: str, amount: float | None = None) -> LimitError:
         """The error for an amount above the limit; None where it is not known by how much."""
+        return self.explained(f"{path}: {what} is {'too large' if amount is None else self.shown(amount)}")
+
+    def explained(self, what: str) -> LimitError:
+        """The error of a sentence that says what is above the limit."""
         return LimitError(
-            f"{path}: {what} is {'too large' if amount is None else self.shown(amount)}",
+            what,
             f"the file is damaged, made to use up memory, or larger than the limit {self.name}"
             f" ({self.shown(self.value)})",
             f"if the file is sound and you have the memory, set {self.variable}, or {self.key} below [limits] in the"

@@ -36,8 +36,7 @@ from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import Gathered
 from acidctl.rows.foreign.format import read_any_tail
-from acidctl.rows.foreign.parquet_file import open_parquet, window_on
-from acidctl.rows.foreign.parquet_size import RowGroups
+from acidctl.rows.foreign.parquet_file import RowGroups, open_parquet, window_on
 from acidctl.rows.foreign.parquet_time import ParquetTime, parquet_time
 from acidctl.rows.read.events import EventFile
 from acidctl.storage.port import FileSystem
@@ -94,12 +93,11 @@ class _Input:
 
     def open(self, unit: str) -> Any:
         """The file, its timestamps of 96 bits in this unit."""
-        with native_errors(self.source.path):
-            return open_parquet(self.source.tail.source, unit=unit, window=self.window)
+        return open_parquet(self.source.tail.source, unit=unit, window=self.window)
 
     @cached_property
     def groups(self) -> RowGroups:
-        """Its row groups, each to be checked before it is read."""
+        """Its row groups."""
         return RowGroups(self.source.tail.source, self.metadata, self.window)
 
     @property
@@ -257,11 +255,9 @@ def _units_of_old_times(inputs: Sequence[_Input], row: OrcType) -> dict[int, str
         names = {i: item.schema.names[i] for i in columns if i < len(item.schema.names)}
         files = [item.open(unit) for unit in ("ns", "us")]
         for group in range(item.metadata.num_row_groups):
-            with native_errors(item.source.path, group):
-                # Names with dots in them cannot be asked for alone.
-                only = None if any("." in name for name in names.values()) else list(names.values())
-                item.groups.check(group, only)
-                exact, coarse = (file.read_row_group(group, columns=only) for file in files)
+            # Names with dots in them cannot be asked for alone.
+            only = None if any("." in name for name in names.values()) else list(names.values())
+            exact, coarse = item.groups.read(group, files, only)
             for i, name in names.items():
                 nanos, micros = (numbers_of_times(table.column(name)) for table in (exact, coarse))
                 if len(micros) and (micros.min() < -_FAR or micros.max() > _FAR):
@@ -290,9 +286,7 @@ def _batches(item: _Input, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     files = {unit: item.open(unit) for unit in units or {"ns"}}
     first = next(iter(files))
     for group in range(item.metadata.num_row_groups):
-        with native_errors(item.source.path, group):
-            item.groups.check(group)
-            tables = {unit: file.read_row_group(group) for unit, file in files.items()}
+        tables = dict(zip(files, item.groups.read(group, list(files.values())), strict=True))
         columns = [tables.get(unit, tables[first]).column(i) for i, unit in enumerate(wanted)]
         yield from pa.Table.from_arrays(columns, names=item.schema.names).to_batches()
 

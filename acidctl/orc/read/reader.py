@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from acidctl.errors import BadDataError, UsageProblem
+from acidctl.errors import BadDataError, EnvironmentProblem, MemoryProblem, UsageProblem
 from acidctl.guardian import NOTES
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import struct_of
-from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_read
 from acidctl.orc.codecs import MAX_BLOCK
 from acidctl.orc.limits import DecodingBudget, LimitError
 from acidctl.orc.read import hostile_streams, wide_timestamps
 from acidctl.orc.read.map_keys import check_map_keys
-from acidctl.orc.read.stripe_size import check_numbers, check_rows, check_stripe, is_small_at_first
+from acidctl.orc.read.stripe_size import check_decoded, check_rows, check_stripe, has_lengths, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
 from acidctl.orc.tail import FIRST_READ, Tail, as_text, placed_streams, read_tail
@@ -155,10 +155,12 @@ class OrcFile:
             check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
         has_unions = "uniontype" in self.tail.schema.kinds and _has(self._tree(chosen), "uniontype")
         self._check_streams(i, chosen)
-        with native_errors(self.tail.path, i), NOTES.reading(self.tail.path):
+        with native_read(self.tail.path, i):
             reader = self._native()
             try:
                 batch = reader.read_stripe(i, columns=None if chosen is None else list(chosen))
+                check_decoded(self.tail, i, batch.nbytes)
+                self._work.add_part(i, batch.nbytes)
                 certain = not self._doubtful(i, batch)
             except pa.ArrowException as error:
                 if not any(words in str(error) for words in _TIME_PROBLEMS):
@@ -210,9 +212,9 @@ class OrcFile:
             else:
                 fragment = form.make_fragment(self._local, filesystem=fs.LocalFileSystem())
             # Without threads it would read all of the file before it hands out the first rows.
-            with NOTES.reading(self.tail.path):
+            with native_read(self.tail.path):
                 return fragment.head(count, batch_size=count, use_threads=True)
-        except (pa.ArrowException, OSError, BadDataError):
+        except (pa.ArrowException, OSError, BadDataError, EnvironmentProblem, MemoryProblem):
             return None
 
     def close(self) -> None:
@@ -302,12 +304,11 @@ class OrcFile:
         self._work.require()
         try:
             tree = self._tree(chosen)
-            size = check_numbers(self.tail, i, tree)
-            if size is None or self._local is None:
+            is_unknown = has_lengths(tree)
+            if is_unknown or self._local is None:
                 self._fetch_ahead(i, chosen)
-            if size is None:
-                size = check_stripe(self.tail, i, self._stripe_footer(i), tree, self._window.piece)
-            self._work.add_part(i, size)
+            if is_unknown:
+                check_stripe(self.tail, i, self._stripe_footer(i), tree, self._window.piece)
         except LimitError:
             raise
         except BadDataError as error:

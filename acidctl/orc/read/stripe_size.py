@@ -1,7 +1,7 @@
-"""How much memory the rows of a stripe take, known before a native reader takes it.
+"""How much memory texts and lists of a stripe take, known before a native reader takes it.
 
-Numbers are as wide as their type; lengths of texts and of lists are added up from their own streams, which are small.
-Texts of a dictionary count by how often each is used, if its longest text does not settle it.
+ORC's C++ reader crashes when it gets no memory for these, so a bound on its growth would not be enough: their lengths
+are added up from their own streams, which are small. Of all else Arrow says that there is no memory.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
@@ -22,16 +20,6 @@ from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 from acidctl.orc.varint import TooLongError
 
-_WIDTHS = {
-    "boolean": 0.125,
-    "tinyint": 1,
-    "smallint": 2,
-    "int": 4,
-    "date": 4,
-    "float": 4,
-    "decimal": 16,
-    "struct": 0.125,
-}
 _TEXTS = frozenset(("string", "varchar", "char", "binary"))
 _LISTS = frozenset(("array", "map"))
 _WIDEST = 8
@@ -65,56 +53,33 @@ def check_all_rows(tail: Tail) -> None:
     DecodingBudget(tail.path, tail.source.size).add(0, tail.rows * _IDS)
 
 
-def check_numbers(tail: Tail, i: int, tree: OrcType) -> float | None:
-    """As :func:`check_stripe` where the types alone settle it, which takes no look at the stripe; None elsewhere.
-
-    Raises:
-        LimitError: its rows would take more memory than the limit.
-    """
-    width = _width(tree)
-    if width is None:
-        return None
-    size = width * tail.stripes[i].numberOfRows
-    STRIPE_MEMORY.check(size, f"stripe {i} of {tail.path}", _WHAT)
-    return size
+def check_decoded(tail: Tail, i: int, amount: int) -> None:
+    """Refuse a stripe whose rows have taken more memory than the limit, by LimitError."""
+    STRIPE_MEMORY.check(amount, f"stripe {i} of {tail.path}", _WHAT)
 
 
-def _width(node: OrcType) -> float | None:
-    """Bytes of a value; None where they depend on it."""
-    if node.kind in _TEXTS or node.kind in _LISTS:
-        return None
-    width: float = _WIDTHS.get(node.kind, _WIDEST)
-    for child in node.children:
-        below = _width(child)
-        if below is None:
-            return None
-        width += below
-    return width
+def has_lengths(tree: OrcType) -> bool:
+    """Return whether a stripe of these columns is to be checked before it is read."""
+    return any(node.kind in _TEXTS or node.kind in _LISTS for node in tree.walk())
 
 
-def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Read) -> float:
-    """Refuse a stripe whose rows would take more memory than the limit.
+def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, read: Read) -> None:
+    """Refuse a stripe whose texts and lists would take more memory than the limit.
 
     Args:
         tree: the columns that are to be read, with the file's column ids.
         read: gives the bytes at an offset of the file.
-
-    Returns:
-        At least what they take.
 
     Raises:
         LimitError: they would.
         BadDataError: a stream that has to be looked at cannot be decompressed.
     """
     streams, rows = _streams(tail, i, footer), tail.stripes[i].numberOfRows
-    size = _Size(tail, i, footer, streams, read)
     try:
-        size.add(tree, rows)
+        _Size(tail, i, footer, streams, read).add(tree, rows)
     except LimitError:
         # The bounds of runs are quick and too large; real stripes seldom come here.
-        size = _Size(tail, i, footer, streams, read, is_exact=True)
-        size.add(tree, rows)
-    return size.total
+        _Size(tail, i, footer, streams, read, is_exact=True).add(tree, rows)
 
 
 def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read, most: int) -> bool:
@@ -141,7 +106,7 @@ def sum_of_lengths(tail: Tail, i: int, footer: pb.StripeFooter, column: int) -> 
         BadDataError: they cannot be decompressed.
     """
     size = _Size(tail, i, footer, _streams(tail, i, footer), tail.source.read, is_exact=True)
-    return size.lengths(column, math.inf)[0]
+    return size.lengths(column, math.inf)
 
 
 def _streams(tail: Tail, i: int, footer: pb.StripeFooter) -> dict[tuple[int, int], tuple[int, int]]:
@@ -171,19 +136,16 @@ class _Size:
         return f"stripe {self.stripe} of {self.tail.path}"
 
     def add(self, node: OrcType, count: float) -> None:
-        """Add a column of `count` values and all below it."""
-        below = count
+        """Add the texts and lists of a column of `count` values and all below it."""
         if node.kind in _TEXTS:
             self._grow(4 * count)
             self._grow(self._text(node.column_id, count))
         elif node.kind in _LISTS:
             self._grow(4 * count)
-            below, _ = self.lengths(node.column_id, count)
-            self._grow(below / 8)
-        else:
-            self._grow(count * _WIDTHS.get(node.kind, _WIDEST))
+            count = self.lengths(node.column_id, count)
+            self._grow(sum(_WIDEST * count for child in node.children if child.kind not in _TEXTS))
         for child in node.children:
-            self.add(child, below)
+            self.add(child, count)
 
     def _grow(self, amount: float) -> None:
         self.total += amount
@@ -191,36 +153,18 @@ class _Size:
             raise STRIPE_MEMORY.error(self._where, _WHAT, self.total)
 
     def _text(self, column: int, count: float) -> float:
-        """Bytes of the texts of a column; for a dictionary those it is read into first, too."""
+        """Bytes of the texts of a column, for a dictionary of those in it."""
         if not self._has_dictionary(column):
-            return self.lengths(column, count)[0]
+            return self.lengths(column, count)
         entries = self.footer.columns[column].dictionarySize
         self._grow(entries * _WIDEST)
-        own, longest = self.lengths(column, entries)
-        self._grow(own)
-        if not self.is_exact or self.total + longest * count <= self.limit:
-            return longest * count
-        return self._used(column, entries, count)
+        return self.lengths(column, entries)
 
-    def lengths(self, column: int, count: float) -> tuple[float, float]:
-        """What the first `count` lengths of a column come to, and the greatest of them."""
+    def lengths(self, column: int, count: float) -> float:
+        """What the first `count` lengths of a column come to."""
         if not self.is_exact and self.most is None and self._version(column) == 2:
-            return bound_of_runs(self._bytes(column, pb.Stream.LENGTH), count)
-        total = longest = 0.0
-        for values, times in self._runs(column, pb.Stream.LENGTH, count):
-            total += float(values.sum()) * times
-            longest = max(longest, float(values.max()))
-        return total, longest
-
-    def _used(self, column: int, entries: int, count: float) -> float:
-        """Bytes of the texts of a dictionary, each as often as it is used."""
-        runs = self._runs(column, pb.Stream.LENGTH, entries)
-        sizes = np.concatenate([*(np.repeat(values, times) for values, times in runs), np.zeros(1)])
-        used = 0.0
-        for values, times in self._runs(column, pb.Stream.DATA, count):
-            places = np.minimum(values, len(sizes) - 1).astype(np.int64)
-            used += float(sizes[places].sum()) * times
-        return used
+            return bound_of_runs(self._bytes(column, pb.Stream.LENGTH), count)[0]
+        return sum(float(values.sum()) * times for values, times in self._runs(column, pb.Stream.LENGTH, count))
 
     def _has_dictionary(self, column: int) -> bool:
         kinds = pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2

@@ -20,11 +20,10 @@ import pyarrow.compute as pc
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.errors import BadDataError
-from acidctl.guardian import NOTES
 from acidctl.location.declared import Declared, TextLayout
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, struct_of, with_children
-from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors, native_read
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
@@ -32,8 +31,7 @@ from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, row_of, to_proto
 from acidctl.orc.varint import TooLongError, unsigned
 from acidctl.rows.foreign.delimited_text import DelimitedBlock
-from acidctl.rows.foreign.parquet_file import open_parquet, window_on
-from acidctl.rows.foreign.parquet_size import RowGroups
+from acidctl.rows.foreign.parquet_file import RowGroups, open_parquet, window_on
 from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
 
 LINE = OrcType("struct", children=(OrcType("string"),), names=("line",))
@@ -135,7 +133,7 @@ class ParquetReader(ForeignReader):
         Args:
             declared: the table's columns, which Hive finds by their names.
         """
-        with native_errors(source.path), NOTES.reading(source.path):
+        with native_errors(source.path):
             file = open_parquet(source, window=window_on(source))
             metadata, schema = file.metadata, file.schema_arrow
         row = OrcType("struct", children=tuple(_type(f, source.path) for f in schema), names=tuple(schema.names))
@@ -184,11 +182,12 @@ class ParquetReader(ForeignReader):
 
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
         wanted = None if columns is None else list(columns)
-        with native_errors(self._source.path, i), NOTES.reading(self._source.path):
+        with native_errors(self._source.path, i):
             self._work.require()
-            self._work.add_part(i, self._groups.check(i, wanted))
-            table = self._file.read_row_group(i, columns=wanted)
-            exact = table if self._exact is None else self._exact.read_row_group(i, columns=wanted)
+            files = [self._file] if self._exact is None else [self._file, self._exact]
+            table, *more = self._groups.read(i, files, wanted)
+            exact = more[0] if more else table
+            self._work.add_part(i, table.nbytes)
             arrays, names = [], []
             places = {name: place for place, name in enumerate(table.schema.names)}
             if len(places) != table.num_columns:
@@ -365,12 +364,10 @@ class TextReader(ForeignReader):
             raise BadDataError(f"{self._source.path} changed while it was read", "its lines are others", "try again")
         if self._layout is None:
             return pa.RecordBatch.from_arrays([_lines(block, ends)], names=["line"])
-        chosen = slice(stripe.offset, stripe.offset + stripe.numberOfRows)
-        starts, stops = _spans(block, ends)
-        lines = DelimitedBlock(
-            np.frombuffer(block, np.uint8), starts[chosen], stops[chosen], self._layout, self._source.path
-        )
-        with native_errors(self._source.path, i):
+        bounds = [0, *ends[[stripe.offset - 1]]] if stripe.offset else [0]
+        last = ends[stripe.offset + stripe.numberOfRows - 1] if stripe.numberOfRows else bounds[-1]
+        lines = DelimitedBlock(block[bounds[-1] : last], stripe.numberOfRows, self._layout, self._source.path)
+        with native_read(self._source.path, i):
             return lines.columns(self._tail.schema.row_type, columns)
 
 

@@ -1,8 +1,4 @@
-"""Parquet files opened within limits: what a footer claims is looked at before a native reader takes memory for it.
-
-A footer is not compressed, but three bytes of it may stand for a column chunk, which takes 700 once it is parsed, and a
-list may claim any number of elements.
-"""
+"""Parquet files opened and read within limits: of a footer what it claims counts, of rows the memory that they take."""
 
 from __future__ import annotations
 
@@ -12,38 +8,25 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged
-from acidctl.orc.limits import COLUMNS, STRIPES, TAIL
-from acidctl.orc.types import MAX_DEPTH
-from acidctl.rows.foreign.thrift import LIST, STRUCT, ThriftError, fields_of, list_head, next_field, skip
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_read
+from acidctl.orc.limits import COLUMNS, STRIPE_MEMORY, STRIPES, TAIL
 
 _FIRST_READ = 64 * 1024
 """What Arrow asks for first."""
 _MAGIC = b"PAR1"
 _LENGTH_AND_MAGIC = 8
-_SCHEMA, _ROW_GROUPS = 2, 4
-"""Fields of a footer."""
-_CHILDREN = 5
-"""Field of an element of the schema."""
-_COLUMN_CHUNKS = 1
-"""Field of a row group."""
-_LISTS = 50_000
-"""Elements that any list of a footer may have."""
+_IDS = 32
+"""Bytes of a row's ids."""
+_PADDING = 100
+"""Bytes that chunks of old writers are longer than they say; Arrow reads as many more."""
 
 
-def open_parquet(
-    source: ByteSource,
-    *,
-    unit: str | None = None,
-    window: ReadAheadFile | None = None,
-    dictionaries: Sequence[str] = (),
-) -> Any:
+def open_parquet(source: ByteSource, *, unit: str | None = None, window: ReadAheadFile | None = None) -> Any:
     """Arrow's reader of a file whose footer is within limits.
 
     Args:
         unit: of timestamps of 96 bits.
         window: through which it is read; None for one of its own, or the local disk.
-        dictionaries: columns of texts that are to be read as places in their dictionary.
 
     Raises:
         BadDataError: the footer is damaged.
@@ -52,15 +35,16 @@ def open_parquet(
     local = source.local_whole() if window is None else None
     if local is None and window is None:
         window = window_on(source)
-    elements = _check_footer(source, window)
-    file = pa.OSFile(local) if window is None else pa.PythonFile(window.sibling(), mode="r")
-    return pq.ParquetFile(
-        file,
-        coerce_int96_timestamp_unit=unit,
-        read_dictionary=list(dictionaries) or None,
-        thrift_container_size_limit=elements,
-        arrow_extensions_enabled=False,
-    )
+    most = _most_elements(source, window)
+    with native_read(source.path):
+        opened = pq.ParquetFile(
+            pa.OSFile(local) if window is None else pa.PythonFile(window.sibling(), mode="r"),
+            coerce_int96_timestamp_unit=unit,
+            thrift_container_size_limit=most,
+            arrow_extensions_enabled=False,
+        )
+    _check_parts(opened.metadata, source.path)
+    return opened
 
 
 def window_on(source: ByteSource) -> ReadAheadFile:
@@ -68,78 +52,78 @@ def window_on(source: ByteSource) -> ReadAheadFile:
     return ReadAheadFile(source, source.read_end(_FIRST_READ))
 
 
-def _check_footer(source: ByteSource, window: ReadAheadFile | None) -> int:
-    """Refuse a footer of too many parts; the most elements that a list in it can have."""
-    read = source.read if window is None else window.piece
-    count = min(_FIRST_READ, source.size)
-    end = read(source.size - count, count)
-    length = int.from_bytes(end[-_LENGTH_AND_MAGIC : -len(_MAGIC)], "little")
+def _most_elements(source: ByteSource, window: ReadAheadFile | None) -> int:
+    """Return how many elements a list of the footer can have: each takes a byte at least, whatever the list claims."""
+    count = min(_LENGTH_AND_MAGIC, source.size)
+    end = (source.read if window is None else window.piece)(source.size - count, count)
+    length = int.from_bytes(end[: -len(_MAGIC)], "little")
     if not end.endswith(_MAGIC) or not 0 < length <= source.size - _LENGTH_AND_MAGIC:
         return 1  # whoever opens it says what is wrong
     TAIL.check(length, source.path, "size of its footer")
-    start = source.size - _LENGTH_AND_MAGIC - length
-    raw = read(start, length) if length + _LENGTH_AND_MAGIC > count else end[-_LENGTH_AND_MAGIC - length : -8]
-    try:
-        groups = _check_parts(raw, source.path)
-    except (ValueError, IndexError) as error:
-        why = "it is cut short" if isinstance(error, IndexError) else str(error)
-        raise damaged(source.path, f"its footer: {why}") from error
-    return min(length, max(COLUMNS.value, groups, _LISTS))
+    return min(length, max(COLUMNS.value, STRIPES.value))
 
 
-def _check_parts(raw: bytes, path: str) -> int:
-    """Refuse too many columns, row groups or column chunks; the number of row groups."""
-    at = number = groups = 0
-    while True:
-        number, kind, at = next_field(raw, at, number)
-        if not kind:
-            return groups
-        end = None
-        if kind == LIST and number == _SCHEMA:
-            end = _check_schema(raw, at, path)
-        elif kind == LIST and number == _ROW_GROUPS:
-            groups, inner, first = list_head(raw, at)
-            STRIPES.check(groups, path, "number of its row groups")
-            # Every struct ends with a zero: where there are few, there is nothing to count.
-            if raw.count(0) <= STRIPES.value:
-                return groups
-            if inner == STRUCT:
-                end = _check_chunks(raw, first, groups, path)
-        at = skip(raw, at, kind) if end is None else end
+def _check_parts(metadata: Any, path: str) -> None:
+    """Refuse too many columns, row groups or column chunks."""
+    COLUMNS.check(metadata.num_columns, path, "number of its columns")
+    STRIPES.check(metadata.num_row_groups, path, "number of its row groups")
+    chunks = sum(metadata.row_group(i).num_columns for i in range(metadata.num_row_groups))
+    STRIPES.check(chunks, path, "number of the column chunks of its row groups")
 
 
-def _check_schema(raw: bytes, at: int, path: str) -> int:
-    """Refuse a schema of too many columns or levels; where it ends."""
-    count, kind, at = list_head(raw, at)
-    COLUMNS.check(count, path, "number of its columns")
-    if kind != STRUCT:
-        raise ThriftError("its schema is not a list of columns")
-    left = [1]
-    for _ in range(count):
-        element, at = fields_of(raw, at)
-        while left and not left[-1]:
-            left.pop()
-        if left:
-            left[-1] -= 1
-        children = element.get(_CHILDREN, 0)
-        if isinstance(children, int) and children > 0:
-            left.append(children)
-        if len(left) > MAX_DEPTH:
-            raise ThriftError(f"its columns are nested more than {MAX_DEPTH} levels deep")
-    return at
+class RowGroups:
+    """The row groups of a file, read within limits."""
+
+    def __init__(self, source: ByteSource, metadata: Any, window: ReadAheadFile | None = None) -> None:
+        """`window`: through which a remote file is read; what is wanted of it is fetched ahead."""
+        self._source = source
+        self._metadata = metadata
+        self._window = window
+
+    def read(self, i: int, files: Sequence[Any], columns: Sequence[str] | None = None) -> list[pa.Table]:
+        """The rows of row group `i`, from each of some readers of the file.
+
+        Args:
+            columns: names as Arrow is asked for them; None for all.
+
+        Raises:
+            LimitError: its rows take more memory than the limit.
+            BadDataError: it contradicts itself, or cannot be read.
+        """
+        where = f"row group {i} of {self._source.path}"
+        ranges = self._ranges(i, where, columns)
+        if self._window is not None:
+            self._window.fetch(ranges)
+        wanted = None if columns is None else list(columns)
+        with native_read(self._source.path, where):
+            tables = [file.read_row_group(i, columns=wanted) for file in files]
+        rows = self._metadata.row_group(i).num_rows
+        for table in tables:
+            STRIPE_MEMORY.check(table.nbytes, where, "decompressed size of its rows")
+            # Arrow says nothing where pages end before they hold as many values as the footer claims.
+            if any(len(column) != rows for column in table.columns):
+                raise damaged(self._source.path, f"row group {i} does not hold the {rows} rows that it claims")
+        return tables
+
+    def _ranges(self, i: int, where: str, columns: Sequence[str] | None) -> list[tuple[int, int]]:
+        """Where the column chunks that are wanted lie, as Arrow looks for them."""
+        group = self._metadata.row_group(i)
+        STRIPE_MEMORY.check(group.num_rows * _IDS, where, "decompressed size of its row ids")
+        if group.num_columns != self._metadata.num_columns:
+            why = f"row group {i} has {group.num_columns} columns, the schema {self._metadata.num_columns}"
+            raise damaged(self._source.path, why)
+        chunks = (group.column(j) for j in range(group.num_columns))
+        return [self._range(chunk) for chunk in chunks if columns is None or _is_in(chunk.path_in_schema, columns)]
+
+    def _range(self, chunk: Any) -> tuple[int, int]:
+        start, length = chunk.data_page_offset, chunk.total_compressed_size
+        dictionary = chunk.dictionary_page_offset
+        if dictionary is not None and 0 < dictionary < start:
+            start = dictionary
+        if start < 0 or length < 0 or start + length > self._source.size:
+            raise damaged(self._source.path, "a column chunk claims bytes behind its end")
+        return start, min(start + length + _PADDING, self._source.size)
 
 
-def _check_chunks(raw: bytes, at: int, groups: int, path: str) -> int:
-    """Refuse too many column chunks; where the list of row groups ends."""
-    chunks = 0
-    for _ in range(groups):
-        number = 0
-        while True:
-            number, kind, at = next_field(raw, at, number)
-            if not kind:
-                break
-            if kind == LIST and number == _COLUMN_CHUNKS:
-                chunks += list_head(raw, at)[0]
-                STRIPES.check(chunks, path, "number of the column chunks of its row groups")
-            at = skip(raw, at, kind)
-    return at
+def _is_in(path: str, columns: Sequence[str]) -> bool:
+    return any(f"{path}.".startswith(f"{name}.") for name in columns)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from acidctl.errors import EnvironmentProblem
+from acidctl.memory_growth import GROWTH
 
 KEPT_LINES = 400
 POLL_SECONDS = 0.01
@@ -162,14 +163,15 @@ def start_driver(
 
 def _launch(spark_home: str, arguments: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            [str(Path(spark_home, "bin", "spark-submit")), *arguments],
-            stdin=subprocess.PIPE,  # Java ends when this pipe breaks, however this process ends
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environ,
-            start_new_session=True,  # an interrupt typed at the terminal is ours to pass on
-        )
+        with GROWTH.lifted():
+            return subprocess.Popen(
+                [str(Path(spark_home, "bin", "spark-submit")), *arguments],
+                stdin=subprocess.PIPE,  # Java ends when this pipe breaks, however this process ends
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=environ,
+                start_new_session=True,  # an interrupt typed at the terminal is ours to pass on
+            )
     except OSError as error:
         raise EnvironmentProblem(
             f"Spark cannot be started: {spark_home}/bin/spark-submit: {error.strerror or error}",

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acidctl.errors import EnvironmentProblem
+from acidctl.memory_growth import GROWTH
 from acidctl.spark.driver.cache import cache_dir, process_dir
 
 MINIMUM = 17  # what PySpark 4 needs
@@ -159,7 +160,7 @@ def _judge(executable: str, source: str, environ: Mapping[str, str]) -> Java:
 def _probe(executable: str, environ: Mapping[str, str]) -> tuple[tuple[int, ...], str | None]:
     """Ask a Java for its version and home.  It may not be a Java at all: bounded in time and in trust."""
     try:
-        with _NO_CHILD_HOLDS_A_SCRIPT:
+        with _NO_CHILD_HOLDS_A_SCRIPT, GROWTH.lifted():
             process = subprocess.Popen(
                 [executable, "-XshowSettings:properties", "-version"],
                 stdin=subprocess.DEVNULL,

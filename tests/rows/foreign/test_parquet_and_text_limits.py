@@ -89,7 +89,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path, name: st
 def test_files_of_very_many_stripes_are_counted_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "f"
     native.write_table(pa.table({"a": range(50)}), path, row_group_size=1)
-    monkeypatch.setattr(limits, "_ALWAYS", 41 << 20)
+    monkeypatch.setattr(limits, "_ALWAYS", 40 << 20)
     source = ByteSource(LocalFileSystem(), str(path))
     found = read_any_tail(source)
     reader = open_foreign(source, found.format, found.tail)

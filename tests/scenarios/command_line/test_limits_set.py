@@ -123,6 +123,7 @@ def test_compactions_leave_nothing_behind(
     first = table / "delta_0000001_0000001_0000" / "000000_0"
     if form == "Parquet":
         first.write_bytes(bomb())
+        monkeypatch.setenv(VARIABLE, "100M")
         numbers = pa.table({"a": [[1, 2]]})
         parquet.write_table(numbers, table / "delta_0000002_0000002_0000" / "000000_0")
     else:
