@@ -168,7 +168,7 @@ SHAPES: dict[str, Shape] = {
                 "name": "str", "kind": "str", "state": "str", "reason": "str", "reasonCode": "str",
                 "supersededBy": ["str"], "writeIds": [{"first": "int", "last": "int", "status": "str"}],
                 "visibilityTxn": "map?",
-                "steps": [{"topic": "str", "code": "str", "text": "str", "names": ["str"], "ids": ["int"]}],
+                "steps": [{"topic": "str", "text": "str", "names": ["str"], "ids": ["int"]}],
                 "cleaning": {"may": "str", "code": "str", "text": "str", "next": "str?", "nextCodes": ["str"]},
             }
         ],
@@ -334,7 +334,7 @@ SHAPES: dict[str, Shape] = {
     },
     "config-path": {"path": "str", "state": "str"},
     "explain": {
-        "word": "str", "kind": "str", "family": "str?", "what": "str", "example": "str?", "todo": "str?",
+        "word": "str", "kind": "str", "what": "str", "todo": "str?",
         "words?": ["str"],
     },
     "doctor": {

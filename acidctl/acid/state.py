@@ -133,8 +133,8 @@ class _Selection:
         if self.txns.is_aborted(txn):
             self.set(directory, State.ABORTED, reason(Code.VISIBILITY_ABORTED, ids=(txn,)))
         else:
-            is_above = txn > self.txns.high_watermark
-            self.set(directory, State.IGNORED, reason(Code.VISIBILITY_OPEN, ids=(txn,), is_above=is_above))
+            how = "above" if txn > self.txns.high_watermark else "open"
+            self.set(directory, State.IGNORED, reason(Code.VISIBILITY_OPEN, ids=(txn,), how=how))
         return False
 
 
@@ -243,7 +243,7 @@ def _choose_base(bases: list[AcidDirectory], selection: _Selection) -> tuple[Aci
         elif refusal:
             selection.set(base, State.IGNORED, refusal)
     if best:
-        selection.set(best, State.CURRENT, reason(Code.CHOSEN_BASE, usable=len(valid)))
+        selection.set(best, State.CURRENT, reason(Code.IS_READ, usable=len(valid)))
         return best, None
     return None, _history_problem(usable, selection)
 
@@ -379,7 +379,7 @@ def _superseded(delta: AcidDirectory, best: AcidDirectory | None, covering: Acid
     return reason(Code.SUPERSEDED_BY_BASE)  # write id 0 is before every delta
 
 
-_COMMITTED = reason(Code.COMMITTED)
+_COMMITTED = reason(Code.IS_READ, how="committed")
 
 
 def _current_reason(delta: AcidDirectory, selection: _Selection) -> Reason:
@@ -450,9 +450,9 @@ def _display_order(verdict: Verdict) -> tuple[int, int, int, int, str]:
 def _notes(selection: _Selection, directories: list[AcidDirectory], everything: bool) -> tuple[Reason, ...]:
     notes = []
     if everything:
-        notes.append(reason(Code.ALL_WRITE_IDS_COUNT))
+        notes.append(reason(Code.ASSUMED_COMMITTED, how="write-ids"))
     if selection.txns is None and any(directory.visibility_txn for directory in directories):
-        notes.append(reason(Code.ALL_TRANSACTIONS_COUNT))
+        notes.append(reason(Code.ASSUMED_COMMITTED, how="transactions"))
     return tuple(notes)
 
 

@@ -394,7 +394,7 @@ def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decisio
     """
     figures = figures_of(snapshot.listing, snapshot.state)
     if figures.deltas < request.min_deltas:
-        why = reason(Code.FEWER_THAN_ASKED, deltas=figures.deltas, limit=request.min_deltas)
+        why = reason(Code.FEW_DELTAS, how="min-deltas", deltas=figures.deltas, limit=request.min_deltas)
         return Decision(None, why), figures
     if request.mode is not Mode.AUTO:
         kind = CompactionKind.MAJOR if request.mode is Mode.REBALANCE else CompactionKind(request.mode)
