@@ -180,33 +180,6 @@ _OWN = {
 """What acidctl itself keeps hidden in a location."""
 
 
-def _superseded(reason: Reason) -> str:
-    if not reason.by:
-        return "write id 0 is before every delta"
-    texts = {"base": "readers use {}", "delta": "its write ids are in {}", "original": "its rows are in {}"}
-    return texts[reason.value("kind")].format(reason.by[0])
-
-
-def _stray(reason: Reason) -> str:
-    path = reason.value("path")
-    if reason.by:
-        return f"{path} is not named like a data file; readers ignore it because they use {reason.by[0]}"
-    return f"{path} is not named like a data file: Hive tries to read it, and fails"
-
-
-def _read(reason: Reason) -> str:
-    usable = reason.value("usable")
-    if usable is None:
-        return _READ[reason.value("how")]
-    return f"the newest of {usable} usable bases" if usable > 1 else "the base that readers use"
-
-
-_READ = {
-    None: "readers of this snapshot read it",
-    "committed": "committed",
-}
-
-
 def _aborted(reason: Reason) -> str:
     first, last = reason.ids[0], reason.ids[-1]
     return f"write id {first} is aborted" if first == last else f"all write ids {first} to {last} are aborted"
@@ -276,11 +249,6 @@ def _reader_holds(reason: Reason) -> str:
     return f"{who} has {what} since before it became obsolete{f' ({agent})' if agent else ''}"
 
 
-def _auto_is_off(reason: Reason) -> str:
-    who = reason.value("who")
-    return f"no_auto_compaction is set for the {who}" if who else "no_auto_compaction is set"
-
-
 def _assumed(reason: Reason) -> str:
     age = reason.value("age")
     of = "" if reason.value("how") == "write-ids" else "of transactions "
@@ -309,16 +277,6 @@ def _at_work(reason: Reason) -> str:
         "open-stream": "is a streaming batch that was not closed",
         "young": f"was written {duration(ago)} ago" if ago >= 0 else "was written at a time that lies in the future",
     }[reason.value("how")]
-
-
-def _unreadable(reason: Reason) -> str:
-    path, why = reason.value("path"), reason.value("why")
-    texts = {
-        "bad-data": f"{path} is not an ORC file that can be read: {why}",
-        "error": f"{path} cannot be read: {why}",
-        "not-acid": f"{path} has no ACID columns",
-    }
-    return texts[reason.value("fault")]
 
 
 def lost_events(rows: int | None, deletes: int | None, subject: str = "it") -> str:
@@ -375,21 +333,6 @@ def _few_deltas(reason: Reason) -> str:
         return f"{deltas} < {limit}, the `min_deltas`"
     share = "" if ratio is None else f", {ratio:.2f} of the base's bytes <= {reason.value('most'):g}"
     return f"{deltas} <= {limit}{share}"
-
-
-def _many_deltas(reason: Reason) -> str:
-    why = {None: "", "no-base": ", and no base", "no-minor": ", and a minor compaction is not supported here"}
-    return f"{human_count(reason.value('deltas'), 'delta')}, limit {reason.value('limit')}{why[reason.value('how')]}"
-
-
-def _nothing_to_merge(reason: Reason) -> str:
-    count = reason.value("deltas")
-    return {
-        None: f"{count or 'no'} current delta{'' if count == 1 else 's'}",
-        "base": "only a base is current",
-        "each-kind": "one delta and one delete delta",
-        "single": "a single delta and no base",
-    }[reason.value("how")]
 
 
 def _more_above(reason: Reason) -> str:
@@ -503,15 +446,33 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         Code.ORIGINAL, "written before the table was ACID, and no base holds its rows yet",
         "nothing, or run `compact('major')`: readers then open a base",
     ),
-    _means(Code.ORIGINAL_WITHOUT_BUCKET, _stray, _MOVE, path="README.md"),
+    _means(
+        Code.ORIGINAL_WITHOUT_BUCKET,
+        {
+            "beside": "{path} is not named like a data file; readers ignore it because they use {by[0]}",
+            "read": "{path} is not named like a data file: Hive tries to read it, and fails",
+        },
+        _MOVE, path="README.md", how="read",
+    ),
     _means(Code.PARTITION, "a partition is a location of its own", "look at the partition itself"),
     _means(Code.PARTLY_COMMITTED, _partly, "wait until its open write ids are decided", ids=(3, 5), runs=_OPEN),
     _means(
         Code.PAST_NOT_PROVEN, _past, "look at a later time, or bring back what was cleaned with `restore()`",
         by=(_BASE,), missing=_OPEN,
     ),
-    _means(Code.SUPERSEDED_BY_BASE, _superseded, _CLEAN, by=(_BASE,), kind="delta"),
-    _means(Code.SUPERSEDED_BY_DELTA, _superseded, _CLEAN, by=("delta_0000001_0000005",), kind="delta"),
+    _means(
+        Code.SUPERSEDED_BY_BASE,
+        {
+            "base": "readers use {by[0]}",
+            "delta": "its write ids are in {by[0]}",
+            "original": "its rows are in {by[0]}",
+            "zero": "write id 0 is before every delta",
+        },
+        _CLEAN, by=(_BASE,), how="delta",
+    ),
+    _means(
+        Code.SUPERSEDED_BY_DELTA, "its write ids are in {by[0]}", _CLEAN, by=("delta_0000001_0000005",),
+    ),
     _means(
         Code.UNPARSEABLE, _unparseable, "see what wrote it, and rename or move it by hand",
         why="the prefix is Hive's but the numbers are not",
@@ -579,7 +540,13 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         "see whether an INSERT OVERWRITE without rows wrote it; else move it away by hand",
     ),
     _means(
-        Code.NOT_READABLE, _unreadable, _VALIDATE, path="base_0000005/bucket_00000", fault="not-acid",
+        Code.NOT_READABLE,
+        {
+            "bad-data": "{path} is not an ORC file that can be read: {why}",
+            "error": "{path} cannot be read: {why}",
+            "not-acid": "{path} has no ACID columns",
+        },
+        _VALIDATE, path="base_0000005/bucket_00000", how="not-acid",
     ),
     _means(
         Code.STRANGE_PATH, "{path} is not what, or not where, Hive puts it", _MOVE, path="base_0000005/README.md",
@@ -743,7 +710,8 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     # whether a compaction is due, and whether there is work for one
     _means(Code.ASKED_FOR, "asked for", _NOTHING),
     _means(
-        Code.AUTO_IS_OFF, _auto_is_off, "compact it with `compact('major')`, or unset the property", who="table",
+        Code.AUTO_IS_OFF, "no_auto_compaction is set for the {who}",
+        "compact it with `compact('major')`, or unset the property", who="table",
     ),
     _means(Code.DROPPED_MEANWHILE, "it was dropped meanwhile", "nothing"),
     _means(Code.FEW_DELTAS, _few_deltas, _ASK, deltas=4, limit=10, ratio=0.05, most=0.1),
@@ -759,7 +727,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     _means(
         Code.LAYOUT_REFUSED,
         lambda reason: f"cannot be compacted: {some_of([*map(text_of, reason.parts)], 3, '; ')}", _VALIDATE,
-        reason(Code.ORIGINAL_WITHOUT_BUCKET, path="README.md"),
+        reason(Code.ORIGINAL_WITHOUT_BUCKET, path="README.md", how="read"),
     ),
     _means(
         Code.MANY_ABORTED, "{count} aborted transactions, limit {limit}", "run `compact('major')`", count=12, limit=10,
@@ -768,7 +736,15 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         Code.MANY_DELTA_BYTES, "deltas are {ratio:.2f} of the base's bytes, limit {most:g}", "run `compact('major')`",
         ratio=0.25, most=0.1,
     ),
-    _means(Code.MANY_DELTAS, _many_deltas, "run `compact()`", deltas=12, limit=10),
+    _means(
+        Code.MANY_DELTAS,
+        {
+            "base": "{deltas} deltas, limit {limit}",
+            "no-base": "{deltas} deltas, limit {limit}, and no base",
+            "no-minor": "{deltas} deltas, limit {limit}, and a minor compaction is not supported here",
+        },
+        "run `compact()`", deltas=12, limit=10, how="base",
+    ),
     _means(
         Code.MORE_ABOVE, _more_above, "compact again when what is open there has ended", count=12, high_watermark=9,
     ),
@@ -777,7 +753,16 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         Code.NOT_TRANSACTIONAL, lambda reason: f"{joined(reason.parts)}, but not known to be transactional", _SAY_TYPE,
         reason(Code.FEW_DELTAS, deltas=4, limit=10, ratio=0.05, most=0.1),
     ),
-    _means(Code.NOTHING_TO_MERGE, _nothing_to_merge, "nothing: there is nothing to gain", deltas=1),
+    _means(
+        Code.NOTHING_TO_MERGE,
+        {
+            "base": "only a base is current",
+            "each-kind": "one delta and one delete delta",
+            "few": "fewer than two deltas are current",
+            "single": "a single delta and no base",
+        },
+        "nothing: there is nothing to gain", how="base",
+    ),
     _means(Code.OBSOLETE_BASE_ALONE, "no deltas, but an obsolete base", _CLEAN),
     _means(Code.OTHERS_GAIN_MORE, "{count} others gain more", "wait: its turn comes when they are done", count=12),
     # layouts that Hive never writes
@@ -822,7 +807,16 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         by=("delete_delta_3_3",), name="delete_delta_0000003_0000003",
     ),
     # whether a cleaning takes a directory
-    _means(Code.IS_READ, _read, _NOTHING, usable=2),
+    _means(
+        Code.IS_READ,
+        {
+            "base": "the base that readers use",
+            "committed": "committed",
+            "newest": "the newest of {usable} usable bases",
+            "read": "readers of this snapshot read it",
+        },
+        _NOTHING, usable=2, how="newest",
+    ),
     _means(
         Code.NOT_NEEDED,
         {"aborted": "no reader returns its rows", "obsolete": "new readers do not need it"}, _CLEAN, how="obsolete",

@@ -238,12 +238,14 @@ def _choose_base(bases: list[AcidDirectory], selection: _Selection) -> tuple[Aci
             continue
         below = best is not None and base.max_write_id < best.max_write_id
         if best and (below or (refusal is None and base.max_write_id == best.max_write_id)):
-            superseded = reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="base")
+            superseded = reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), how="base")
             selection.set(base, State.OBSOLETE, superseded)
         elif refusal:
             selection.set(base, State.IGNORED, refusal)
     if best:
-        selection.set(best, State.CURRENT, reason(Code.IS_READ, usable=len(valid)))
+        selection.set(
+            best, State.CURRENT, reason(Code.IS_READ, usable=len(valid), how="newest" if len(valid) > 1 else "base")
+        )
         return best, None
     return None, _history_problem(usable, selection)
 
@@ -373,10 +375,10 @@ def _recompacted_by(delta: AcidDirectory, taken: list[AcidDirectory]) -> AcidDir
 
 def _superseded(delta: AcidDirectory, best: AcidDirectory | None, covering: AcidDirectory | None) -> Reason:
     if best and delta.max_write_id <= best.max_write_id:
-        return reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="delta")
+        return reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), how="delta")
     if covering:
-        return reason(Code.SUPERSEDED_BY_DELTA, by=(covering.name,), kind="delta")
-    return reason(Code.SUPERSEDED_BY_BASE)  # write id 0 is before every delta
+        return reason(Code.SUPERSEDED_BY_DELTA, by=(covering.name,))
+    return reason(Code.SUPERSEDED_BY_BASE, how="zero")  # write id 0 is before every delta
 
 
 _COMMITTED = reason(Code.IS_READ, how="committed")
@@ -404,11 +406,11 @@ def _judge_originals(
     if not reads_originals:  # hive.mm.allow.originals is false by default (section 11)
         state, why = State.IGNORED, reason(Code.BESIDE_DIRECTORIES)
     elif best:
-        state, why = State.OBSOLETE, reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="original")
+        state, why = State.OBSOLETE, reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), how="original")
     for name in names:
         own = why
         if name in strays:
-            own = reason(Code.ORIGINAL_WITHOUT_BUCKET, by=why.by, path=strays[name])
+            own = reason(Code.ORIGINAL_WITHOUT_BUCKET, by=why.by, path=strays[name], how="beside" if why.by else "read")
         selection.verdicts[name] = Verdict(name, EntryKind.ORIGINAL, state, own)
 
 

@@ -144,7 +144,7 @@ def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: boo
     elif not figures.minor_supported:
         kind, code, how = CompactionKind.MAJOR, Code.MANY_DELTAS, "no-minor"
     else:
-        kind, code, how = CompactionKind.MINOR, Code.MANY_DELTAS, None
+        kind, code, how = CompactionKind.MINOR, Code.MANY_DELTAS, "base"
     limit, most = limits.delta_count, limits.delta_ratio
     why = reason(code, deltas=figures.deltas, limit=limit, ratio=ratio, most=most, how=how)
     return Decision(kind, why)

@@ -311,7 +311,7 @@ def _may_clean(verdict: Verdict, evidence: ProofInputs) -> tuple[MayClean, Reaso
     if evidence.state.history_problem:
         return MayClean.NO, reason(Code.REFUSED, how="snapshot")
     if verdict.state is State.CURRENT:
-        return MayClean.NO, reason(Code.IS_READ)
+        return MayClean.NO, reason(Code.IS_READ, how="read")
     if verdict.state is State.IGNORED:
         return MayClean.NO, reason(Code.NOT_OBSOLETE, how="state")
     if answer.refusal:

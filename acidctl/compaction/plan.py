@@ -150,7 +150,7 @@ def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> Reason | None:
             return reason(Code.NO_DATA)
         return reason(Code.NOTHING_TO_MERGE, how="single" if deltas else "base")
     if deltas < 2:
-        return reason(Code.NOTHING_TO_MERGE, deltas=deltas)
+        return reason(Code.NOTHING_TO_MERGE, how="few")
     kinds = {verdict.directory.kind for verdict in state.deltas if verdict.directory}
     if deltas == 2 and len(kinds) == 2:
         return reason(Code.NOTHING_TO_MERGE, how="each-kind")
