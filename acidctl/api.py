@@ -40,7 +40,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import member
 from acidctl.outcome import Outcome, Result
 from acidctl.repair import request as repairs
-from acidctl.repair.apply import undo_last
+from acidctl.repair.apply import require_possible, undo_last
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import RepairKind, RepairPlan, Scope
 from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
@@ -446,15 +446,12 @@ class Location:
             AcidctlError: it failed; what was begun is finished by the next repair.
         """
         planned = self._plan_repair(kind, path, force=force)
-        repairs.require_possible(planned, offline=offline)
+        require_possible(planned.plan, offline=offline)
         return repairs.carry_out(planned, locking).run
 
-    def _plan_repair(self, kind: str, path: str, *, force: bool) -> repairs.PlannedRepair:
+    def _plan_repair(self, kind: str, path: str, *, force: bool) -> repairs.RepairOutcome:
         scope = Scope(time.time(), path, force)
-        answer = repairs.plan_location(self._changeable(None, self._now()), member(RepairKind, kind, "repair"), scope)
-        if isinstance(answer, repairs.RefusedRepair):
-            raise answer.error
-        return answer
+        return repairs.plan_location(self._changeable(None, self._now()), member(RepairKind, kind, "repair"), scope)
 
     def undo_repair(self, run_id: str | None = None, *, locking: Locking | None = None) -> RepairRun:
         """Take a repair back: the newest, or the one named.

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any
 
-from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind, acid_directory
-from acidctl.acid.reasons import Code, Reason
+from acidctl.acid.names import AcidDirectory, Kind, acid_directory
+from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import IdRun, IdStatus, count_of, of_status
 from acidctl.spelling import spelled
 
@@ -22,11 +24,23 @@ _SHOWN_RUNS = 12
 
 
 def text_of(reason: Reason) -> str:
-    """One sentence without a full stop."""
-    sentence = _SENTENCES[reason.code]
+    """Return the sentence of a reason, without a full stop."""
+    sentence = MEANINGS[reason.code].sentence
     if callable(sentence):
         return spelled(sentence(reason))
-    return spelled(sentence).format(by=reason.by, ids=reason.ids, **dict(reason.values))
+    values = dict(reason.values)
+    pattern = sentence if isinstance(sentence, str) else sentence[values["how"]]
+    return spelled(pattern).format(by=reason.by, ids=reason.ids, **values)
+
+
+def next_step(code: Code) -> str:
+    """Return what to do where a reason of this code is in the way."""
+    return spelled(MEANINGS[code].next_step)
+
+
+def example(code: Code) -> Reason:
+    """Return a reason of this code with the values that its sentence names."""
+    return MEANINGS[code].example
 
 
 def joined(reasons: Iterable[Reason]) -> str:
@@ -95,16 +109,14 @@ def spans(runs: Sequence[IdRun]) -> str:
     return f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
-def _write_ids(runs: Sequence[IdRun]) -> str:
+def write_ids_text(runs: Sequence[IdRun]) -> str:
+    """Return ``write id 3``, ``write ids 3 and 5``."""
     return f"write {'id' if count_of(runs) == 1 else 'ids'} {spans(runs)}"
 
 
-def _range(first: int, last: int) -> str:
+def write_id_range(first: int, last: int) -> str:
+    """Return ``write id 3``, ``write ids 3 to 5``."""
     return f"write {'id' if first == last else 'ids'} {span(first, last)}"
-
-
-def _range_of(directory: AcidDirectory) -> str:
-    return _range(directory.min_write_id, directory.max_write_id)
 
 
 def status_text(status: IdStatus) -> str:
@@ -158,7 +170,7 @@ def _may_go(until: float | None) -> str:
     return "never to go by this age" if until is None else f"may go after {utc(until + 59.999)}"
 
 
-# --- verdicts ------------------------------------------------------------------------------------------------------
+# --- sentences -----------------------------------------------------------------------------------------------------
 
 _OWN = {
     ".acidctl-lock": "the lock of a run of acidctl",
@@ -166,26 +178,6 @@ _OWN = {
     ".acidctl-backup": "what repairs of acidctl replaced",
 }
 """What acidctl itself keeps hidden in a location."""
-
-
-def _superseded(reason: Reason) -> str:
-    if not reason.by:
-        return "write id 0 is before every delta"
-    texts = {"base": "readers use {}", "delta": "its write ids are in {}", "original": "its rows are in {}"}
-    return texts[reason.value("kind")].format(reason.by[0])
-
-
-def _stray(reason: Reason) -> str:
-    path = reason.value("path")
-    if reason.by:
-        return f"{path} is not named like a data file; readers ignore it because they use {reason.by[0]}"
-    return f"{path} is not named like a data file: Hive tries to read it, and fails"
-
-
-def _chosen(reason: Reason) -> str:
-    usable, reach = reason.value("usable"), reason.value("reach")
-    text = f"the newest of {usable} usable bases" if usable > 1 else "the base that readers use"
-    return text if reach is None else f"{text}: of those that this snapshot may use none reaches beyond {reach}"
 
 
 def _aborted(reason: Reason) -> str:
@@ -203,12 +195,14 @@ def _open_below(reason: Reason) -> str:
     if runs is None:
         return f"write id {reason.ids[0]} is open and a compaction up to {base} destroyed its history"
     verb = "is" if count_of(runs) == 1 else "are"
-    return f"{_write_ids(runs)} {verb} open, and a compaction up to {base} destroyed the history that a reader " + (
+    return f"{write_ids_text(runs)} {verb} open, and a compaction up to {base} destroyed the history that a reader " + (
         f"without {'it' if count_of(runs) == 1 else 'them'} needs"
     )
 
 
 def _unparseable(reason: Reason) -> str:
+    if reason.by:
+        return f"Hive fails on the name {reason.by[0]}, or reads it differently"
     if reason.ids:
         return f"its first write id {reason.ids[0]} is above its last {reason.ids[1]}"
     return f"{reason.value('why')}; Hive fails on it"
@@ -217,7 +211,7 @@ def _unparseable(reason: Reason) -> str:
 def _partly(reason: Reason) -> str:
     runs = reason.value("runs") or ()
     found = [of_status(runs, status) for status in (IdStatus.OPEN, IdStatus.ABORTED, IdStatus.ABOVE)]
-    parts = [f"{_write_ids(some)} ({status_text(some[0].status)})" for some in found if some]
+    parts = [f"{write_ids_text(some)} ({status_text(some[0].status)})" for some in found if some]
     return f"read, less the rows of {', '.join(parts) or 'write ids that are not committed'}"
 
 
@@ -231,13 +225,10 @@ def _history(reason: Reason) -> str:
 
 def _past(reason: Reason) -> str:
     runs = reason.value("missing")
-    missing = f"no directory is left of {_write_ids(runs)}" if runs else "original files may be missing"
+    missing = f"no directory is left of {write_ids_text(runs)}" if runs else "original files may be missing"
     return (
         f"{reason.by[0]} took the place of what was before, and {missing}: cleaned, or never there, names do not tell"
     )
-
-
-# --- assumptions and doubts ----------------------------------------------------------------------------------------
 
 
 def _of_whom(reason: Reason) -> str:
@@ -248,68 +239,44 @@ def _of_whom(reason: Reason) -> str:
     return (f" of {who}" if who else "") + (f" ({shown})" if shown else "")
 
 
-def _old_queries(reason: Reason) -> str:
-    whose = _of_whom(reason)
-    return f"transaction {reason.ids[0]}{whose} is open: its queries may not see the transaction of what supersedes it"
-
-
 def _reader_holds(reason: Reason) -> str:
-    inside = f" in transaction {reason.ids[0]}" if reason.ids[0] else ""
-    agent = f" ({reason.value('agent')})" if reason.value("agent") else ""
-    what = f"had transaction {reason.ids[0]} open" if reason.value("lockless") else f"held a lock on it{inside}"
-    return f"{reason.value('who')} has {what} since before it became obsolete{agent}"
+    txn, who, agent = reason.ids[0], reason.value("who"), reason.value("agent")
+    if reason.value("how") == "queries":
+        queries = "its queries may not see the transaction of what supersedes it"
+        return f"transaction {txn}{_of_whom(reason)} is open: {queries}"
+    held = f"held a lock on it{f' in transaction {txn}' if txn else ''}"
+    what = f"had transaction {txn} open" if reason.value("how") == "no-lock" else held
+    return f"{who} has {what} since before it became obsolete{f' ({agent})' if agent else ''}"
 
 
-def _hive_compacts(reason: Reason) -> str:
-    state = reason.value("state")
-    return f"the compaction {reason.ids[0]} of Hive's queue began before it became obsolete, and is {state}"
-
-
-def _auto_is_off(reason: Reason) -> str:
-    who = reason.value("who")
-    return f"no_auto_compaction is set for the {who}" if who else "no_auto_compaction is set"
-
-
-def _old(reason: Reason) -> str:
+def _assumed(reason: Reason) -> str:
     age = reason.value("age")
-    return f"what is older than {duration(age)}" if age > 0 else "everything on disk"
+    of = "" if reason.value("how") == "write-ids" else "of transactions "
+    if age is None:
+        given, counts = ("transaction", "_v directory") if of else ("write-id", "write id on disk")
+        return f"no {given} list was given: every {counts} counts as committed"
+    old = f"what is older than {duration(age)}" if age > 0 else "everything on disk"
+    return f"assumed, since no list {of}was given: {'of _v directories ' if of else ''}{old} is committed"
 
 
 def _stopped(reason: Reason) -> str:
     first = reason.ids[0]
     counted = "no write id" if first < 2 else f"no write id from {first} on"
     (why,) = reason.parts
-    return f"{reason.by[0]} {_PREDICATES[why.code](why)}, so {counted} counts as committed"
+    return f"{reason.by[0]} {_at_work(why)}, so {counted} counts as committed"
 
 
-def _written(reason: Reason) -> str:
-    ago = reason.value("ago")
-    return f"was written {duration(ago)} ago" if ago >= 0 else "was written at a time that lies in the future"
-
-
-_PREDICATES: Mapping[Code, Callable[[Reason], str]] = {
-    Code.EMPTY_BASE: lambda _: "is empty: Hive 3 shows an empty table, and Hive 4 ignores the directory",
-    Code.EMPTY_DIRECTORY: lambda _: "is empty: a writer may just have begun it",
-    Code.MANIFEST: lambda _: "is a writer's manifest",
-    Code.NO_TIME: lambda _: "has no time in its store",
-    Code.OPEN_STREAM: lambda _: "is a streaming batch that was not closed",
-    Code.WRITER_BESIDE: lambda reason: f"has a writer's {reason.by[0]} beside it",
-    Code.WRITTEN_LATELY: _written,
-}
-"""What is said of a directory that may be a writer's at work, to follow its name."""
-
-
-def _unreadable(reason: Reason) -> str:
-    path, why = reason.value("path"), reason.value("why")
-    texts = {
-        "bad-data": f"{path} is not an ORC file that can be read: {why}",
-        "error": f"{path} cannot be read: {why}",
-        "not-acid": f"{path} has no ACID columns",
-    }
-    return texts[reason.value("fault")]
-
-
-# --- cleaning ------------------------------------------------------------------------------------------------------
+def _at_work(reason: Reason) -> str:
+    """Return what shows that a writer may be at work in a directory, to follow its name."""
+    ago = reason.value("ago") or 0
+    return {
+        "empty": "is empty: a writer may just have begun it",
+        "manifest": "is a writer's manifest",
+        "manifest-beside": f"has a writer's {reason.by[0]} beside it",
+        "no-time": "has no time in its store",
+        "open-stream": "is a streaming batch that was not closed",
+        "young": f"was written {duration(ago)} ago" if ago >= 0 else "was written at a time that lies in the future",
+    }[reason.value("how")]
 
 
 def lost_events(rows: int | None, deletes: int | None, subject: str = "it") -> str:
@@ -324,159 +291,48 @@ def lost_events(rows: int | None, deletes: int | None, subject: str = "it") -> s
 
 
 def _young(reason: Reason) -> str:
-    since = utc(reason.value("since"))
-    became = "obsolete since" if reason.value("is_obsolete") else "last written"
-    return f"{became} {since}, {_may_go(reason.value('until'))}"
-
-
-def _clocks(reason: Reason) -> str:
-    since, until = utc(reason.value("since")), _may_go(reason.value("until"))
-    return f"its time, or that of what supersedes it, lies in the future ({since}): the clocks differ, {until}"
+    since, until, how = utc(reason.value("since")), _may_go(reason.value("until")), reason.value("how")
+    if how == "future":
+        return f"its time, or that of what supersedes it, lies in the future ({since}): the clocks differ, {until}"
+    return f"{'obsolete since' if how == 'obsolete' else 'last written'} {since}, {until}"
 
 
 def _leftover(reason: Reason) -> str:
-    texts = {
-        Code.QUERY_STAGING: "the abandoned staging of a query",
-        Code.LOCK_CLAIM: "the claim of a run that was killed while it removed a stale lock",
-        Code.INSERT_MANIFEST: "the abandoned manifest of an insert",
-        Code.COMPACTION_STAGING: "the abandoned staging of a compaction",
-    }
     since = reason.value("since")
-    return texts[reason.value("what")] + ("" if since is None else f", last written {utc(since)}")
+    return f"the abandoned {reason.value('what')}" + ("" if since is None else f", last written {utc(since)}")
 
 
-def _doing(reason: Reason) -> str:
-    return "removes a stale lock" if reason.value("is_claim") else "works in it"
+def _owner(reason: Reason) -> str:
+    doing = "removes a stale lock" if reason.value("is_claim") else "works in it"
+    owner, why = reason.value("owner"), reason.value("why")
+    return f"{owner} {doing}" if owner else f"who {doing} cannot be read: {why}"
+
+
+def _by_doubt(reason: Reason) -> str:
+    return "; ".join(f"{part.by[0]}: {text_of(part)}" for part in reason.parts) or "only _v directories supersede it"
 
 
 def _but(reason: Reason) -> str:
     return "only `clean(leftovers=True)` takes it" + "".join(f", but {text_of(part)}" for part in reason.parts)
 
 
-# --- proofs --------------------------------------------------------------------------------------------------------
-
-
-def _content(reason: Reason) -> str:
-    files, size, newest = reason.value("files"), reason.value("bytes"), reason.value("newest")
-    text = f"{files:,} {'file' if files == 1 else 'files'}, {size:,} bytes"
+def _left_to_hive(reason: Reason) -> str:
+    kind, since = reason.value("kind"), reason.value("since")
+    if since is not None:
+        return f"Hive's own cleaner began with it at {utc(since)}"
     return (
-        text if newest is None else f"{text}, last changed {datetime.fromtimestamp(newest, UTC):%Y-%m-%d %H:%M:%S} UTC"
+        f"it is not a compaction but {kind}"
+        if kind
+        else ("it has no highest write id: the metastore would forget too much")
     )
-
-
-def _events(reason: Reason) -> str:
-    directory: AcidDirectory = reason.value("directory")
-    text = f"what {_range_of(directory)} {'inserted' if directory.kind is Kind.DELTA else 'deleted'}"
-    if directory.statement_id != NO_STATEMENT:
-        text += f", statement {directory.statement_id}"
-    return text + (", by a compaction" if reason.value("compacted") else "")
-
-
-def _ids_of_name(reason: Reason) -> str:
-    runs: tuple[IdRun, ...] = reason.value("runs")
-    if reason.value("is_everything"):
-        counted = span(runs[0].first, runs[-1].last)
-        return f"{counted}, counted as committed: no list of write ids was given"
-    by_status = {status: of_status(runs, status) for status in IdStatus}
-    return "; ".join(f"{status_text(status)}: {spans(found)}" for status, found in by_status.items() if found)
-
-
-def _transaction(reason: Reason) -> str:
-    texts = {
-        IdStatus.COMMITTED: "is committed",
-        IdStatus.OPEN: "is open: its compaction is at work, or died a short while ago",
-        IdStatus.ABORTED: "is aborted: its compaction failed",
-        IdStatus.ABOVE: "is above the transactions this snapshot knows",
-        IdStatus.UNKNOWN: "counts as committed: no list of transactions was given",
-    }
-    return f"transaction {reason.ids[0]} {texts[reason.value('status')]}"
-
-
-def _not_chosen(reason: Reason) -> str:
-    mine, reach = reason.value("mine"), reason.value("reach")
-    own = "originals alone" if mine == MINL else f"write id {mine}"
-    return f"{reason.by[0]} is read, which reaches write id {reach}; this one {own}"
-
-
-def _held(reason: Reason) -> str:
-    directory, wide, by = reason.value("directory"), reason.value("wide"), reason.by[0]
-    what = _range_of(directory) if directory else "its rows"
-    if wide and wide.max_write_id != MINL:
-        ids = f"all up to write id {wide.max_write_id}" if wide.kind is Kind.BASE else _range_of(wide)
-        by += f" ({ids}" + (f", transaction {wide.visibility_txn})" if wide.visibility_txn else ")")
-    # An INSERT OVERWRITE holds nothing of what was there before it.
-    return (
-        f"{by} takes the place of {what}"
-        if reason.value("replaced")
-        else f"{by} holds {what}, and is read in its place"
-    )
-
-
-def _held_alone(reason: Reason) -> str:
-    delta: AcidDirectory = reason.value("directory")
-    one = delta.min_write_id == delta.max_write_id
-    counts = ("counts" if one else "count") + " as" if reason.value("is_everything") else "is" if one else "are"
-    return f"{_range_of(delta)} {counts} committed, and no base or wider delta that is read holds " + (
-        "it" if one else "them"
-    )
-
-
-def _readable_by(reason: Reason) -> str:
-    wid, txn = reason.value("write_id"), reason.value("txn")
-    if wid == MINL:
-        text = "every snapshot"
-    elif reason.value("compacted"):
-        text = f"a snapshot with a high watermark of {wid} or more, and no open write id up to {wid}"
-    else:
-        text = f"a snapshot in which write id {wid} is committed"
-    return f"{reason.by[0] + ' ' if reason.by else ''}can be read by {text}" + (
-        f", that knows transaction {txn} as committed" if txn else ""
-    )
-
-
-def _lists(reason: Reason) -> str:
-    known = (f"{key}: {spans(reason.value(key)) or 'none'}" for key in ("open", "aborted"))
-    return f"this snapshot has the high watermark {reason.value('high_watermark')}, {', '.join(known)}"
-
-
-# --- what must happen next -----------------------------------------------------------------------------------------
-
-
-def _clean_command(reason: Reason) -> str:
-    return f"`clean({'leftovers=True' if reason.value('leftovers') else ''})`"
-
-
-def _after_queries(reason: Reason) -> str:
-    txn, reach = reason.value("txn"), reason.value("reach")
-    queries = "queries that began " + ("earlier" if not reason.by else f"before {reason.by[0]} was there")
-    if txn:
-        queries = f"queries that began before transaction {txn} was committed"
-    elif reach is not None:
-        queries += f", or while a write id up to {reach} was open,"
-    return f"`clean()` takes it; let {queries} end first"
-
-
-def _aborted_inside(reason: Reason) -> str:
-    runs = reason.value("runs")
-    return f"a major compaction first: {_write_ids(runs)} {'is' if count_of(runs) == 1 else 'are'} aborted inside"
-
-
-_DECIDED = "must be committed or aborted"
 
 
 def _few_deltas(reason: Reason) -> str:
-    ratio, most = reason.value("ratio"), reason.value("most")
-    share = "" if ratio is None else f", {ratio:.2f} of the base's bytes <= {most:g}"
-    return f"{_deltas(reason)} <= {reason.value('limit')}{share}"
-
-
-def _many_deltas(reason: Reason) -> str:
-    return f"{_deltas(reason)}, limit {reason.value('limit')}"
-
-
-def _deltas(reason: Reason) -> str:
-    count = reason.value("deltas")
-    return f"{count} delta{'' if count == 1 else 's'}"
+    deltas, limit, ratio = human_count(reason.value("deltas"), "delta"), reason.value("limit"), reason.value("ratio")
+    if reason.value("how") == "min-deltas":
+        return f"{deltas} < {limit}, the `min_deltas`"
+    share = "" if ratio is None else f", {ratio:.2f} of the base's bytes <= {reason.value('most'):g}"
+    return f"{deltas} <= {limit}{share}"
 
 
 def _more_above(reason: Reason) -> str:
@@ -485,9 +341,9 @@ def _more_above(reason: Reason) -> str:
     return f"{more} above write id {last}, until what is open there ends"
 
 
-def _above_given(reason: Reason, what: str) -> str:
+def _above_given(reason: Reason) -> str:
     names, given = names_in_short(reason.by), reason.value("given")
-    first = f"{names}: {what} {reason.ids[-1]} is on disk, and "
+    first = f"{names}: {reason.value('what')} {reason.ids[-1]} is on disk, and "
     first += f"{reason.value('server')} has given {f'none above {given}' if given else 'none'}"
     replica = " (the table is a replica: an unfinished replication may look like this on Hive 3)"
     older = "; the metastore is older than the files, or the files are of another table"
@@ -501,267 +357,486 @@ def _empty_files(reason: Reason) -> str:
     return f"{count:,} files have 0 bytes, and count as files without rows; first: {reason.value('path')}"
 
 
-def _nothing_to_merge(reason: Reason) -> str:
-    count = reason.value("deltas")
-    return f"{count or 'no'} current delta{'' if count == 1 else 's'}"
+# --- the table: code -> sentence -> what to do next ----------------------------------------------------------------
 
 
-_SENTENCES: Mapping[Code, str | Callable[[Reason], str]] = {
+Sentence = str | Mapping[str, str] | Callable[[Reason], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a code says to people.
+
+    Attributes:
+        sentence: a pattern for the values of a reason, patterns by its value ``how``, or a function that makes it.
+        next_step: what to do where a reason of this code is in the way.
+        example: a reason of this code. All examples tell of one table: its high watermark is 9, write ids 3 and 5 are
+            open, and a compaction up to 5 ran in transaction 26.
+    """
+
+    sentence: Sentence
+    next_step: str
+    example: Reason
+
+
+def _means(
+    code: Code,
+    sentence: str | Mapping[str, str] | Callable[[Reason], str],
+    next_step: str,
+    *parts: Reason,
+    **values: Any,
+) -> tuple[Code, Meaning]:
+    return code, Meaning(sentence, next_step, reason(code, *parts, **values))
+
+
+_OPEN = (IdRun(3, 3, IdStatus.OPEN), IdRun(5, 5, IdStatus.OPEN))
+_AT = 1795451220.0
+_UNTIL = 1795537620.0
+_SERVER = "thrift://metastore:9083"
+_BASE = "base_0000005"
+_BASE_26 = "base_0000005_v0000026"
+_DELTA = "delta_0000003_0000003"
+_DELETES = "delete_delta_0000003_0000003_0000"
+
+_NOTHING = "nothing"
+_WAIT = "wait until its transaction has ended; it is read, or may be cleaned, then"
+_GIVE_LISTS = "name a metastore, or give `write_ids` and `valid_txns` as Hive has them"
+_CLEAN = "run `clean()`: it takes what no reader may need any more"
+_NEWER = "use a newer snapshot; `why()` says which one can be read"
+_MOVE = "see what wrote it, and move it out of the table by hand"
+_FILES_ARE_NEWER = "stop all writers of the table, and find out what the metastore was restored from"
+_SAY_TYPE = "give `table_type`, or a metastore that knows the table, if it is a transactional table"
+_OTHER_TABLE = "give the table itself, or move away what does not belong to this folder"
+_VALIDATE = "run `validate()`: it says what is wrong there, and what mends it"
+_AGAIN = "run it again, with more time or bytes"
+_ASK = "ask for a compaction with `major`, if one is wanted all the same"
+_HIVE = "leave it to Hive's own cleaner"
+
+MEANINGS: Mapping[Code, Meaning] = dict((
     # verdicts
-    Code.ABOVE_GIVEN: lambda reason: _above_given(reason, "write id"),
-    Code.ABOVE_HIGH_WATERMARK: "write id {ids[0]} is above the high watermark {high_watermark}",
-    Code.ADDS_NOTHING: "of its write ids none above {above} is committed",
-    Code.BESIDE_DIRECTORIES: "in an insert-only table Hive reads only what is in bases and deltas",
-    Code.CHOSEN_BASE: _chosen,
-    Code.COMMITTED: "committed",
-    Code.HIDDEN: lambda reason: _OWN.get(reason.value("name"), "hidden names are not data"),
-    Code.LEFT_OUT: "it holds rows of newer write ids",
-    Code.NOT_ENOUGH_HISTORY: _history,
-    Code.OPEN_BELOW_BASE: _open_below,
-    Code.ORIGINAL: "written before the table was ACID, and no base holds its rows yet",
-    Code.ORIGINAL_WITHOUT_BUCKET: _stray,
-    Code.PARTITION: "a partition is a location of its own",
-    Code.PARTLY_COMMITTED: _partly,
-    Code.PAST_NOT_PROVEN: _past,
-    Code.SUPERSEDED_BY_BASE: _superseded,
-    Code.SUPERSEDED_BY_DELTA: _superseded,
-    Code.UNPARSEABLE: _unparseable,
-    Code.VISIBILITY_ABOVE_GIVEN: lambda reason: _above_given(reason, "transaction"),
-    Code.VISIBILITY_ABORTED: "the compaction's transaction {ids[0]} is aborted",
-    Code.VISIBILITY_OPEN: lambda reason: (
-        f"transaction {reason.ids[0]} is "
-        + ("above the transactions this snapshot knows" if reason.value("is_above") else "open")
+    _means(
+        Code.ABOVE_GIVEN, _above_given, _FILES_ARE_NEWER,
+        by=(_BASE, _DELTA), ids=(5,), what="write id", server=_SERVER, given=2,
     ),
-    Code.WRITE_ID_ABORTED: _aborted,
-    Code.WRITE_ID_OPEN: _open,
+    _means(
+        Code.ABOVE_HIGH_WATERMARK, "write id {ids[0]} is above the high watermark {high_watermark}", _NEWER,
+        ids=(10,), high_watermark=9,
+    ),
+    _means(
+        Code.ADDS_NOTHING, "of its write ids none above {above} is committed", "wait until its write ids are decided",
+        above=5,
+    ),
+    _means(
+        Code.BESIDE_DIRECTORIES, "in an insert-only table Hive reads only what is in bases and deltas",
+        "insert its rows again, by Hive, if they are missing",
+    ),
+    _means(
+        Code.HIDDEN, lambda reason: _OWN.get(reason.value("name"), "hidden names are not data"),
+        "nothing: `why()` says what it is, and what clears it", name="_SUCCESS",
+    ),
+    _means(Code.LEFT_OUT, "it holds rows of newer write ids", "look at a later time to see its rows"),
+    _means(
+        Code.NOT_ENOUGH_HISTORY, _history, _NEWER, by=(_BASE,), ids=(3,), high_watermark=9,
+    ),
+    _means(
+        Code.OPEN_BELOW_BASE, _open_below, "wait until these write ids are committed or aborted",
+        ids=(3, 5), base=5, runs=_OPEN,
+    ),
+    _means(
+        Code.ORIGINAL, "written before the table was ACID, and no base holds its rows yet",
+        "nothing, or run `compact('major')`: readers then open a base",
+    ),
+    _means(
+        Code.ORIGINAL_WITHOUT_BUCKET,
+        {
+            "beside": "{path} is not named like a data file; readers ignore it because they use {by[0]}",
+            "read": "{path} is not named like a data file: Hive tries to read it, and fails",
+        },
+        _MOVE, path="README.md", how="read",
+    ),
+    _means(Code.PARTITION, "a partition is a location of its own", "look at the partition itself"),
+    _means(Code.PARTLY_COMMITTED, _partly, "wait until its open write ids are decided", ids=(3, 5), runs=_OPEN),
+    _means(
+        Code.PAST_NOT_PROVEN, _past, "look at a later time, or bring back what was cleaned with `restore()`",
+        by=(_BASE,), missing=_OPEN,
+    ),
+    _means(
+        Code.SUPERSEDED_BY_BASE,
+        {
+            "base": "readers use {by[0]}",
+            "delta": "its write ids are in {by[0]}",
+            "original": "its rows are in {by[0]}",
+            "zero": "write id 0 is before every delta",
+        },
+        _CLEAN, by=(_BASE,), how="delta",
+    ),
+    _means(
+        Code.SUPERSEDED_BY_DELTA, "its write ids are in {by[0]}", _CLEAN, by=("delta_0000001_0000005",),
+    ),
+    _means(
+        Code.UNPARSEABLE, _unparseable, "see what wrote it, and rename or move it by hand",
+        why="the prefix is Hive's but the numbers are not",
+    ),
+    _means(Code.VISIBILITY_ABORTED, "the compaction's transaction {ids[0]} is aborted", _CLEAN, ids=(26,)),
+    _means(
+        Code.VISIBILITY_OPEN,
+        {
+            "above": "transaction {ids[0]} is above the transactions this snapshot knows",
+            "open": "transaction {ids[0]} is open",
+        },
+        _WAIT, ids=(26,), how="open",
+    ),
+    _means(Code.WRITE_ID_ABORTED, _aborted, _CLEAN, ids=(3, 5)),
+    _means(Code.WRITE_ID_OPEN, _open, _WAIT, ids=(3, 5)),
     # notes
-    Code.ALL_TRANSACTIONS_COUNT: "no transaction list was given: every _v directory counts as committed",
-    Code.ALL_WRITE_IDS_COUNT: "no write-id list was given: every write id on disk counts as committed",
-    Code.COMPACTED_BELOW: (
-        "nothing above write id {ids[0]} is compacted: {by[0]} begins at or below write id {ids[1]} and ends above it"
+    _means(Code.ASSUMED_COMMITTED, _assumed, _GIVE_LISTS, how="write-ids"),
+    _means(
+        Code.COMPACTED_BELOW,
+        "nothing above write id {ids[0]} is compacted: {by[0]} begins at or below write id {ids[1]} and ends above it",
+        "compact again when the write ids below it are decided", by=("delta_0000003_0000007",), ids=(2, 4),
     ),
-    Code.EMPTY_FILES: _empty_files,
-    Code.PAST_MAY_LACK: lambda reason: (
-        f"no directory is left of {_write_ids(reason.value('missing'))}: rows that Hive has removed since then by DROP "
-        "PARTITION, or Hive 3 by TRUNCATE, are missing here"
+    _means(
+        Code.EMPTY_FILES, _empty_files, "see whether their rows are elsewhere, and restore them if they were cut",
+        count=12, path="base_0000005/bucket_00003",
     ),
-    Code.OBSOLETE_IS_READ: (
-        "rows of before a compaction are read from obsolete directories, which a cleaning may take any time"
+    _means(
+        Code.FROM_METASTORE,
+        {
+            "first": "what is committed is as the metastore {server} had it at {at}",
+            "again": "what is committed is as the metastore {server} had it at {at}, asked again: a compaction or a "
+            "cleaning overtook what it had said first",
+        },
+        _NOTHING, server=_SERVER, at="2026-11-23 16:27:00 UTC", how="first",
     ),
-    Code.GIVEN_UNKNOWN: "could not check whether the metastore is older than the files: {why}",
-    Code.FROM_METASTORE: "what is committed is as the metastore {server} had it at {at}",
-    Code.FROM_METASTORE_AGAIN: (
-        "what is committed is as the metastore {server} had it at {at}, asked again: a compaction or a cleaning "
-        "overtook what it had said first"
+    _means(
+        Code.GIVEN_UNKNOWN, "could not check whether the metastore is older than the files: {why}",
+        "see why the metastore does not answer", why="the connection was refused",
     ),
-    Code.NOT_IN_METASTORE: "it is not a location of a transactional table of the metastore {server}",
-    Code.OLD_COUNTS: lambda reason: f"assumed, since no list was given: {_old(reason)} is committed",
-    Code.OLD_TRANSACTIONS_COUNT: lambda reason: (
-        f"assumed, since no list of transactions was given: of _v directories {_old(reason)} is committed"
+    _means(
+        Code.NOT_IN_METASTORE, "it is not a location of a transactional table of the metastore {server}",
+        "give the metastore that knows the table, or Hive's lists", server=_SERVER,
     ),
-    Code.STOPPED_BY: _stopped,
+    _means(
+        Code.OBSOLETE_IS_READ,
+        "rows of before a compaction are read from obsolete directories, which a cleaning may take any time",
+        "copy what is needed before the next cleaning",
+    ),
+    _means(
+        Code.PAST_MAY_LACK,
+        lambda reason: (
+            f"no directory is left of {write_ids_text(reason.value('missing'))}: rows that Hive has removed since then "
+            "by DROP PARTITION, or Hive 3 by TRUNCATE, are missing here"
+        ),
+        "ask whether the table was truncated, or a partition was dropped, since then", missing=_OPEN,
+    ),
+    _means(
+        Code.STOPPED_BY, _stopped, "wait until that writer has ended, or " + _GIVE_LISTS,
+        reason(Code.WRITER_AT_WORK, by=("-tmp.delta_0000003_0000003_0000",), how="manifest-beside"),
+        by=("delta_0000003_0000003_0000",), ids=(3,),
+    ),
     # doubts
-    **dict.fromkeys(_PREDICATES, lambda reason: f"it {_PREDICATES[reason.code](reason)}"),
-    Code.INSERT_OVERWRITE_UNKNOWN: "whether the INSERT OVERWRITE of write id {ids[0]} is committed is not known",
-    Code.NOT_READABLE: _unreadable,
-    Code.STRANGE_PATH: "{path} is not what, or not where, Hive puts it",
-    Code.TRANSACTION_UNKNOWN: "whether transaction {ids[0]} is committed is not known",
-    # kept back
-    Code.ABOVE_CLEANER: "what supersedes it reaches above the high watermark {high_watermark}",
-    Code.HALF_A_MINOR: "{by[0]} hides it but has no twin of its kind: a minor compaction may be half-finished",
-    Code.HIVE_COMPACTS: _hive_compacts,
-    Code.HOLDS_TWIN: "it holds {by[0]}, the missing twin of {by[1]}: the events in it may be nowhere else",
-    Code.INSERT_UNKNOWN: (
-        "whether the insert into {by[0]} was finished is not known: give `write_ids`, or see to it by hand"
+    _means(
+        Code.EMPTY_BASE, "it is empty: Hive 3 shows an empty table, and Hive 4 ignores the directory",
+        "see whether an INSERT OVERWRITE without rows wrote it; else move it away by hand",
     ),
-    Code.LOST_ROWS: lambda reason: lost_events(reason.value("rows"), reason.value("deletes"), reason.by[0]),
-    Code.NOT_PLANNED: "the plan leaves it out",
-    Code.READER_HOLDS: _reader_holds,
-    Code.NO_CLEANUP: "no_cleanup is set for the {who}",
-    Code.OLD_QUERIES: _old_queries,
-    Code.ONLY_BY_DOUBT: lambda reason: "; ".join(f"{part.by[0]}: {text_of(part)}" for part in reason.parts),
-    Code.ONLY_BY_TRANSACTIONS: "only _v directories supersede it",
-    Code.OWNER_AT_WORK: lambda reason: f"{reason.value('owner')} {_doing(reason)}",
-    Code.OWNER_UNKNOWN: lambda reason: f"who {_doing(reason)} cannot be read: {reason.value('why')}",
-    Code.UNMARKED_BASE: "it may be a compaction of Hive 2, which marked none: its rows may be nowhere else",
+    _means(
+        Code.NOT_READABLE,
+        {
+            "bad-data": "{path} is not an ORC file that can be read: {why}",
+            "error": "{path} cannot be read: {why}",
+            "not-acid": "{path} has no ACID columns",
+        },
+        _VALIDATE, path="base_0000005/bucket_00000", how="not-acid",
+    ),
+    _means(
+        Code.STRANGE_PATH, "{path} is not what, or not where, Hive puts it", _MOVE, path="base_0000005/README.md",
+    ),
+    _means(
+        Code.TRANSACTION_UNKNOWN,
+        {
+            "transaction": "whether transaction {ids[0]} is committed is not known",
+            "overwrite": "whether the INSERT OVERWRITE of write id {ids[0]} is committed is not known",
+        },
+        _GIVE_LISTS, by=(_BASE_26,), ids=(26,), how="transaction",
+    ),
+    _means(
+        Code.WRITER_AT_WORK, lambda reason: f"it {_at_work(reason)}", "wait until the writer has ended",
+        by=("-tmp.delta_0000003_0000003_0000",), how="manifest-beside",
+    ),
+    # what a cleaning keeps back
+    _means(
+        Code.ABOVE_CLEANER, "what supersedes it reaches above the high watermark {high_watermark}",
+        "give a newer `write_ids`", high_watermark=9,
+    ),
+    _means(
+        Code.HALF_A_MINOR,
+        {
+            "hides": "{by[0]} hides it but has no twin of its kind: a minor compaction may be half-finished",
+            "holds": "it holds {by[0]}, the missing twin of {by[1]}: the events in it may be nowhere else",
+        },
+        "see what became of the minor compaction that wrote it", by=("delta_0000001_0000005",), how="hides",
+    ),
+    _means(
+        Code.HIVE_COMPACTS,
+        "the compaction {ids[0]} of Hive's queue began before it became obsolete, and is {state}",
+        "wait until that compaction has ended", ids=(7,), state="working",
+    ),
+    _means(
+        Code.INSERT_UNKNOWN,
+        "whether the insert into {by[0]} was finished is not known: give `write_ids`, or see to it by hand",
+        "give `write_ids`", by=(_DELTA,),
+    ),
+    _means(
+        Code.LOST_ROWS, lambda reason: lost_events(reason.value("rows"), reason.value("deletes"), reason.by[0]),
+        "run `repair('empty-result')`", by=(_BASE,), rows=12, deletes=0,
+    ),
+    _means(
+        Code.NO_CLEANUP, "no_cleanup is set for the {who}", "set no_cleanup to false when nothing needs it any more",
+        who="table",
+    ),
+    _means(Code.NOT_PLANNED, "the plan leaves it out", "plan again"),
+    _means(
+        Code.ONLY_BY_DOUBT, _by_doubt, _GIVE_LISTS,
+        reason(Code.TRANSACTION_UNKNOWN, by=(_BASE_26,), ids=(26,), how="transaction"),
+    ),
+    _means(
+        Code.OWNER_AT_WORK, _owner, "wait until that run has ended", owner="process 7 on this machine", is_claim=False,
+    ),
+    _means(
+        Code.READER_HOLDS, _reader_holds, "wait until that query has ended; the metastore lists whose it is",
+        ids=(26,), who="etl@host7", agent="hive_20261123162700_5d", how="lock",
+    ),
+    _means(
+        Code.UNMARKED_BASE, "it may be a compaction of Hive 2, which marked none: its rows may be nowhere else",
+        "see whether other directories hold its rows; then remove it by hand",
+    ),
     # ages
-    Code.AGE_UNKNOWN: "its store gives no time, so its age is not known",
-    Code.CLOCKS_DIFFER: _clocks,
-    Code.LEFTOVER: _leftover,
-    Code.TOO_YOUNG: _young,
-    # broken plans
-    Code.CLEANER_SEES_OTHER: "the state of the cleaner without the planned directories is another one",
-    Code.NEW_READER_SEES_OTHER: "the state of new readers without the planned directories is another one",
-    Code.OLD_READER_MAY_READ: "a reader that began after {by[0]} was superseded may still read it",
-    Code.OLD_READER_SEES_OTHER: "a reader that is still running would read something else",
-    # entries of the metastore's queue
-    Code.COMMIT_UNKNOWN: "the metastore does not tell when, or before which transaction, it was committed",
-    Code.COMMITTED_LATELY: lambda reason: f"it was committed lately, {_may_go(reason.value('until'))}",
-    Code.HIDES_ABORTED: "{by[0]} may hold rows of aborted writes, and the metastore would forget that they are",
-    Code.HIVE_CLEANS: lambda reason: f"Hive's own cleaner began with it at {utc(reason.value('since'))}",
-    Code.NO_HIGHEST_WRITE_ID: "it has no highest write id: the metastore would forget too much",
-    Code.NOT_A_COMPACTION: "it is not a compaction but {kind}",
-    Code.STILL_LEFT: "{by[0]} is still there",
-    Code.TRANSACTION_BELOW: "transaction {ids[0]} began before its compaction was committed, and is still open",
-    Code.WRITES_UNDECIDED: "not every write up to {ids[0]} is known to be committed or aborted",
-    # layouts
-    Code.DELETES_ARE_ROWS: "{by[0]} is a delete delta in an insert-only table: Hive reads its events as rows",
-    Code.PARTITION_BESIDE: "{path} lies beside other files: if the table has no partitions, Hive reads it, too",
-    Code.UNPADDED_DELETES: "Hive 3 fails on {by[0]}, and Hive 4 applies none of its deletes: Hive looks for {name}",
-    Code.REFUSED_NAME: "Hive fails on the name {by[0]}, or reads it differently",
-    Code.NOT_HIVES_NAME: "{path} does not have a name that Hive gives to data files in {by[0]}",
-    Code.TYPE_ASSUMED: "{path} is read as a file of a full-ACID table; in an insert-only table Hive would not read it",
-    Code.BESIDE_BUCKET_FILES: "in {by[0]} {file} stands beside bucket files, and has another name",
-    Code.NESTED_FILE: "{path} is nested in {by[0]}",
-    Code.NOT_A_BUCKET_FILE: "{path} is not a bucket file, though its name begins like one",
-    Code.OVERLAP: "{by[0]} and {by[1]} overlap",
-    Code.SECOND_ATTEMPT: "{path} and {other} are attempts at the same bucket",
-    Code.SPELLED_TWICE: "{by[0]} and {by[1]} are the same directory spelled twice",
-    Code.TWINS: (
-        "{by[0]} and {by[1]} hold the same write ids: Hive before 4.2 reads both and returns each row twice, and "
-        "Hive 4.2 reads only the second"
+    _means(
+        Code.AGE_UNKNOWN, "its store gives no time, so its age is not known",
+        "clean with `older_than=0` `unsafe_retention` when nothing reads or writes the table",
     ),
-    Code.STRADDLES_BASE: "{by[0]} begins below the end of {by[1]}, and ends above it: rows may be in both",
-    # whether a cleaning takes it
-    Code.IS_READ: "readers of this snapshot read it",
-    Code.NEITHER_OBSOLETE_NOR_ABORTED: "it is neither obsolete nor aborted",
-    Code.NO_READER_RETURNS: "no reader returns its rows",
-    Code.NOT_NEEDED: "new readers do not need it",
-    Code.ONLY_AS_LEFTOVER: _but,
-    Code.OTHER_KIND: "cleaning takes nothing of its kind",
-    Code.REFUSED: "nothing here may be cleaned: {why}",
-    Code.SNAPSHOT_REFUSED: "nothing is cleaned by a snapshot that is refused",
-    # what must happen next
-    Code.AS_TOLD: "{hint}",
-    Code.CLEAN: lambda reason: (
-        f"{_clean_command(reason)} takes it{'' if reason.value('leftovers') else ' at any time'}"
+    _means(Code.LEFTOVER, _leftover, "nothing: nobody works in it", what="staging of a compaction", since=_AT),
+    _means(
+        Code.TOO_YOUNG, _young, "wait until then, or set `older_than`", since=_AT, until=_UNTIL, how="obsolete",
     ),
-    Code.CLEAN_AFTER_QUERIES: _after_queries,
-    Code.CLEAN_BY_FORCE: lambda reason: (
-        f"{_clean_command(reason)} takes it with `older_than=0` `unsafe_retention`: when nothing reads or writes the "
-        "table"
+    _means(
+        Code.UNSAFE_PLAN,
+        {
+            "cleaner": "the state of the cleaner without the planned directories is another one",
+            "new-reader": "the state of new readers without the planned directories is another one",
+            "old-reader-reads": "a reader that began after {by[0]} was superseded may still read it",
+            "old-reader": "a reader that is still running would read something else",
+        },
+        "report it with a listing of the location; nothing was removed", by=(_BASE,), how="old-reader-reads",
     ),
-    Code.CLEAN_THEN: lambda reason: f"{_clean_command(reason)} takes it then",
-    Code.COMPACT_ABORTED: _aborted_inside,
-    Code.COMPACT_EVENTS: "a compaction first: it writes these events to a wider delta or a base",
-    Code.BRING_ROWS_BACK: (
-        "run `repair('empty-result')`: it takes {by[0]} away, so that readers see this again, or says why it cannot"
+    # entries of Hive's queue
+    _means(
+        Code.COMMIT_UNKNOWN, "the metastore does not tell when, or before which transaction, it was committed", _HIVE,
     ),
-    Code.COMPACT_NEWER_BASE: "a major compaction first: its newer base takes the place of this one",
-    Code.COMPACT_ORIGINALS: "a major compaction first: no base holds these rows yet",
-    Code.DECIDE_THEN_COMPACT: lambda reason: f"{_write_ids(reason.value('runs'))} {_DECIDED}, then a compaction",
-    Code.DECIDE_TRANSACTION: "transaction {ids[0]} must be committed (then it is read) or aborted",
-    Code.DECIDE_WRITE_IDS: lambda reason: f"{_write_ids(reason.value('runs'))} {_DECIDED}",
-    Code.EXPLAIN_PARTITION: "it is a location of its own: run `why()` on {by[0]}",
-    Code.FIND_MISSING_TWIN: (
-        "the missing twin of {by[0]} first: see what became of the minor compaction that wrote it"
+    _means(
+        Code.COMMITTED_LATELY, lambda reason: f"it was committed lately, {_may_go(reason.value('until'))}",
+        "wait until then", until=_UNTIL,
     ),
-    Code.FINISH_PUBLICATION: "run `compact()`: it finishes the publication that was interrupted",
-    Code.GIVE_TRANSACTIONS: "give `valid_txns`, or `assume_committed` when no compaction is at work",
-    Code.GIVE_WRITE_IDS: "give a newer `write_ids`",
-    Code.MOVE_STRANGER: "see whose file that is, and move it away",
-    Code.NEEDS_WIDER: "a base or a wider delta that reaches write id {ids[0]} first",
-    Code.NEWER_SNAPSHOT: "a newer snapshot, with a high watermark of {ids[0]} or more: this one ends before it",
-    Code.RENAME: "Hive fails on this name: see what wrote it, and rename or move it by hand",
-    Code.SEEK_ROWS: "see whether other directories hold its rows; then remove it by hand",
-    Code.ALLOW_CLEANUP: "set no_cleanup to false there when nothing needs it any more",
-    Code.WAIT_FOR_HIVE: "wait until that compaction has ended: Hive's own cleaner looks at this, too",
-    Code.WAIT_FOR_TRANSACTION: "wait until that transaction has ended, as the metastore, or a newer `valid_txns`, says",
-    Code.WAIT_FOR_WRITER: "wait until the writer has ended, or give `write_ids`",
-    # what is hidden in a location, and what clears it
-    Code.BACKUP: "what earlier repairs replaced",
-    Code.COMPACTION_STAGING: "the staging of a compaction, at work or dead",
-    Code.INSERT_MANIFEST: "the manifest of a direct insert into {target}, at work or dead",
-    Code.LOCK: "the lock of a run of acidctl that changes the location",
-    Code.LOCK_CLAIM: "the claim of a run that removes a stale lock",
-    Code.QUERY_STAGING: "the staging of a query of Hive's, at work or dead",
-    Code.SCRATCH: "scratch of a writer, at work or dead",
-    Code.TRASH: "what earlier cleaning runs took away",
-    Code.CLEAR_BACKUP: "`forget_repair()` deletes it for good",
-    Code.CLEAR_COMPACTION_STAGING: (
-        "the next `compact()` removes what a dead one of this machine left; Hive's, and those of other machines, "
-        "are removed by hand when no compaction is at work"
+    _means(
+        Code.HIDES_ABORTED,
+        "{by[0]} may hold rows of aborted writes, and the metastore would forget that they are",
+        "run `compact('major')`, which drops those rows", by=(_BASE,),
     ),
-    Code.CLEAR_INSERT_MANIFEST: "the insert removes it; when none is at work, remove it by hand",
-    Code.CLEAR_LOCK: (
-        "it goes when that run ends; the next one takes it over when its process has died on the same machine, and "
-        "`break_lock` removes that of another machine"
+    _means(
+        Code.LEFT_TO_HIVE, _left_to_hive, _HIVE, since=_AT,
     ),
-    Code.CLEAR_LOCK_CLAIM: "it goes at once; `clean(leftovers=True)` if not",
-    Code.CLEAR_QUERY_STAGING: "when no query of that time runs, remove it by hand",
-    Code.CLEAR_SCRATCH: "when no writer is at work, remove it by hand",
-    Code.CLEAR_TRASH: "`purge()` deletes it for good",
-    # steps of proofs
-    Code.BASE_OF_ORIGINALS: "a base made of original files alone",
-    Code.COMPACTED_BASE: "a base: all rows up to write id {ids[0]}, by a compaction",
-    Code.CONTENT: _content,
-    Code.EVENTS: _events,
-    Code.HELD_BY: _held,
-    Code.HELD_BY_NO_OTHER: _held_alone,
-    Code.LATER_BASE: "{by[0]} is read, the later compaction of two up to {ids[0]}",
-    Code.LISTS: _lists,
-    Code.NOT_ACID: "not a directory of Hive's ACID layout",
-    Code.NOT_CHOSEN: _not_chosen,
-    Code.OTHER_OF_SAME_END: (
-        "{by[0]} is read, as of two bases up to {ids[0]} a compaction comes before an INSERT OVERWRITE"
+    _means(Code.STILL_LEFT, "{by[0]} is still there", "clean it again; `why()` says what keeps it", by=(_BASE,)),
+    _means(
+        Code.TRANSACTION_BELOW,
+        "transaction {ids[0]} began before its compaction was committed, and is still open",
+        "wait until that transaction has ended", ids=(25,),
     ),
-    Code.PRE_ACID_ROWS: "rows that were there before the table was ACID",
-    Code.READABLE_BY: _readable_by,
-    Code.READ_BUT_REFUSED: lambda reason: f"{joined(reason.parts)}; but Hive refuses this snapshot: not enough history",
-    Code.STRADDLES: lambda reason: (
-        f"it is read whole, as it reaches beyond {reason.by[0]}; but that has {_range(*reason.ids)} too (rule V9)"
+    _means(
+        Code.WRITES_UNDECIDED, "not every write up to {ids[0]} is known to be committed or aborted",
+        "wait until these writes are decided", ids=(3,),
     ),
-    Code.TRANSACTION: _transaction,
-    Code.UNMARKED: (
-        "a base without the mark of a compaction: an INSERT OVERWRITE of write id {ids[0]}, or a compaction of Hive 2"
+    # by what a location is known to be transactional, or why it is not
+    _means(
+        Code.BY_FILES,
+        {
+            "columns": "{path} has the ACID columns",
+            "layout": "{path} is {format}, and all is named as Hive does",
+            "side-file": "{by[0]} has {file}",
+        },
+        _NOTHING, by=(_BASE,), file="_orc_acid_version", how="side-file",
     ),
-    Code.WRITE_IDS: _ids_of_name,
-    # whether it is known to be transactional
-    Code.ACID_COLUMNS: "{path} has the ACID columns",
-    Code.EMPTY: "it is empty",
-    Code.INSERT_ONLY_LAYOUT: "{path} is {format}, and all is named as Hive does",
-    Code.NO_ACID_COLUMNS: "no file of {by[0]} and the others shows what Hive writes",
-    Code.NO_ACID_DIRECTORIES: "it has no base and no delta directory",
-    Code.OTHER_FORMAT_BELOW: "{path}, which lies in it, is {what}",
-    Code.OTHER_NAMES: "{path} is not where or what Hive puts there",
-    Code.INSIDE_A_TABLE: "the directory above it has ACID directories of its own",
-    Code.PART_OF_A_TABLE: "its name is that of a directory inside of a table",
-    Code.IN_METASTORE: "it is the {table_type} table {table} of the metastore",
-    Code.SAID: "it is said to be {table_type}",
-    Code.SIDE_FILE: "{by[0]} has {file}",
-    Code.TABLES_BELOW: "it is a folder of tables: {path} stands deeper in it",
-    # left for another run
-    Code.BUDGET_IS_USED: "{bytes:,} bytes are more than is left of `max_bytes`",
-    Code.EXCLUDED: "the policy of {pattern} excludes its table",
-    Code.OUT_OF_HOURS: "outside the window {window} (it is {now})",
-    Code.DROPPED_MEANWHILE: "it was dropped meanwhile",
-    Code.TIME_IS_UP: "the time is up, nothing was changed",
-    # whether to compact
-    Code.ASKED_FOR: "asked for",
-    Code.AUTO_IS_OFF: _auto_is_off,
-    Code.FEW_DELTAS: _few_deltas,
-    Code.FEWER_THAN_ASKED: lambda reason: f"{_deltas(reason)} < {reason.value('limit')}, the `min_deltas`",
-    Code.GIVEN_UP: "its last {count} compactions failed, the newest of them {entry}",
-    Code.IN_QUEUE: "compaction {entry} of it is {state}",
-    Code.IS_REPLICA: "the database {database} is replicated from another warehouse",
-    Code.MANY_ABORTED: "{count} aborted transactions, limit {limit}",
-    Code.MANY_DELTAS: _many_deltas,
-    Code.MANY_DELTAS_AND_NO_BASE: lambda reason: f"{_many_deltas(reason)}, and no base",
-    Code.MANY_DELTAS_AND_NO_MINOR: lambda reason: (
-        f"{_many_deltas(reason)}, and a minor compaction is not supported here"
+    _means(Code.EMPTY, "it is empty", "nothing, or look whether the path is the right one"),
+    _means(
+        Code.IN_METASTORE, "it is the {table_type} table {table} of the metastore", _NOTHING,
+        table_type="full-acid", table="sales.orders",
     ),
-    Code.MANY_DELTA_BYTES: "deltas are {ratio:.2f} of the base's bytes, limit {most:g}",
-    Code.MORE_ABOVE: _more_above,
-    Code.LAYOUT_REFUSED: lambda reason: f"cannot be compacted: {some_of([*map(text_of, reason.parts)], 3, '; ')}",
-    Code.NO_DATA: "it holds no data",
-    Code.NOTHING_TO_MERGE: _nothing_to_merge,
-    Code.NOT_TRANSACTIONAL: lambda reason: f"{joined(reason.parts)}, but not known to be transactional",
-    Code.OBSOLETE_BASE_ALONE: "no deltas, but an obsolete base",
-    Code.ONE_OF_EACH_KIND: "one delta and one delete delta",
-    Code.ONLY_A_BASE: "only a base is current",
-    Code.OTHERS_GAIN_MORE: "{count} others gain more",
-    Code.SINGLE_DELTA: "a single delta and no base",
-}
+    _means(
+        Code.INSIDE_A_TABLE,
+        {
+            "below": "the directory above it has ACID directories of its own",
+            "name": "its name is that of a directory inside of a table",
+        },
+        _OTHER_TABLE, how="below",
+    ),
+    _means(
+        Code.NO_EVIDENCE,
+        {
+            "columns": "no file of {by[0]} and the others shows what Hive writes",
+            "directories": "it has no base and no delta directory",
+            "names": "{path} is not where or what Hive puts there",
+        },
+        _SAY_TYPE, how="directories",
+    ),
+    _means(
+        Code.OTHER_FORMAT_BELOW, "{path}, which lies in it, is {what}", _OTHER_TABLE,
+        path="metadata/v1.metadata.json", what="an Iceberg table",
+    ),
+    _means(Code.SAID, "it is said to be {table_type}", _NOTHING, table_type="full-acid"),
+    _means(
+        Code.TABLES_BELOW, "it is a folder of tables: {path} stands deeper in it", _OTHER_TABLE,
+        path="orders/delta_0000003_0000003_0000",
+    ),
+    # what is left for another run
+    _means(Code.BUDGET_IS_USED, "{bytes:,} bytes are more than is left of `max_bytes`", _AGAIN, bytes=934),
+    _means(
+        Code.EXCLUDED, "the policy of {pattern} excludes its table", "change the policy if it should not",
+        pattern="sales.*",
+    ),
+    _means(
+        Code.OUT_OF_HOURS, "outside the window {window} (it is {now})", "run it again within the window",
+        window="22:00-06:00", now="12:30",
+    ),
+    _means(Code.TIME_IS_UP, "the time is up, nothing was changed", _AGAIN),
+    # whether a compaction is due, and whether there is work for one
+    _means(Code.ASKED_FOR, "asked for", _NOTHING),
+    _means(
+        Code.AUTO_IS_OFF, "no_auto_compaction is set for the {who}",
+        "compact it with `compact('major')`, or unset the property", who="table",
+    ),
+    _means(Code.DROPPED_MEANWHILE, "it was dropped meanwhile", "nothing"),
+    _means(Code.FEW_DELTAS, _few_deltas, _ASK, deltas=4, limit=10, ratio=0.05, most=0.1),
+    _means(
+        Code.GIVEN_UP, "its last {count} compactions failed, the newest of them {entry}",
+        "read the error of that entry, mend its cause, and request a compaction", count=3, entry=7,
+    ),
+    _means(Code.IN_QUEUE, "compaction {entry} of it is {state}", "wait until it has ended", entry=7, state="initiated"),
+    _means(
+        Code.IS_REPLICA, "the database {database} is replicated from another warehouse",
+        "compact it where it is replicated from", database="sales",
+    ),
+    _means(
+        Code.LAYOUT_REFUSED,
+        lambda reason: f"cannot be compacted: {some_of([*map(text_of, reason.parts)], 3, '; ')}", _VALIDATE,
+        reason(Code.ORIGINAL_WITHOUT_BUCKET, path="README.md", how="read"),
+    ),
+    _means(
+        Code.MANY_ABORTED, "{count} aborted transactions, limit {limit}", "run `compact('major')`", count=12, limit=10,
+    ),
+    _means(
+        Code.MANY_DELTA_BYTES, "deltas are {ratio:.2f} of the base's bytes, limit {most:g}", "run `compact('major')`",
+        ratio=0.25, most=0.1,
+    ),
+    _means(
+        Code.MANY_DELTAS,
+        {
+            "base": "{deltas} deltas, limit {limit}",
+            "no-base": "{deltas} deltas, limit {limit}, and no base",
+            "no-minor": "{deltas} deltas, limit {limit}, and a minor compaction is not supported here",
+        },
+        "run `compact()`", deltas=12, limit=10, how="base",
+    ),
+    _means(
+        Code.MORE_ABOVE, _more_above, "compact again when what is open there has ended", count=12, high_watermark=9,
+    ),
+    _means(Code.NO_DATA, "it holds no data", "nothing"),
+    _means(
+        Code.NOT_TRANSACTIONAL, lambda reason: f"{joined(reason.parts)}, but not known to be transactional", _SAY_TYPE,
+        reason(Code.FEW_DELTAS, deltas=4, limit=10, ratio=0.05, most=0.1),
+    ),
+    _means(
+        Code.NOTHING_TO_MERGE,
+        {
+            "base": "only a base is current",
+            "each-kind": "one delta and one delete delta",
+            "few": "fewer than two deltas are current",
+            "single": "a single delta and no base",
+        },
+        "nothing: there is nothing to gain", how="base",
+    ),
+    _means(Code.OBSOLETE_BASE_ALONE, "no deltas, but an obsolete base", _CLEAN),
+    _means(Code.OTHERS_GAIN_MORE, "{count} others gain more", "wait: its turn comes when they are done", count=12),
+    # layouts that Hive never writes
+    _means(
+        Code.DELETES_ARE_ROWS, "{by[0]} is a delete delta in an insert-only table: Hive reads its events as rows",
+        _VALIDATE, by=(_DELETES,),
+    ),
+    _means(
+        Code.OVERLAP,
+        {
+            "ranges": "{by[0]} and {by[1]} overlap",
+            "spelling": "{by[0]} and {by[1]} are the same directory spelled twice",
+            "straddles": "{by[0]} begins below the end of {by[1]}, and ends above it: rows may be in both",
+            "twins": "{by[0]} and {by[1]} hold the same write ids: Hive before 4.2 reads both and returns each row "
+            "twice, and Hive 4.2 reads only the second",
+        },
+        _VALIDATE, by=("delta_0000003_0000006", "delta_0000005_0000008"), how="ranges",
+    ),
+    _means(
+        Code.PARTITION_BESIDE, "{path} lies beside other files: if the table has no partitions, Hive reads it, too",
+        _VALIDATE, path="dt=2026-11-23",
+    ),
+    _means(
+        Code.STRAY_FILE,
+        {
+            "beside": "in {by[0]} {file} stands beside bucket files, and has another name",
+            "name": "{path} does not have a name that Hive gives to data files in {by[0]}",
+            "nested": "{path} is nested in {by[0]}",
+            "no-bucket": "{path} is not a bucket file, though its name begins like one",
+            "second": "{path} and {other} are attempts at the same bucket",
+        },
+        _VALIDATE, by=(_BASE,), path="base_0000005/old/bucket_00000", how="nested",
+    ),
+    _means(
+        Code.TYPE_ASSUMED,
+        "{path} is read as a file of a full-ACID table; in an insert-only table Hive would not read it",
+        "give `table_type`", path="000000_0",
+    ),
+    _means(
+        Code.UNPADDED_DELETES,
+        "Hive 3 fails on {by[0]}, and Hive 4 applies none of its deletes: Hive looks for {name}", _VALIDATE,
+        by=("delete_delta_3_3",), name="delete_delta_0000003_0000003",
+    ),
+    # whether a cleaning takes a directory
+    _means(
+        Code.IS_READ,
+        {
+            "base": "the base that readers use",
+            "committed": "committed",
+            "newest": "the newest of {usable} usable bases",
+            "read": "readers of this snapshot read it",
+        },
+        _NOTHING, usable=2, how="newest",
+    ),
+    _means(
+        Code.NOT_NEEDED,
+        {"aborted": "no reader returns its rows", "obsolete": "new readers do not need it"}, _CLEAN, how="obsolete",
+    ),
+    _means(
+        Code.NOT_OBSOLETE,
+        {"kind": "cleaning takes nothing of its kind", "state": "it is neither obsolete nor aborted"},
+        "nothing: a cleaning leaves it alone", how="state",
+    ),
+    _means(Code.ONLY_AS_LEFTOVER, _but, "run `clean(leftovers=True)`"),
+    _means(
+        Code.REFUSED,
+        {
+            "error": "nothing here may be cleaned: {why}",
+            "snapshot": "nothing is cleaned by a snapshot that is refused",
+        },
+        "do what the reason says, and clean again", why="the metastore is older than the files", how="error",
+    ),
+))  # fmt: skip
+"""All codes, in the order of :class:`Code`."""
 
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

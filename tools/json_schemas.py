@@ -167,7 +167,7 @@ SHAPES: dict[str, Shape] = {
                 "name": "str", "kind": "str", "state": "str", "reason": "str", "reasonCode": "str",
                 "supersededBy": ["str"], "writeIds": [{"first": "int", "last": "int", "status": "str"}],
                 "visibilityTxn": "map?",
-                "steps": [{"topic": "str", "code": "str", "text": "str", "names": ["str"], "ids": ["int"]}],
+                "steps": [{"topic": "str", "text": "str", "names": ["str"], "ids": ["int"]}],
                 "cleaning": {"may": "str", "code": "str", "text": "str", "next": "str?", "nextCodes": ["str"]},
             }
         ],
@@ -311,7 +311,7 @@ SHAPES: dict[str, Shape] = {
         "file": "str?", "profile": "str?", "settings": [{"name": "str", "value": "any", "origin": "str"}],
     },
     "explain": {
-        "word": "str", "kind": "str", "family": "str?", "what": "str", "example": "str?", "todo": "str?",
+        "word": "str", "kind": "str", "what": "str", "todo": "str?",
         "words?": ["str"],
     },
     "doctor": {

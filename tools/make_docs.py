@@ -25,7 +25,6 @@ from acidctl import __version__
 from acidctl.acid.reasons import Code
 from acidctl.cli.command_table import SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
-from acidctl.cli.report.reason_examples import example
 from acidctl.cli.report.status_advice import TO_DO
 from acidctl.cli.report.terms import STATES, TERMS
 from acidctl.cli.spelling import shell_spelling
@@ -35,7 +34,7 @@ from acidctl.orc.limits import LIMITS
 from acidctl.spelling import speaking, spelled
 from acidctl.validation.findings import Depth
 from acidctl.validation.registry import RULES
-from acidctl.wording import text_of
+from acidctl.wording import example, next_step, text_of
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python tools/make_docs.py"
@@ -459,7 +458,8 @@ def exit_status_table() -> str:
 
 def reason_table() -> str:
     """Markdown."""
-    return _markdown(("code", "a sentence of it"), ((f"`{code}`", typed(text_of(example(code)))) for code in Code))
+    rows = ((f"`{code}`", typed(text_of(example(code))), typed(next_step(code))) for code in Code)
+    return _markdown(("code", "a sentence of it", "what to do next"), rows)
 
 
 def json_form_table() -> str:

@@ -85,9 +85,9 @@ class Assumed:
     def notes(self) -> tuple[Reason, ...]:
         """What was assumed."""
         if not self.of_write_ids:
-            return (reason(Code.OLD_TRANSACTIONS_COUNT, age=self.assumption.age),)
+            return (reason(Code.ASSUMED_COMMITTED, how="transactions", age=self.assumption.age),)
         stop = self.stop
-        return (reason(Code.OLD_COUNTS, age=self.assumption.age), *([stop] if stop else ()))
+        return (reason(Code.ASSUMED_COMMITTED, how="write-ids", age=self.assumption.age), *([stop] if stop else ()))
 
     @property
     def stop(self) -> Reason | None:
@@ -121,11 +121,11 @@ class _Location:
         """Why a directory may be a writer's at work; None when it is finished, as far as its age tells."""
         time = self.ages.times.get(name)
         if time is None and self.cutoff < math.inf:
-            return reason(Code.NO_TIME, by=(name,))
+            return reason(Code.WRITER_AT_WORK, by=(name,), how="no-time")
         if time is not None and time > self.cutoff:
-            return reason(Code.WRITTEN_LATELY, by=(name,), ago=self.now - time)
+            return reason(Code.WRITER_AT_WORK, by=(name,), how="young", ago=self.now - time)
         if name in self.manifests and not self.force:
-            return reason(Code.WRITER_BESIDE, by=(self.manifests[name],))
+            return reason(Code.WRITER_AT_WORK, by=(self.manifests[name],), how="manifest-beside")
         return None
 
     def doubt_of(self, directory: AcidDirectory) -> Reason | None:
@@ -134,9 +134,11 @@ class _Location:
         if (why := self.doubt(name)) or self.force:
             return why
         if any(entry.path.endswith(FLUSH_LENGTH_SUFFIX) for entry in files) and directory.kind is Kind.DELTA:
-            return reason(Code.OPEN_STREAM, by=(name,))
+            return reason(Code.WRITER_AT_WORK, by=(name,), how="open-stream")
         says_what_it_is = any(entry.path == f"{name}/{METADATA_ACID}" for entry in files)
-        return None if says_what_it_is or data_bytes_of(files) else reason(Code.EMPTY_DIRECTORY, by=(name,))
+        if says_what_it_is or data_bytes_of(files):
+            return None
+        return reason(Code.WRITER_AT_WORK, by=(name,), how="empty")
 
     def is_compacted(self, directory: AcidDirectory) -> bool:
         """Whether a base says that a compaction made it, of which everything below was decided."""
@@ -177,8 +179,9 @@ def _announced(here: _Location) -> list[Undecided]:
     """Directories that a writer is about to make: so far there is only its manifest."""
     if here.force:
         return []
-    missing = (d for d in map(acid_directory, here.manifests.keys() - here.ages.times.keys()) if d)
-    return [Undecided(here.manifests[d.name], reason(Code.MANIFEST, by=(d.name,)), _first_id(d)) for d in missing]
+    missing = [d for d in map(acid_directory, here.manifests.keys() - here.ages.times.keys()) if d]
+    why = {d.name: reason(Code.WRITER_AT_WORK, by=(d.name,), how="manifest") for d in missing}
+    return [Undecided(here.manifests[d.name], why[d.name], _first_id(d)) for d in missing]
 
 
 def _first_id(directory: AcidDirectory) -> int:

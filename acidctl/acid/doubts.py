@@ -70,17 +70,21 @@ def _doubts(
         if directory is None:
             continue
         if directory.visibility_txn and txns is None:
-            found[verdict.name] = reason(Code.TRANSACTION_UNKNOWN, by=by, ids=(directory.visibility_txn,))
+            found[verdict.name] = reason(
+                Code.TRANSACTION_UNKNOWN, by=by, ids=(directory.visibility_txn,), how="transaction"
+            )
         elif strange := next(strange_paths(children.get(verdict.name, ()), listing.table_type), ""):
             found[verdict.name] = reason(Code.STRANGE_PATH, by=by, path=strange)
         elif directory.kind is Kind.BASE and not _holds_anything(listing.files_by_child.get(verdict.name, ())):
             found[verdict.name] = reason(Code.EMPTY_BASE, by=by)
         elif verdict.name in manifests:
-            found[verdict.name] = reason(Code.WRITER_BESIDE, by=(manifests[verdict.name],))
+            found[verdict.name] = reason(Code.WRITER_AT_WORK, by=(manifests[verdict.name],), how="manifest-beside")
         elif verdict.kind is EntryKind.BASE and write_ids.is_everything and not _is_marked(verdict):
-            found[verdict.name] = reason(Code.INSERT_OVERWRITE_UNKNOWN, by=by, ids=(directory.max_write_id,))
+            found[verdict.name] = reason(
+                Code.TRANSACTION_UNKNOWN, by=by, ids=(directory.max_write_id,), how="overwrite"
+            )
         elif directory.kind is Kind.DELTA and write_ids.is_everything and _is_streaming(verdict.name, listing):
-            found[verdict.name] = reason(Code.OPEN_STREAM, by=by)
+            found[verdict.name] = reason(Code.WRITER_AT_WORK, by=by, how="open-stream")
     return found
 
 
@@ -242,7 +246,7 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
         ranges = sorted((d for d in current if d.kind is kind), key=lambda d: d.range)
         for one, next_one in pairwise(ranges):
             if one.max_write_id >= next_one.min_write_id and one.range != next_one.range:
-                overlap = reason(Code.OVERLAP, by=(one.name, next_one.name))
+                overlap = reason(Code.OVERLAP, by=(one.name, next_one.name), how="ranges")
                 found.append(LayoutProblem("V7", next_one.name, (one.name,), overlap))
     if listing.table_type is TableType.INSERT_ONLY:
         return found + list(_of_insert_only(listing, state, current))
@@ -267,7 +271,7 @@ def _of_insert_only(listing: Listing, state: AcidState, current: Iterable[AcidDi
         for entry in listing.by_child.get(directory.name, ()):
             at = entry.path.split("/")[1:-1]
             if not entry.is_dir and is_visible_path(entry.path) and not all(map(is_union_subdirectory, at)):
-                why = reason(Code.NESTED_FILE, by=(directory.name,), path=entry.path)
+                why = reason(Code.STRAY_FILE, by=(directory.name,), path=entry.path, how="nested")
                 yield LayoutProblem("V17", entry.path, (), why)
     yield from _refused_names(listing, state)
 
@@ -285,11 +289,11 @@ def _refused_names(listing: Listing, state: AcidState) -> Iterator[LayoutProblem
         for entry in listing.files_by_child.get(state.base.name, ()):
             name = entry.path.rpartition("/")[2]
             if is_visible_path(entry.path) and parse_file(name) is None and not name.startswith("bucket_"):
-                why = reason(Code.NOT_HIVES_NAME, by=(state.base.name,), path=entry.path)
+                why = reason(Code.STRAY_FILE, by=(state.base.name,), path=entry.path, how="name")
                 yield LayoutProblem("V22", entry.path, (), why)
     for verdict in state.verdicts:
         if verdict.reason.code is Code.UNPARSEABLE:
-            yield LayoutProblem("V1", verdict.name, (), reason(Code.REFUSED_NAME, by=(verdict.name,)))
+            yield LayoutProblem("V1", verdict.name, (), reason(Code.UNPARSEABLE, by=(verdict.name,)))
     for verdict in state.in_state(State.CURRENT) if is_full_acid(listing) else ():
         if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET:
             yield LayoutProblem("V18", verdict.reason.value("path"), (), verdict.reason)
@@ -302,7 +306,8 @@ def _twins(state: AcidState) -> Iterator[LayoutProblem]:
         one = verdict.directory
         for other in (deltas[name] for name in verdict.reason.by if name in deltas):
             if one and _differ_in_visibility(one, other):
-                yield LayoutProblem("V10", one.name, (other.name,), reason(Code.TWINS, by=(one.name, other.name)))
+                why = reason(Code.OVERLAP, by=(one.name, other.name), how="twins")
+                yield LayoutProblem("V10", one.name, (other.name,), why)
 
 
 def _differ_in_visibility(one: AcidDirectory, other: AcidDirectory) -> bool:
@@ -315,13 +320,13 @@ def straddling(state: AcidState) -> Iterator[LayoutProblem]:
     base = state.base.directory if state.base else None
     for delta in (verdict.directory for verdict in state.deltas if base):
         if base and delta and straddles(delta, base.max_write_id):
-            why = reason(Code.STRADDLES_BASE, by=(delta.name, base.name))
+            why = reason(Code.OVERLAP, by=(delta.name, base.name), how="straddles")
             yield LayoutProblem("V9", delta.name, (base.name,), why)
 
 
 def spelled_twice(one: AcidDirectory, other: AcidDirectory) -> Reason:
     """Rule V5."""
-    return reason(Code.SPELLED_TWICE, by=(one.name, other.name))
+    return reason(Code.OVERLAP, by=(one.name, other.name), how="spelling")
 
 
 def _mixed(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProblem]:
@@ -329,7 +334,7 @@ def _mixed(directory: AcidDirectory, files: list[Entry]) -> Iterator[LayoutProbl
     filled = [file for file in data_files_of(directory, files) if file.size]
     raw = [file.path for file in filled if not file.native_name]
     if raw and len(raw) < len(filled):
-        why = reason(Code.BESIDE_BUCKET_FILES, by=(directory.name,), file=raw[0].partition("/")[2])
+        why = reason(Code.STRAY_FILE, by=(directory.name,), how="beside", file=raw[0].partition("/")[2])
         yield LayoutProblem("V25", directory.name, tuple(raw), why)
 
 
@@ -341,16 +346,16 @@ def _file_problems(directory: AcidDirectory, files: list[Entry]) -> Iterator[Lay
         if any(is_hidden(part) for part in parts):
             continue
         if len(parts) > 2 and (native or not all(map(is_union_subdirectory, parts[1:-1]))):
-            nested = reason(Code.NESTED_FILE, by=(directory.name,), path=entry.path)
+            nested = reason(Code.STRAY_FILE, by=(directory.name,), path=entry.path, how="nested")
             yield LayoutProblem("V17", entry.path, (), nested)
             continue
         parsed = parse_file(parts[-1])
         if isinstance(parsed, BucketFile):
             if parsed.bucket in buckets:
                 other = buckets[parsed.bucket]
-                why = reason(Code.SECOND_ATTEMPT, by=(directory.name,), path=entry.path, other=other)
+                why = reason(Code.STRAY_FILE, by=(directory.name,), path=entry.path, other=other, how="second")
                 yield LayoutProblem("V22", entry.path, (other,), why)
             buckets.setdefault(parsed.bucket, entry.path)
         elif is_native_data_file(parts[-1]):
-            why = reason(Code.NOT_A_BUCKET_FILE, by=(directory.name,), path=entry.path)
+            why = reason(Code.STRAY_FILE, by=(directory.name,), path=entry.path, how="no-bucket")
             yield LayoutProblem("V22", entry.path, (), why)

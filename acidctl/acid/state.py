@@ -133,8 +133,8 @@ class _Selection:
         if self.txns.is_aborted(txn):
             self.set(directory, State.ABORTED, reason(Code.VISIBILITY_ABORTED, ids=(txn,)))
         else:
-            is_above = txn > self.txns.high_watermark
-            self.set(directory, State.IGNORED, reason(Code.VISIBILITY_OPEN, ids=(txn,), is_above=is_above))
+            how = "above" if txn > self.txns.high_watermark else "open"
+            self.set(directory, State.IGNORED, reason(Code.VISIBILITY_OPEN, ids=(txn,), how=how))
         return False
 
 
@@ -238,12 +238,14 @@ def _choose_base(bases: list[AcidDirectory], selection: _Selection) -> tuple[Aci
             continue
         below = best is not None and base.max_write_id < best.max_write_id
         if best and (below or (refusal is None and base.max_write_id == best.max_write_id)):
-            superseded = reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="base")
+            superseded = reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), how="base")
             selection.set(base, State.OBSOLETE, superseded)
         elif refusal:
             selection.set(base, State.IGNORED, refusal)
     if best:
-        selection.set(best, State.CURRENT, reason(Code.CHOSEN_BASE, usable=len(valid)))
+        selection.set(
+            best, State.CURRENT, reason(Code.IS_READ, usable=len(valid), how="newest" if len(valid) > 1 else "base")
+        )
         return best, None
     return None, _history_problem(usable, selection)
 
@@ -373,13 +375,13 @@ def _recompacted_by(delta: AcidDirectory, taken: list[AcidDirectory]) -> AcidDir
 
 def _superseded(delta: AcidDirectory, best: AcidDirectory | None, covering: AcidDirectory | None) -> Reason:
     if best and delta.max_write_id <= best.max_write_id:
-        return reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="delta")
+        return reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), how="delta")
     if covering:
-        return reason(Code.SUPERSEDED_BY_DELTA, by=(covering.name,), kind="delta")
-    return reason(Code.SUPERSEDED_BY_BASE)  # write id 0 is before every delta
+        return reason(Code.SUPERSEDED_BY_DELTA, by=(covering.name,))
+    return reason(Code.SUPERSEDED_BY_BASE, how="zero")  # write id 0 is before every delta
 
 
-_COMMITTED = reason(Code.COMMITTED)
+_COMMITTED = reason(Code.IS_READ, how="committed")
 
 
 def _current_reason(delta: AcidDirectory, selection: _Selection) -> Reason:
@@ -404,11 +406,11 @@ def _judge_originals(
     if not reads_originals:  # hive.mm.allow.originals is false by default (section 11)
         state, why = State.IGNORED, reason(Code.BESIDE_DIRECTORIES)
     elif best:
-        state, why = State.OBSOLETE, reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), kind="original")
+        state, why = State.OBSOLETE, reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), how="original")
     for name in names:
         own = why
         if name in strays:
-            own = reason(Code.ORIGINAL_WITHOUT_BUCKET, by=why.by, path=strays[name])
+            own = reason(Code.ORIGINAL_WITHOUT_BUCKET, by=why.by, path=strays[name], how="beside" if why.by else "read")
         selection.verdicts[name] = Verdict(name, EntryKind.ORIGINAL, state, own)
 
 
@@ -450,9 +452,9 @@ def _display_order(verdict: Verdict) -> tuple[int, int, int, int, str]:
 def _notes(selection: _Selection, directories: list[AcidDirectory], everything: bool) -> tuple[Reason, ...]:
     notes = []
     if everything:
-        notes.append(reason(Code.ALL_WRITE_IDS_COUNT))
+        notes.append(reason(Code.ASSUMED_COMMITTED, how="write-ids"))
     if selection.txns is None and any(directory.visibility_txn for directory in directories):
-        notes.append(reason(Code.ALL_TRANSACTIONS_COUNT))
+        notes.append(reason(Code.ASSUMED_COMMITTED, how="transactions"))
     return tuple(notes)
 
 

@@ -138,14 +138,15 @@ def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: boo
     if hive4 and not no_base and figures.delta_bytes == 0 and figures.has_obsolete_base:
         return Decision(CompactionKind.MAJOR, reason(Code.OBSOLETE_BASE_ALONE))
     if figures.deltas <= limits.delta_count:
-        kind, code = None, Code.FEW_DELTAS
+        kind, code, how = None, Code.FEW_DELTAS, None
     elif no_base:
-        kind, code = CompactionKind.MAJOR, Code.MANY_DELTAS_AND_NO_BASE
+        kind, code, how = CompactionKind.MAJOR, Code.MANY_DELTAS, "no-base"
     elif not figures.minor_supported:
-        kind, code = CompactionKind.MAJOR, Code.MANY_DELTAS_AND_NO_MINOR
+        kind, code, how = CompactionKind.MAJOR, Code.MANY_DELTAS, "no-minor"
     else:
-        kind, code = CompactionKind.MINOR, Code.MANY_DELTAS
-    why = reason(code, deltas=figures.deltas, limit=limits.delta_count, ratio=ratio, most=limits.delta_ratio)
+        kind, code, how = CompactionKind.MINOR, Code.MANY_DELTAS, "base"
+    limit, most = limits.delta_count, limits.delta_ratio
+    why = reason(code, deltas=figures.deltas, limit=limit, ratio=ratio, most=most, how=how)
     return Decision(kind, why)
 
 

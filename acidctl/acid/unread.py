@@ -49,7 +49,8 @@ def passed_over(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
         if is_full and verdict and verdict.directory:
             for entry in listing.files_by_child.get(verdict.name, ()):
                 if not _is_read(verdict.directory, entry):
-                    yield PassedOver(entry.path, reason(Code.NOT_HIVES_NAME, by=(verdict.name,), path=entry.path))
+                    why = reason(Code.STRAY_FILE, by=(verdict.name,), path=entry.path, how="name")
+                    yield PassedOver(entry.path, why)
 
 
 def _beside_directories(listing: Listing, state: AcidState) -> Iterator[PassedOver]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.names import MINL, AcidDirectory, Kind, manifest_for, parse_partition
+from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind, parse_partition
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict
 from acidctl.acid.writeids import (
@@ -20,18 +21,20 @@ from acidctl.acid.writeids import (
     IdStatus,
     ValidTxns,
     ValidWriteIds,
+    count_of,
     id_list_runs,
     of_status,
     txn_status,
     write_id_runs,
 )
-from acidctl.cleaning.leftovers import what_is_hidden
+from acidctl.cleaning.advice import Action, Advice, hidden_kind
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import HistoryError, RefusedError
 from acidctl.location.change.publication import half_published
 from acidctl.location.snapshot import Snapshot
 from acidctl.one_line import one_line
+from acidctl.wording import span, spans, status_text, text_of, write_id_range, write_ids_text
 
 
 class Topic(StrEnum):
@@ -102,7 +105,7 @@ class ProofStep:
     """
 
     topic: Topic
-    reason: Reason
+    text: str
     names: tuple[str, ...] = ()
     ids: tuple[int, ...] = ()
 
@@ -124,7 +127,7 @@ class VerdictProof:
     steps: tuple[ProofStep, ...]
     may_clean: MayClean
     cleaning: Reason
-    next: tuple[Reason, ...] = ()
+    next: tuple[Advice, ...] = ()
     write_ids: tuple[IdRun, ...] = ()
     txn: tuple[int, IdStatus] | None = None
 
@@ -144,7 +147,7 @@ def proof_inputs(snapshot: Snapshot) -> ProofInputs:
     try:
         plan = plan_cleaning(snapshot, Policy(leftovers=True))
     except (HistoryError, RefusedError) as error:
-        refusal = reason(Code.REFUSED, why=str(error))
+        refusal = reason(Code.REFUSED, how="error", why=str(error))
         answer = CleaningAnswer(refusal=refusal, hint=error.hint, unfinished=unfinished)
     else:
         waiting = {one.name: one.reason for one in plan.waiting}
@@ -164,30 +167,17 @@ def explain_history(evidence: ProofInputs) -> tuple[ProofStep, ...]:
     if problem is None:
         return ()
     opened, aborted = id_list_runs(ids.open, IdStatus.OPEN), id_list_runs(ids.aborted, IdStatus.ABORTED)
-    known = reason(Code.LISTS, high_watermark=ids.high_watermark, open=opened, aborted=aborted)
-    steps = [ProofStep(Topic.VERDICT, problem, problem.by, problem.ids), ProofStep(Topic.SNAPSHOT, known, ids=ids.open)]
+    listed = f"open: {spans(opened) or 'none'}, aborted: {spans(aborted) or 'none'}"
+    known = f"this snapshot has the high watermark {ids.high_watermark}, {listed}"
+    steps = [ProofStep(Topic.VERDICT, text_of(problem), problem.by, problem.ids)]
+    steps.append(ProofStep(Topic.SNAPSHOT, known, ids=ids.open))
     bases = (verdict for verdict in evidence.state.verdicts if verdict.kind is EntryKind.BASE)
-    steps += [ProofStep(Topic.BASE, why_not_chosen(base, evidence), (base.name,)) for base in bases]
+    steps += [ProofStep(Topic.BASE, f"{base.name}: {decided(base, evidence)}", (base.name,)) for base in bases]
     for name in problem.by:
         oldest = evidence.by_name.get(name)
         if oldest and oldest.directory:
-            steps.append(ProofStep(Topic.READERS, _readable_by(oldest, oldest.directory, (name,)), (name,)))
+            steps.append(ProofStep(Topic.READERS, f"{name} {_readable_by(oldest, oldest.directory)}", (name,)))
     return tuple(steps)
-
-
-def why_not_chosen(base: Verdict, evidence: ProofInputs) -> Reason:
-    """Of a base that the snapshot does not read: the reason with the ids."""
-    best, directory = evidence.state.base, base.directory
-    if directory and best and best.directory and base.state is State.OBSOLETE:
-        by, reach = (best.name,), best.directory.max_write_id
-        if directory.max_write_id != reach:
-            return reason(Code.NOT_CHOSEN, by=by, mine=directory.max_write_id, reach=reach)
-        code = Code.OTHER_OF_SAME_END if best.compacted and not base.compacted else Code.LATER_BASE
-        return reason(code, by=by, ids=(reach,))
-    if directory and base.reason.code is Code.OPEN_BELOW_BASE:
-        runs = _blocking(directory, evidence)
-        return reason(Code.OPEN_BELOW_BASE, ids=base.reason.ids, base=directory.max_write_id, runs=runs)
-    return base.reason
 
 
 def _blocking(directory: AcidDirectory, evidence: ProofInputs) -> tuple[IdRun, ...]:
@@ -209,16 +199,12 @@ def _proof(verdict: Verdict, evidence: ProofInputs, children: Mapping[str, list[
     if runs:
         blocked = of_status(runs, IdStatus.OPEN, IdStatus.ABORTED, IdStatus.ABOVE)
         ends = tuple(dict.fromkeys(id_ for run in blocked for id_ in (run.first, run.last)))
-        known = reason(Code.WRITE_IDS, runs=runs, is_everything=evidence.write_ids.is_everything)
+        known = _statuses(runs, is_everything=evidence.write_ids.is_everything)
         steps.append(ProofStep(Topic.WRITE_IDS, known, ids=ends))
     if directory and directory.visibility_txn:
         txn = (directory.visibility_txn, txn_status(evidence.txns, directory.visibility_txn))
-        step = reason(Code.TRANSACTION, ids=txn[:1], status=txn[1])
-        steps.append(ProofStep(Topic.TRANSACTION, step, ids=txn[:1]))
-    decided = _decided(verdict, runs, evidence)
-    if verdict.state is State.CURRENT and evidence.state.history_problem:
-        decided = reason(Code.READ_BUT_REFUSED, decided)
-    steps.append(ProofStep(Topic.VERDICT, decided, verdict.reason.by, verdict.reason.ids))
+        steps.append(ProofStep(Topic.TRANSACTION, f"transaction {txn[0]} {_TRANSACTION[txn[1]]}", ids=txn[:1]))
+    steps.append(ProofStep(Topic.VERDICT, decided(verdict, evidence), verdict.reason.by, verdict.reason.ids))
     if directory and directory.kind is Kind.BASE and verdict.state is State.IGNORED:
         steps.append(ProofStep(Topic.READERS, _readable_by(verdict, directory)))
     if verdict.kind is EntryKind.STAGING and verdict.name in children:  # some are listed without what is below
@@ -239,54 +225,77 @@ def _runs(verdict: Verdict, ids: ValidWriteIds) -> tuple[IdRun, ...]:
     return write_id_runs(ids, low, directory.max_write_id)
 
 
-def _content(files: list[Entry]) -> Reason:
-    """Of a leftover: how much it holds, and when it changed last, which tells whether somebody is at work."""
+def _content(files: list[Entry]) -> str:
+    """Return how much a leftover holds, and when it changed last, which shows whether somebody is at work."""
     newest = max((entry.modified for entry in files if entry.modified is not None), default=None)
-    return reason(Code.CONTENT, files=len(files), bytes=sum(entry.size for entry in files), newest=newest)
+    text = f"{len(files):,} {'file' if len(files) == 1 else 'files'}, {sum(entry.size for entry in files):,} bytes"
+    if newest is None:
+        return text
+    return f"{text}, last changed {datetime.fromtimestamp(newest, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _what(verdict: Verdict) -> Reason:
+def _statuses(runs: tuple[IdRun, ...], *, is_everything: bool) -> str:
+    if is_everything:
+        return f"{span(runs[0].first, runs[-1].last)}, counted as committed: no list of write ids was given"
+    by_status = {status: of_status(runs, status) for status in IdStatus}
+    return "; ".join(f"{status_text(status)}: {spans(found)}" for status, found in by_status.items() if found)
+
+
+_TRANSACTION = {
+    IdStatus.COMMITTED: "is committed",
+    IdStatus.OPEN: "is open: its compaction is at work, or died a short while ago",
+    IdStatus.ABORTED: "is aborted: its compaction failed",
+    IdStatus.ABOVE: "is above the transactions this snapshot knows",
+    IdStatus.UNKNOWN: "counts as committed: no list of transactions was given",
+}
+
+
+def _what(verdict: Verdict) -> str:
     directory = verdict.directory
     if directory is None:
         if verdict.kind is EntryKind.STAGING:
-            return reason(what_is_hidden(verdict.name), target=manifest_for(verdict.name))
+            return hidden_kind(verdict.name).what
         if parse_partition(verdict.name):
-            return reason(Code.PARTITION)
-        if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET:
-            return reason(Code.NOT_ACID)
-        return reason(Code.PRE_ACID_ROWS if verdict.kind is EntryKind.ORIGINAL else Code.NOT_ACID)
+            return text_of(reason(Code.PARTITION))
+        if verdict.kind is EntryKind.ORIGINAL and verdict.reason.code is not Code.ORIGINAL_WITHOUT_BUCKET:
+            return "rows that were there before the table was ACID"
+        return "not a directory of Hive's ACID layout"
     if directory.kind is not Kind.BASE:
-        return reason(Code.EVENTS, directory=directory, compacted=verdict.compacted)
-    if directory.max_write_id == MINL:
-        return reason(Code.BASE_OF_ORIGINALS)
-    return reason(Code.COMPACTED_BASE if verdict.compacted else Code.UNMARKED, ids=(directory.max_write_id,))
+        did = "inserted" if directory.kind is Kind.DELTA else "deleted"
+        statement = "" if directory.statement_id == NO_STATEMENT else f", statement {directory.statement_id}"
+        return f"what {_range(directory)} {did}{statement}{', by a compaction' if verdict.compacted else ''}"
+    wid = directory.max_write_id
+    if wid == MINL:
+        return "a base made of original files alone"
+    if verdict.compacted:
+        return f"a base: all rows up to write id {wid}, by a compaction"
+    return f"a base without the mark of a compaction: an INSERT OVERWRITE of write id {wid}, or a compaction of Hive 2"
 
 
-def _decided(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Reason:
-    """The reason of the verdict, with more of what it rests on."""
-    why, directory, state = verdict.reason, verdict.directory, verdict.state
-    if verdict.kind is EntryKind.BASE and state in (State.OBSOLETE, State.IGNORED):
-        return why_not_chosen(verdict, evidence)
-    if state is State.OBSOLETE and why.by and why.code is not Code.ORIGINAL_WITHOUT_BUCKET:
-        by = evidence.by_name.get(why.by[0])
-        replaced = by is not None and by.kind is EntryKind.BASE and not by.compacted
-        return reason(Code.HELD_BY, by=why.by, directory=directory, wide=by and by.directory, replaced=replaced)
-    if state is State.CURRENT and why.code is Code.PARTLY_COMMITTED:
-        return reason(Code.PARTLY_COMMITTED, ids=why.ids, runs=runs)
-    if state is State.CURRENT and why.code is Code.COMMITTED and directory:
-        base = evidence.state.base
-        if base and base.directory and base.directory.max_write_id >= directory.min_write_id:
-            return reason(Code.STRADDLES, by=(base.name,), ids=(directory.min_write_id, base.directory.max_write_id))
-        return reason(Code.HELD_BY_NO_OTHER, directory=directory, is_everything=evidence.write_ids.is_everything)
-    if why.code is Code.CHOSEN_BASE and directory and directory.max_write_id != MINL:
-        return reason(Code.CHOSEN_BASE, usable=why.value("usable"), reach=directory.max_write_id)
-    return why
+def _range(directory: AcidDirectory) -> str:
+    return write_id_range(directory.min_write_id, directory.max_write_id)
 
 
-def _readable_by(verdict: Verdict, directory: AcidDirectory, by: tuple[str, ...] = ()) -> Reason:
-    """Which snapshots may read a base (section 6.2)."""
-    txn = directory.visibility_txn
-    return reason(Code.READABLE_BY, by=by, write_id=directory.max_write_id, compacted=verdict.compacted, txn=txn)
+def decided(verdict: Verdict, evidence: ProofInputs) -> str:
+    """Return the reason of a verdict with all the ids that it rests on."""
+    why, directory = verdict.reason, verdict.directory
+    if why.code is Code.PARTLY_COMMITTED:
+        why = reason(why.code, ids=why.ids, runs=_runs(verdict, evidence.write_ids))
+    elif directory and why.code is Code.OPEN_BELOW_BASE:
+        why = reason(why.code, ids=why.ids, base=directory.max_write_id, runs=_blocking(directory, evidence))
+    refused = verdict.state is State.CURRENT and evidence.state.history_problem
+    return text_of(why) + ("; but Hive refuses this snapshot: not enough history" if refused else "")
+
+
+def _readable_by(verdict: Verdict, directory: AcidDirectory) -> str:
+    """Return which snapshots may read a base (section 6.2)."""
+    wid, txn = directory.max_write_id, directory.visibility_txn
+    text = f"a snapshot in which write id {wid} is committed"
+    if wid == MINL:
+        text = "every snapshot"
+    elif verdict.compacted:
+        text = f"a snapshot with a high watermark of {wid} or more, and no open write id up to {wid}"
+    return f"can be read by {text}" + (f", that knows transaction {txn} as committed" if txn else "")
 
 
 # --- what cleaning may do, and what must come first --------------------------------------------------------------
@@ -298,30 +307,30 @@ def _may_clean(verdict: Verdict, evidence: ProofInputs) -> tuple[MayClean, Reaso
     if verdict.kind in (EntryKind.STAGING, EntryKind.OTHER):
         if against or name in answer.removable:
             return MayClean.NO, reason(Code.ONLY_AS_LEFTOVER, *([against] if against else ()))
-        return MayClean.NO, reason(Code.OTHER_KIND)
+        return MayClean.NO, reason(Code.NOT_OBSOLETE, how="kind")
     if evidence.state.history_problem:
-        return MayClean.NO, reason(Code.SNAPSHOT_REFUSED)
+        return MayClean.NO, reason(Code.REFUSED, how="snapshot")
     if verdict.state is State.CURRENT:
-        return MayClean.NO, reason(Code.IS_READ)
+        return MayClean.NO, reason(Code.IS_READ, how="read")
     if verdict.state is State.IGNORED:
-        return MayClean.NO, reason(Code.NEITHER_OBSOLETE_NOR_ABORTED)
+        return MayClean.NO, reason(Code.NOT_OBSOLETE, how="state")
     if answer.refusal:
         return MayClean.NO, answer.refusal
     if name in answer.removable:
-        return MayClean.YES, reason(Code.NO_READER_RETURNS if verdict.state is State.ABORTED else Code.NOT_NEEDED)
+        return MayClean.YES, reason(Code.NOT_NEEDED, how=verdict.state.value)
     return MayClean.KEPT_BACK, answer.waiting.get(name) or _kept_back(verdict, answer)
 
 
 def _kept_back(verdict: Verdict, answer: CleaningAnswer) -> Reason:
-    """The planner's reason; of several doubts in the location that on what takes this one's place."""
+    """Return the planner's reason; of several doubts in the location the one on what takes this entry's place."""
     why = answer.kept_back.get(verdict.name) or reason(Code.NOT_PLANNED)
     mine = [part for name in verdict.reason.by for part in why.parts if name in part.by]
     return reason(why.code, mine[0]) if mine else why
 
 
-def _next(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Iterator[Reason]:
+def _next(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Iterator[Advice]:
     answer, name = evidence.cleaning, verdict.name
-    told = [reason(Code.AS_TOLD, hint=answer.hint)] if answer.hint else []
+    told = [Advice(Action.FOLLOW_HINT, answer.hint)] if answer.hint else []
     if verdict.kind is EntryKind.STAGING:
         yield _next_of_staging(name, answer)
     elif verdict.state is State.CURRENT:
@@ -331,94 +340,114 @@ def _next(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> I
     elif answer.refusal:
         yield from told
     elif name in answer.waiting:
-        yield _when_old(answer.waiting[name], leftovers=False)
+        yield _when_old(answer.waiting[name], "clean()")
     elif name in answer.kept_back:
         yield from _next_of_kept_back(_kept_back(verdict, answer))
     elif verdict.state is State.ABORTED:
-        yield reason(Code.CLEAN)
+        yield Advice(Action.CLEAN, "`clean()` takes it at any time")
     else:
         yield _after_queries(verdict, evidence)
 
 
-def _next_of_staging(name: str, answer: CleaningAnswer) -> Reason:
+def _next_of_staging(name: str, answer: CleaningAnswer) -> Advice:
     if name in answer.unfinished:
-        return reason(Code.FINISH_PUBLICATION)
+        return Advice(Action.COMPACT, "run `compact()`: it finishes the publication that was interrupted")
     if name in answer.waiting:
-        return _when_old(answer.waiting[name], leftovers=True)
+        return _when_old(answer.waiting[name], "clean(leftovers=True)")
     if name in answer.removable:
-        return reason(Code.CLEAN, leftovers=True)
-    return reason(Code(f"clear-{what_is_hidden(name)}"))
+        return Advice(Action.CLEAN, "`clean(leftovers=True)` takes it")
+    return hidden_kind(name).clears
 
 
-def _when_old(waiting: Reason, *, leftovers: bool) -> Reason:
-    code = Code.CLEAN_BY_FORCE if waiting.code is Code.AGE_UNKNOWN else Code.CLEAN_THEN
-    return reason(code, leftovers=leftovers)
+def _when_old(waiting: Reason, clean: str) -> Advice:
+    if waiting.code is Code.AGE_UNKNOWN:
+        when = "with `older_than=0` `unsafe_retention`: when nothing reads or writes the table"
+        return Advice(Action.CLEAN_BY_FORCE, f"`{clean}` takes it {when}")
+    return Advice(Action.CLEAN_LATER, f"`{clean}` takes it then")
 
 
+_DECIDED = "must be committed or aborted"
+_MOVE_STRANGER = Advice(Action.BY_HAND, "see whose file that is, and move it away")
+_GIVE_TRANSACTIONS = Advice(Action.GIVE_LISTS, "give `valid_txns`, or `assume_committed` when no compaction is at work")
+_WAIT_FOR_WRITER = Advice(Action.WAIT, "wait until the writer has ended, or give `write_ids`")
 _REMEDIES = {
-    Code.UNMARKED_BASE: (Code.SEEK_ROWS,),
-    Code.STRANGE_PATH: (Code.MOVE_STRANGER,),
-    Code.TRANSACTION_UNKNOWN: (Code.GIVE_TRANSACTIONS,),
-    Code.ONLY_BY_TRANSACTIONS: (Code.GIVE_TRANSACTIONS,),
-    Code.INSERT_OVERWRITE_UNKNOWN: (Code.GIVE_TRANSACTIONS, Code.WAIT_FOR_WRITER),
-    Code.OLD_QUERIES: (Code.WAIT_FOR_TRANSACTION,),
-    Code.READER_HOLDS: (Code.WAIT_FOR_TRANSACTION,),
-    Code.HIVE_COMPACTS: (Code.WAIT_FOR_HIVE,),
-    Code.NO_CLEANUP: (Code.ALLOW_CLEANUP,),
-    Code.ABOVE_CLEANER: (Code.GIVE_WRITE_IDS,),
-    Code.WRITER_BESIDE: (Code.WAIT_FOR_WRITER,),
-    Code.OPEN_STREAM: (Code.WAIT_FOR_WRITER,),
+    Code.UNMARKED_BASE: Advice(Action.BY_HAND, "see whether other directories hold its rows; then remove it by hand"),
+    Code.STRANGE_PATH: _MOVE_STRANGER,
+    Code.TRANSACTION_UNKNOWN: _GIVE_TRANSACTIONS,
+    Code.READER_HOLDS: Advice(
+        Action.WAIT, "wait until that transaction has ended, as the metastore, or a newer `valid_txns`, says"
+    ),
+    Code.HIVE_COMPACTS: Advice(
+        Action.WAIT, "wait until that compaction has ended: Hive's own cleaner looks at this, too"
+    ),
+    Code.NO_CLEANUP: Advice(Action.ALLOW_CLEANUP, "set no_cleanup to false there when nothing needs it any more"),
+    Code.ABOVE_CLEANER: Advice(Action.GIVE_LISTS, "give a newer `write_ids`"),
+    Code.WRITER_AT_WORK: _WAIT_FOR_WRITER,
 }
 
 
-def _next_of_kept_back(why: Reason) -> Iterator[Reason]:
+def _next_of_kept_back(why: Reason) -> Iterator[Advice]:
     if why.code is Code.HALF_A_MINOR:
-        yield reason(Code.FIND_MISSING_TWIN, by=why.by)
+        twin = f"the missing twin of {why.by[0]} first: see what became of the minor compaction that wrote it"
+        yield Advice(Action.BY_HAND, twin)
     elif why.code is Code.LOST_ROWS:
-        yield reason(Code.BRING_ROWS_BACK, by=why.by)
-    codes = dict.fromkeys(code for one in (why, *why.parts) for code in _REMEDIES.get(one.code, ()))
-    yield from map(reason, codes)
+        away = f"it takes {why.by[0]} away, so that readers see this again, or says why it cannot"
+        yield Advice(Action.REPAIR, f"run `repair('empty-result')`: {away}")
+    elif why.code is Code.ONLY_BY_DOUBT and not why.parts:
+        yield _GIVE_TRANSACTIONS
+    yield from dict.fromkeys(_REMEDIES[one.code] for one in (why, *why.parts) if one.code in _REMEDIES)
+    if any(one.value("how") == "overwrite" for one in why.parts):
+        yield _WAIT_FOR_WRITER
 
 
-def _after_queries(verdict: Verdict, evidence: ProofInputs) -> Reason:
+def _after_queries(verdict: Verdict, evidence: ProofInputs) -> Advice:
     """Cleaning takes an obsolete entry, when those queries have ended that may still read it."""
     by = evidence.by_name.get(verdict.reason.by[0]) if verdict.reason.by else None
     directory = by.directory if by else None
-    if by is None or directory is None:
-        return reason(Code.CLEAN_AFTER_QUERIES)
-    merged = directory.kind is Kind.BASE and by.compacted and directory.max_write_id != MINL
-    reach = directory.max_write_id if merged else None
-    return reason(Code.CLEAN_AFTER_QUERIES, by=(by.name,), txn=directory.visibility_txn, reach=reach)
+    queries = "queries that began earlier"
+    if by and directory:
+        queries = f"queries that began before {by.name} was there"
+        if directory.visibility_txn:
+            queries = f"queries that began before transaction {directory.visibility_txn} was committed"
+        elif directory.kind is Kind.BASE and by.compacted and directory.max_write_id != MINL:
+            queries += f", or while a write id up to {directory.max_write_id} was open,"
+    return Advice(Action.CLEAN, f"`clean()` takes it; let {queries} end first")
 
 
-def _next_of_current(verdict: Verdict, runs: tuple[IdRun, ...]) -> Reason:
+def _next_of_current(verdict: Verdict, runs: tuple[IdRun, ...]) -> Advice:
     if verdict.reason.code is Code.ORIGINAL_WITHOUT_BUCKET:
-        return reason(Code.MOVE_STRANGER)
+        return _MOVE_STRANGER
+    if verdict.kind is EntryKind.BASE:
+        return Advice(Action.COMPACT, "a major compaction first: its newer base takes the place of this one")
     if verdict.kind not in (EntryKind.DELTA, EntryKind.DELETE_DELTA):
-        return reason(Code.COMPACT_NEWER_BASE if verdict.kind is EntryKind.BASE else Code.COMPACT_ORIGINALS)
+        return Advice(Action.COMPACT, "a major compaction first: no base holds these rows yet")
     if undecided := of_status(runs, IdStatus.OPEN, IdStatus.ABOVE):
-        return reason(Code.DECIDE_THEN_COMPACT, runs=undecided)
+        return Advice(Action.DECIDE, f"{write_ids_text(undecided)} {_DECIDED}, then a compaction")
     if aborted := of_status(runs, IdStatus.ABORTED):
-        return reason(Code.COMPACT_ABORTED, runs=aborted)
-    return reason(Code.COMPACT_EVENTS)
+        are = "is" if count_of(aborted) == 1 else "are"
+        return Advice(Action.COMPACT, f"a major compaction first: {write_ids_text(aborted)} {are} aborted inside")
+    return Advice(Action.COMPACT, "a compaction first: it writes these events to a wider delta or a base")
 
 
-def _next_of_ignored(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Iterator[Reason]:
+def _next_of_ignored(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Iterator[Advice]:
     code, directory = verdict.reason.code, verdict.directory
     if code is Code.UNPARSEABLE:
-        yield reason(Code.RENAME)
+        yield Advice(Action.BY_HAND, "Hive fails on this name: see what wrote it, and rename or move it by hand")
     elif code is Code.PARTITION:
-        yield reason(Code.EXPLAIN_PARTITION, by=(verdict.name,))
+        yield Advice(Action.LOOK_INSIDE, f"it is a location of its own: run `why()` on {verdict.name}")
     elif directory and code is Code.VISIBILITY_OPEN:
-        yield reason(Code.DECIDE_TRANSACTION, ids=(directory.visibility_txn,))
+        txn = directory.visibility_txn
+        yield Advice(Action.DECIDE, f"transaction {txn} must be committed (then it is read) or aborted")
     elif directory and code is Code.OPEN_BELOW_BASE:
-        yield reason(Code.DECIDE_WRITE_IDS, runs=_blocking(directory, evidence))
+        yield Advice(Action.DECIDE, f"{write_ids_text(_blocking(directory, evidence))} {_DECIDED}")
     elif directory:
         waiting, above = of_status(runs, IdStatus.OPEN), of_status(runs, IdStatus.ABOVE)
         if waiting:
-            yield reason(Code.DECIDE_WRITE_IDS, runs=waiting)
+            yield Advice(Action.DECIDE, f"{write_ids_text(waiting)} {_DECIDED}")
         if above:
-            yield reason(Code.NEWER_SNAPSHOT, ids=(above[-1].last,))
+            newer = f"with a high watermark of {above[-1].last} or more: this one ends before it"
+            yield Advice(Action.GIVE_LISTS, f"a newer snapshot, {newer}")
         if not waiting and not above:
             # Hive drops it without a word: a committed id it has lies below what is read, the others are aborted.
-            yield reason(Code.NEEDS_WIDER, ids=(directory.max_write_id,))
+            wider = f"a base or a wider delta that reaches write id {directory.max_write_id} first"
+            yield Advice(Action.COMPACT, wider)

@@ -13,16 +13,14 @@ from acidctl.acid.names import Kind, acid_directory, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import select
 from acidctl.acid.writeids import Range, ValidWriteIds
+from acidctl.cleaning.advice import COMPACTION_STAGING, LOCK_CLAIM, QUERY_STAGING, hidden_kind
 from acidctl.cleaning.retention import Policy
 from acidctl.errors import AcidctlError
-from acidctl.location.change.lock import LOCK
 from acidctl.location.change.owner import OWNER, owner_at
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
 
-_COMPACTION = "_tmp_"
-_QUERY = ".hive-staging"
-_CLAIM = f"{LOCK}-"
+_COMPACTION, _QUERY, _CLAIM = COMPACTION_STAGING.prefix, QUERY_STAGING.prefix, LOCK_CLAIM.prefix
 
 
 @dataclass(slots=True)
@@ -86,30 +84,13 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
         if not ages.is_old(name, policy.cutoff(now), unknown=policy.older_than <= 0):
             why = reason(Code.AGE_UNKNOWN)
             if since is not None:
-                why = reason(Code.TOO_YOUNG, since=since, until=policy.until(since), is_obsolete=False)
+                why = reason(Code.TOO_YOUNG, since=since, until=policy.until(since), how="written")
             found.young.append((name, since, why))
         elif against := _against(snapshot, name, children, directories - gone):
             found.kept_back.append((name, against))
         else:
-            found.removable.append((name, reason(Code.LEFTOVER, what=what_is_hidden(name), since=since)))
+            found.removable.append((name, reason(Code.LEFTOVER, what=hidden_kind(name).abandoned, since=since)))
     return found
-
-
-_OWN = {LOCK: Code.LOCK, ".acidctl-trash": Code.TRASH, ".acidctl-backup": Code.BACKUP}
-
-
-def what_is_hidden(name: str) -> Code:
-    """What a hidden directory of acidctl or of a writer is (sections 1.4 and 8.6)."""
-    if name in _OWN:
-        return _OWN[name]
-    kinds = {
-        _CLAIM: Code.LOCK_CLAIM,
-        _QUERY: Code.QUERY_STAGING,
-        _COMPACTION: Code.COMPACTION_STAGING,
-    }
-    if manifest_for(name):
-        return Code.INSERT_MANIFEST
-    return next((code for prefix, code in kinds.items() if name.startswith(prefix)), Code.SCRATCH)
 
 
 def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> Reason | None:
@@ -122,7 +103,7 @@ def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]],
     inside = {entry.path.split("/")[1] for entry in snapshot.listing.entries if entry.path.startswith(f"{name}/")}
     for staged in sorted(inside - staying):
         if (twin := other_kind(staged)) and twin in staying:
-            return reason(Code.HOLDS_TWIN, by=(staged, twin))
+            return reason(Code.HALF_A_MINOR, by=(staged, twin), how="holds")
     if any(entry.path == f"{name}/{OWNER}" for entry in children.get(name, ())):
         return _at_work(snapshot, f"{name}/{OWNER}", is_claim=False)
     return None
@@ -133,7 +114,7 @@ def _at_work(snapshot: Snapshot, path: str, *, is_claim: bool) -> Reason | None:
     try:
         owner = owner_at(snapshot.fs, snapshot.absolute(path))
     except AcidctlError as error:
-        return reason(Code.OWNER_UNKNOWN, is_claim=is_claim, why=error.why or error.what)
+        return reason(Code.OWNER_AT_WORK, is_claim=is_claim, why=error.why or error.what)
     return reason(Code.OWNER_AT_WORK, is_claim=is_claim, owner=str(owner)) if owner and owner.is_alive() else None
 
 

@@ -259,9 +259,9 @@ class _Judge:
             return LaterEntry(name, None, None, reason(Code.AGE_UNKNOWN))
         until = policy.until(since)
         if since > now + CLOCKS_SECONDS:  # its time, or that of what supersedes it, lies in the future
-            return LaterEntry(name, since, until, reason(Code.CLOCKS_DIFFER, since=since, until=until))
-        is_obsolete = self._verdicts[name].state is State.OBSOLETE
-        return LaterEntry(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, is_obsolete=is_obsolete))
+            return LaterEntry(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, how="future"))
+        how = "obsolete" if self._verdicts[name].state is State.OBSOLETE else "written"
+        return LaterEntry(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, how=how))
 
     def held(self, names: set[str]) -> dict[str, Reason]:
         """Those that somebody may still read who took a lock before they became obsolete, with the reason, or began
@@ -387,13 +387,13 @@ class _Judge:
         ids, txns, formats = self._snapshot.write_ids, self._snapshot.txns, self._snapshot.base_formats
         doubts = doubtful(listing, state, ids, txns)
         doubts.update((name, why) for name, why in self._unreadable(state) if name not in doubts)
-        why = reason(Code.ONLY_BY_DOUBT, *doubts.values()) if doubts else reason(Code.ONLY_BY_TRANSACTIONS)
+        why = reason(Code.ONLY_BY_DOUBT, *doubts.values())
         kept = dict.fromkeys(
             only_by_doubt(listing, state, ids, txns, formats, known=doubts, others=lambda s: dict(self._unreadable(s))),
             why,
         )
         for name, wide in half_finished(state).items():
-            kept[name] = reason(Code.HALF_A_MINOR, by=(wide,))
+            kept[name] = reason(Code.HALF_A_MINOR, by=(wide,), how="hides")
         for name in unmarked_bases(listing, state):
             kept[name] = reason(Code.UNMARKED_BASE)
         kept |= self._lost
@@ -434,15 +434,22 @@ class _Judge:
             txn = lowered.high_watermark + 1
             known = next((reader for reader in self._snapshot.readers if reader.txn == txn), None)
             if known is None:
-                return reason(Code.OLD_QUERIES, ids=(txn,))
-            return reason(Code.OLD_QUERIES, ids=(txn,), who=known.who, since=known.since, agent=known.agent)
+                return reason(Code.READER_HOLDS, ids=(txn,), how="queries")
+            since, agent = known.since, known.agent
+            return reason(Code.READER_HOLDS, ids=(txn,), who=known.who, since=since, agent=agent, how="queries")
         return reason(Code.ABOVE_CLEANER, high_watermark=self._cleaner.write_ids.high_watermark)
 
 
 def _held_by(reader: Reader) -> Reason:
     if reader.compaction:
         return reason(Code.HIVE_COMPACTS, ids=(reader.number,), state=reader.compaction)
-    return reason(Code.READER_HOLDS, ids=(reader.txn,), who=reader.who, agent=reader.agent, lockless=not reader.lock)
+    return reason(
+        Code.READER_HOLDS,
+        ids=(reader.txn,),
+        who=reader.who,
+        agent=reader.agent,
+        how="lock" if reader.lock else "no-lock",
+    )
 
 
 def _removable(state: AcidState) -> list[Verdict]:

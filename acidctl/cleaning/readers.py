@@ -62,9 +62,9 @@ def broken_reader(
     cleaner = lists.for_cleaner()
     left = lists.select(after)
     if what_is_read(state) != what_is_read(left):
-        return reason(Code.NEW_READER_SEES_OTHER)
+        return reason(Code.UNSAFE_PLAN, how="new-reader")
     if cleaner is not lists and what_is_read(cleaner.select(names_only)) != what_is_read(cleaner.select(after)):
-        return reason(Code.CLEANER_SEES_OTHER)
+        return reason(Code.UNSAFE_PLAN, how="cleaner")
     if policy.older_than <= 0:
         return None
     skeleton = Ages(names_only, ages.times)
@@ -75,12 +75,12 @@ def broken_reader(
         seen = state if reader is lists else reader.select(then)
         hurt = min(names & seen.current_names, default="") if seen.history_problem is None else ""
         if hurt:
-            return reason(Code.OLD_READER_MAY_READ, by=(hurt,))
+            return reason(Code.UNSAFE_PLAN, by=(hurt,), how="old-reader-reads")
         if what_is_read(seen) != what_is_read(left if reader is lists else reader.select(without(then, names))):
-            return reason(Code.OLD_READER_SEES_OTHER)
+            return reason(Code.UNSAFE_PLAN, how="old-reader")
         late = without(names_only, _invisible(young)) if young else then
         if late != then and what_is_read(reader.select(late)) != what_is_read(reader.select(without(late, names))):
-            return reason(Code.OLD_READER_SEES_OTHER)
+            return reason(Code.UNSAFE_PLAN, how="old-reader")
     return None
 
 

@@ -65,4 +65,4 @@ class Contents:
 
 
 def _not_readable(directory: AcidDirectory, file: DataFile, fault: str, why: str = "") -> Reason:
-    return reason(Code.NOT_READABLE, by=(directory.name,), fault=fault, path=file.path, why=why)
+    return reason(Code.NOT_READABLE, by=(directory.name,), how=fault, path=file.path, why=why)

@@ -146,14 +146,14 @@ def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> Reason | None:
     if kind is CompactionKind.MAJOR:
         if state.originals or deltas + bool(state.base) > 1:
             return None
-        if not deltas:
-            return reason(Code.ONLY_A_BASE if state.base else Code.NO_DATA)
-        return reason(Code.SINGLE_DELTA)
+        if not deltas and not state.base:
+            return reason(Code.NO_DATA)
+        return reason(Code.NOTHING_TO_MERGE, how="single" if deltas else "base")
     if deltas < 2:
-        return reason(Code.NOTHING_TO_MERGE, deltas=deltas)
+        return reason(Code.NOTHING_TO_MERGE, how="few")
     kinds = {verdict.directory.kind for verdict in state.deltas if verdict.directory}
     if deltas == 2 and len(kinds) == 2:
-        return reason(Code.ONE_OF_EACH_KIND)
+        return reason(Code.NOTHING_TO_MERGE, how="each-kind")
     return None
 
 

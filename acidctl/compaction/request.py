@@ -400,13 +400,13 @@ def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decisio
     """
     figures = figures_of(snapshot.listing, snapshot.state)
     if figures.deltas < request.min_deltas:
-        why = reason(Code.FEWER_THAN_ASKED, deltas=figures.deltas, limit=request.min_deltas)
+        why = reason(Code.FEW_DELTAS, how="min-deltas", deltas=figures.deltas, limit=request.min_deltas)
         return Decision(None, why), figures
     if request.mode is not Mode.AUTO:
         kind = CompactionKind.MAJOR if request.mode is Mode.REBALANCE else CompactionKind(request.mode)
         return Decision(kind, reason(Code.ASKED_FOR)), None
     if request.is_auto_off:
-        return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by)), None
+        return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by or "table")), None
     return decide(figures, request.thresholds), figures
 
 

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.state import State
+from acidctl.cleaning.advice import Action
 from acidctl.cleaning.explain import MayClean
 from acidctl.erasure.holders import Holder, HolderKind
 from acidctl.erasure.survey import Survey
+from acidctl.wording import text_of
 
 
 class Remedy(StrEnum):
@@ -42,7 +43,7 @@ class ErasureStep:
         names: what it is about: directories relative to the location, or paths.
         not_before: seconds since the epoch; None where it may be done at once, or after the step before it.
         after_retention: it has to wait for the retention of cleaning once more, from the step before it on.
-        reasons: what speaks against it now, and what must happen before.
+        why: sentences: what speaks against it now, and what must happen before.
         write_ids: open ones that hold a compaction back.
     """
 
@@ -50,7 +51,7 @@ class ErasureStep:
     names: tuple[str, ...] = ()
     not_before: float | None = None
     after_retention: bool = False
-    reasons: tuple[Reason, ...] = ()
+    why: tuple[str, ...] = ()
     write_ids: tuple[int, ...] = ()
 
 
@@ -74,7 +75,7 @@ def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], liv
     if live or (live is None and current):
         yield ErasureStep(Remedy.DELETE)
     if survey and names[HolderKind.IGNORED]:
-        yield ErasureStep(Remedy.DECIDE, names[HolderKind.IGNORED], reasons=_next(survey, names[HolderKind.IGNORED]))
+        yield ErasureStep(Remedy.DECIDE, names[HolderKind.IGNORED], why=_next(survey, names[HolderKind.IGNORED]))
     if survey and current and live == 0 and _is_alone(survey):
         yield ErasureStep(Remedy.WRITE)
     if survey and current:
@@ -82,8 +83,8 @@ def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], liv
     if survey and (current or dead):
         yield _cleaning(survey, dead, again=bool(current))
     if survey and (staging := names[HolderKind.STAGING]):
-        until, reasons = _when(survey, staging)
-        yield ErasureStep(Remedy.CLEAN_LEFTOVERS, staging, until, reasons=reasons)
+        until, why = _when(survey, staging)
+        yield ErasureStep(Remedy.CLEAN_LEFTOVERS, staging, until, why=why)
     elif names[HolderKind.STAGING]:
         yield ErasureStep(Remedy.CLEAN_LEFTOVERS, names[HolderKind.STAGING])
     if survey and (names[HolderKind.TRASH] or current or dead or names[HolderKind.STAGING]):
@@ -106,29 +107,29 @@ def _is_alone(survey: Survey) -> bool:
 
 
 def _cleaning(survey: Survey, dead: tuple[str, ...], *, again: bool) -> ErasureStep:
-    until, reasons = _when(survey, dead)
-    return ErasureStep(Remedy.CLEAN, dead, until, after_retention=again, reasons=reasons)
+    until, why = _when(survey, dead)
+    return ErasureStep(Remedy.CLEAN, dead, until, after_retention=again, why=why)
 
 
-def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[Reason, ...]]:
+def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[str, ...]]:
     """When the last of some entries may be cleaned, where that is known, and what holds some of them back."""
     until: list[float] = []
-    reasons: dict[Reason, None] = {}
+    why: dict[str, None] = {}
     for name in names:
         proof = survey.proofs.get(name)
         waiting = survey.proof_inputs.cleaning.waiting.get(name)
         if waiting and isinstance(moment := waiting.value("until"), int | float):
             until.append(moment)
         elif proof and proof.may_clean is not MayClean.YES and proof.verdict.state is not State.IGNORED:
-            reasons |= dict.fromkeys((proof.cleaning, *proof.next))
+            why |= dict.fromkeys((text_of(proof.cleaning), *map(str, proof.next)))
         elif proof and name in survey.proof_inputs.cleaning.kept_back:
-            reasons[survey.proof_inputs.cleaning.kept_back[name]] = None
-    return max(until, default=None), tuple(reasons)
+            why[text_of(survey.proof_inputs.cleaning.kept_back[name])] = None
+    return max(until, default=None), tuple(why)
 
 
-def _next(survey: Survey, names: Collection[str]) -> tuple[Reason, ...]:
+def _next(survey: Survey, names: Collection[str]) -> tuple[str, ...]:
     found = [part for name in names if name in survey.proofs for part in survey.proofs[name].next]
-    return tuple(dict.fromkeys(one for one in found if one.code is not Code.CLEAN))
+    return tuple(dict.fromkeys(str(one) for one in found if one.action is not Action.CLEAN))
 
 
 def _open_below(survey: Survey, names: Collection[str]) -> tuple[int, ...]:

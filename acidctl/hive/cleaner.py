@@ -260,7 +260,7 @@ class Cleaner:
         except (Unreachable, Unreadable):
             raise  # of a server that is gone nothing more is to be had
         except (NotFoundError, UsageProblem) as error:  # Hive knows what it is, and what to do
-            return _said(entry, Result.SKIPPED, reason(Code.REFUSED, why=str(error)))
+            return _said(entry, Result.SKIPPED, reason(Code.REFUSED, how="error", why=str(error)))
         except AcidctlError as error:
             return CleanedEntry(location=entry.name, result=Result.FAILED, error=error, entry=entry.id)
         except Exception as error:  # noqa: BLE001 - a bug in one entry is not to end the others

@@ -251,7 +251,7 @@ class Initiator:
         try:
             request = as_its_owner_wishes(self._asked.request, table, lists.wishes_of(table))
         except RefusedError as error:
-            why = reason(Code.REFUSED, why=str(error))
+            why = reason(Code.REFUSED, how="error", why=str(error))
             return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
         snapshot = below_straddlers(found.snapshot(lists, compactor=True))
         snapshot.require_history()

@@ -37,14 +37,14 @@ def why_left(entry: Compaction, now: float) -> Reason | None:
         now: seconds since the epoch by the server's clock.
     """
     if entry.kind not in _CLEANED_KINDS:
-        return reason(Code.NOT_A_COMPACTION, kind=entry.kind)
+        return reason(Code.LEFT_TO_HIVE, kind=entry.kind)
     if entry.highest_write_id <= 0:
-        return reason(Code.NO_HIGHEST_WRITE_ID)  # the metastore would forget what it knows of the whole location
+        return reason(Code.LEFT_TO_HIVE)  # the metastore would forget what it knows of the whole location
     if not tells_of_commit(entry) and (entry.kind != REBALANCE or entry.txn <= 0):
         return reason(Code.COMMIT_UNKNOWN)
     turn = AFTER_A_FAILURE if entry.error else HIVES_TURN
     if entry.cleaner_start is not None and now - entry.cleaner_start < turn:
-        return reason(Code.HIVE_CLEANS, since=entry.cleaner_start)
+        return reason(Code.LEFT_TO_HIVE, since=entry.cleaner_start)
     return None
 
 

@@ -69,7 +69,7 @@ class Evidence:
 def not_known(shown: str, evidence: Evidence) -> RefusedError:
     """The error for a location that was named itself, or planned, and may not be changed."""
     hint = "if it is one, say so: `table_type='full-acid'` or `table_type='insert-only'`"
-    if evidence.reason.code in (Code.TABLES_BELOW, Code.OTHER_FORMAT_BELOW, Code.PART_OF_A_TABLE, Code.INSIDE_A_TABLE):
+    if evidence.reason.code in (Code.TABLES_BELOW, Code.OTHER_FORMAT_BELOW, Code.INSIDE_A_TABLE):
         hint = "give the table itself, or move away what does not belong to this folder"
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
 
@@ -114,22 +114,22 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
     children = look.listing.by_child
     if said is not None:
         if acid_directory(base_name(path)) and not any(map(acid_directory, children)):
-            return _unknown(Code.PART_OF_A_TABLE)
+            return _unknown(Code.INSIDE_A_TABLE, how="name")
         return Evidence(True, reason(Code.SAID, table_type=said.value), said)
     if all(map(is_hidden, children)):
         return _unknown(Code.EMPTY)
     directories = [directory for name in sorted(children) if (directory := acid_directory(name))]
     if not directories:
-        return _unknown(Code.NO_ACID_DIRECTORIES)
+        return _unknown(Code.NO_EVIDENCE, how="directories")
     strange = {d.name: next(_strange(children[d.name]), "") for d in directories}
     sound = [d for d in directories if not strange[d.name]]
     if not sound:
-        return _unknown(Code.OTHER_NAMES, path=strange[directories[0].name])
+        return _unknown(Code.NO_EVIDENCE, how="names", path=strange[directories[0].name])
     return (
         _by_side_files(look, sound, children)
         or _by_columns(fs, path, sound, children)
         or _by_layout(fs, path, directories, sound, children)
-        or _unknown(Code.NO_ACID_COLUMNS, by=(sound[0].name,))
+        or _unknown(Code.NO_EVIDENCE, how="columns", by=(sound[0].name,))
     )
 
 
@@ -174,10 +174,11 @@ def _by_side_files(look: Look, sound: Iterable[AcidDirectory], children: Mapping
     for directory in sound:
         sizes = {entry.path.partition("/")[2]: entry.size for entry in children[directory.name]}
         if sizes.get(ORC_ACID_VERSION):
-            why = reason(Code.SIDE_FILE, by=(directory.name,), file=ORC_ACID_VERSION)
+            why = reason(Code.BY_FILES, how="side-file", by=(directory.name,), file=ORC_ACID_VERSION)
             return Evidence(True, why, TableType.FULL_ACID)
         if directory.name in look.base_formats:
-            return Evidence(True, reason(Code.SIDE_FILE, by=(directory.name,), file=METADATA_ACID), kind)
+            why = reason(Code.BY_FILES, how="side-file", by=(directory.name,), file=METADATA_ACID)
+            return Evidence(True, why, kind)
     return None
 
 
@@ -187,7 +188,7 @@ def _by_columns(
     files = (file for file in _data_files(sound, children) if file.native_name and file.size)
     for file in islice(files, _LOOKED_INTO):
         if _has_acid_columns(fs, path, file):
-            return Evidence(True, reason(Code.ACID_COLUMNS, path=file.path), TableType.FULL_ACID)
+            return Evidence(True, reason(Code.BY_FILES, how="columns", path=file.path), TableType.FULL_ACID)
     return None
 
 
@@ -228,7 +229,7 @@ def _by_layout(
     for file in files[:_LOOKED_INTO]:
         if kind := _format_of(fs, path, file):
             known = TableType.INSERT_ONLY if kind == "Parquet" else None
-            return Evidence(True, reason(Code.INSERT_ONLY_LAYOUT, path=file.path, format=kind), known)
+            return Evidence(True, reason(Code.BY_FILES, how="layout", path=file.path, format=kind), known)
     return None
 
 

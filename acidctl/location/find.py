@@ -274,7 +274,7 @@ class Found:
     def evidence(self) -> Evidence:
         """Whether it is known to be of a transactional table."""
         if not self.hive and self._is_inside:
-            return Evidence(False, reason(Code.INSIDE_A_TABLE))
+            return Evidence(False, reason(Code.INSIDE_A_TABLE, how="below"))
         if not self.hive or not self.hive.table_type:
             return evidence_of(self.fs, self.location.path, self.look, self.said)
         found = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)

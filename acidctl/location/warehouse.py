@@ -325,8 +325,8 @@ class Warehouse:
     def note(self) -> Reason:
         """Where the lists are from, and since when they hold."""
         at = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        code = Code.FROM_METASTORE_AGAIN if self._asked_again else Code.FROM_METASTORE
-        return reason(code, server=self.transactions.server, at=at)
+        how = "again" if self._asked_again else "first"
+        return reason(Code.FROM_METASTORE, server=self.transactions.server, at=at, how=how)
 
     @property
     def source(self) -> SnapshotSource:
@@ -657,18 +657,18 @@ def _ahead(named: Sequence[AcidDirectory], given: _Given, server: str, table: Hi
     """Turn directories with ids above the known ones into reasons."""
     is_replica = bool(table.parameters.get(_REPLICA))
     found = []
-    for code, least, ids in (
-        (Code.ABOVE_GIVEN, given.write_id, {one.name: one.max_write_id for one in named}),
-        (Code.VISIBILITY_ABOVE_GIVEN, given.txn, {one.name: one.visibility_txn for one in named}),
+    for what, least, ids in (
+        ("write id", given.write_id, {one.name: one.max_write_id for one in named}),
+        ("transaction", given.txn, {one.name: one.visibility_txn for one in named}),
     ):
         above = {name: number for name, number in ids.items() if number > least}
         if above:
             found.append(
                 Reason(
-                    code,
+                    Code.ABOVE_GIVEN,
                     tuple(above),
                     tuple(sorted(set(above.values()))),
-                    (("given", least), ("server", server), ("is_replica", is_replica)),
+                    (("what", what), ("given", least), ("server", server), ("is_replica", is_replica)),
                 )
             )
     return tuple(found)

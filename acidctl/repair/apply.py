@@ -12,22 +12,18 @@ from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.change.work_log import LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
+from acidctl.repair import empty_result, flush_length, key_index, nested, version_file
 from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, sweep, undo, write_note
 from acidctl.repair.copying import stage
-from acidctl.repair.empty_result import plan_empty_result
-from acidctl.repair.flush_length import plan_flush_length
-from acidctl.repair.key_index import plan_key_index
-from acidctl.repair.nested import plan_nested
-from acidctl.repair.plan import CannotRepair, Fix, RepairKind, RepairPlan, Scope
-from acidctl.repair.version_file import plan_version_file
+from acidctl.repair.plan import Fix, RepairKind, RepairPlan, Scope, plan_of
 from acidctl.storage.port import FileSystem, join, parent_of
 
-_PLANS = {
-    RepairKind.EMPTY_RESULT: plan_empty_result,
-    RepairKind.KEY_INDEX: plan_key_index,
-    RepairKind.FLUSH_LENGTH: plan_flush_length,
-    RepairKind.NESTED: plan_nested,
-    RepairKind.VERSION_FILE: plan_version_file,
+_SUSPECTS = {
+    RepairKind.EMPTY_RESULT: empty_result.suspects,
+    RepairKind.KEY_INDEX: key_index.suspects,
+    RepairKind.FLUSH_LENGTH: flush_length.suspects,
+    RepairKind.NESTED: nested.suspects,
+    RepairKind.VERSION_FILE: version_file.suspects,
 }
 
 
@@ -37,9 +33,7 @@ def plan_repair(snapshot: Snapshot, kind: RepairKind, scope: Scope) -> RepairPla
     Raises:
         AccessError, StorageError, NotFoundError: a file cannot be opened.
     """
-    found = list(_PLANS[kind](snapshot, scope))
-    fixes = tuple(one for one in found if isinstance(one, Fix))
-    return RepairPlan(snapshot, kind, fixes, tuple(one for one in found if isinstance(one, CannotRepair)))
+    return plan_of(snapshot, kind, _SUSPECTS[kind](snapshot, scope))
 
 
 def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
@@ -63,7 +57,7 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
     """
     before = plan.snapshot
     fs, location = before.fs, before.path
-    require_renames(fs, location)
+    _require_renames(fs, location)
     with (locking or Locking()).at(fs, location):
         left = unfinished(fs, location)
         settle(fs, backup_runs(fs, location))
@@ -94,8 +88,13 @@ def _entry(verb: str, result: str, run: RepairRun) -> LogEntry:
     return LogEntry(verb, result, run.id, facts={"repair": run.kind, "paths": list(run.paths), "bytes": run.bytes})
 
 
-def require_offline(plan: RepairPlan, *, offline: bool) -> None:
-    """Raises RefusedError where readers would miss a directory between two renames, and something may read it."""
+def require_possible(plan: RepairPlan, *, offline: bool) -> None:
+    """Refuse a plan that cannot be carried out, before anything is done.
+
+    Raises:
+        RefusedError: readers would miss a directory between two renames, and something may read it.
+        StorageError: the store cannot rename.
+    """
     gap = next((fix for fix in plan.fixes if fix.is_gap), None)
     if gap and not offline:
         raise RefusedError(
@@ -103,9 +102,10 @@ def require_offline(plan: RepairPlan, *, offline: bool) -> None:
             "two renames are needed, and readers between them see the location without it",
             "give `offline` when nothing reads the table; nothing was changed",
         )
+    _require_renames(plan.snapshot.fs, plan.snapshot.path)
 
 
-def require_renames(fs: FileSystem, location: str) -> None:
+def _require_renames(fs: FileSystem, location: str) -> None:
     """Raises StorageError where files cannot be swapped."""
     if not fs.can_rename:
         raise StorageError(

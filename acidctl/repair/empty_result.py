@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from acidctl.acid.layout import data_bytes_of
 from acidctl.acid.names import Kind, acid_directory
 from acidctl.acid.state import State
 from acidctl.acid.writeids import IdStatus, holes, write_id_runs
-from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
-from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Scope
+from acidctl.repair.plan import Fix, Scope, Suspect, unsafe
 from acidctl.rows.read.lost_rows import LostRows, find_lost_rows
 from acidctl.wording import lost_events, some_of, spans
 
 _UNKNOWN_HINT = "use `force` once SHOW COMPACTIONS says that no compaction of it is at work"
 
 
-def plan_empty_result(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
-    """Every such result that readers go by, with those below that it hides, and what cannot be brought back."""
+def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
+    """Yield every such result; those that it hides go with it."""
     found = {lost.result.name: lost for lost in find_lost_rows(snapshot)}
     hidden = {one.name: one.reason.by for one in snapshot.state.in_state(State.OBSOLETE) if one.name in found}
     done = {name for name, by in hidden.items() if set(by) & found.keys()}  # they go with what hides them
+
+    def look(lost: LostRows) -> Fix:
+        done.update(lost.result.twins)
+        fix = _fix(snapshot, lost, found, hidden, scope)
+        done.update(fix.away)
+        return fix
+
     for lost in found.values():
         if scope.covers(lost.result.name) and lost.result.name not in done:
-            try:
-                fix = _fix(snapshot, lost, found, hidden, scope)
-                done.update(fix.away)
-                yield fix
-            except BadDataError as error:
-                done.update(lost.result.twins)
-                yield CannotRepair.of(lost.result.name, error)
+            yield lost.result.name, partial(look, lost)
 
 
 def _fix(
@@ -47,21 +48,20 @@ def _fix(
         f"{some_of(lost.result.replaced)}"
     )
     if lost.rows is None:
-        raise BadDataError("", problem, by_hand)
+        raise unsafe(problem, by_hand)
     if not lost.result.is_read:
         why = f"{problem}; but {', '.join(hidden.get(name, ()))}, which readers go by, was made without them"
-        raise BadDataError("", why, by_hand)
+        raise unsafe(why, by_hand)
     names = _away(lost, found, hidden)
     files = snapshot.listing.files_by_child
     if filled := next((one for one in names if data_bytes_of(files.get(one, ()))), ""):
         why = f"{problem}; but {filled} hides what it replaced as well, and is not empty"
-        raise BadDataError("", why, by_hand)
+        raise unsafe(why, by_hand)
     txn = lost.result.directory.visibility_txn
     if txn and snapshot.txns is None and not scope.force:
-        raise BadDataError("", f"{problem}; but whether transaction {txn} is committed is not known", _UNKNOWN_HINT)
+        raise unsafe(f"{problem}; but whether transaction {txn} is committed is not known", _UNKNOWN_HINT)
     entries = [entry for one in names for entry in snapshot.listing.by_child.get(one, ())]
-    if live := scope.may_be_live(entries):
-        raise BadDataError("", live, LIVE_HINT)
+    scope.require_dead(entries)
     return Fix(
         name,
         problem,

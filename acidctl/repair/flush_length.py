@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 from acidctl.acid.layout import DataFile
@@ -16,60 +17,51 @@ from acidctl.errors import BadDataError, VerifyError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories, native_files
+from acidctl.repair.plan import Fix, Made, Scope, Suspect, directories, native_files, unsafe
 from acidctl.repair.row_ids import stripe_ids
 from acidctl.storage.port import FileSystem
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 
-_LONE = "look for the data file; when it is not needed, remove the side file by hand"
 
-
-def plan_flush_length(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
-    """Every file with a side file beside it, unless its writer may be alive."""
+def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
+    """Yield every file with a side file beside it, and every side file without a file."""
     sides = {entry.path: entry for _, entries in directories(snapshot, scope) for entry in entries}
     for file, entry in native_files(snapshot, scope):
         if side := sides.get(file.flush_length_path or ""):
-            yield _look(snapshot, file, entry, side, scope)
-    for entry in _lone(snapshot, scope):
-        yield CannotRepair(entry.path, "its data file is missing: there is nothing to cut", _LONE)
+            yield file.path, partial(_look, snapshot, file, entry, side, scope)
+    for path in sides:
+        is_side = path.endswith(FLUSH_LENGTH_SUFFIX) and scope.covers(path)
+        if is_side and path.removesuffix(FLUSH_LENGTH_SUFFIX) not in sides:
+            yield path, _refuse_alone
 
 
-def _lone(snapshot: Snapshot, scope: Scope) -> Iterator[Entry]:
-    for _, entries in directories(snapshot, scope):
-        paths = {entry.path for entry in entries}
-        for entry in entries:
-            is_side = entry.path.endswith(FLUSH_LENGTH_SUFFIX) and scope.covers(entry.path)
-            if is_side and entry.path.removesuffix(FLUSH_LENGTH_SUFFIX) not in paths:
-                yield entry
+def _refuse_alone() -> None:
+    hint = "look for the data file; when it is not needed, remove the side file by hand"
+    raise unsafe("its data file is missing: there is nothing to cut", hint)
 
 
-def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: Scope) -> Fix | CannotRepair:
-    if live := scope.may_be_live((entry, side)):
-        return CannotRepair(file.path, live, LIVE_HINT)
+def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: Scope) -> Fix:
+    scope.require_dead((entry, side))
     fs, path = snapshot.fs, snapshot.absolute(file.path)
-    try:
-        committed = committed_length(read_small(fs, snapshot.absolute(side.path), MOST_LENGTHS))
-        if committed > entry.size:
-            raise BadDataError(
-                "",
-                f"{committed:,} bytes were committed, {entry.size:,} are there: rows are lost, or the store shows an "
-                "old length",
-                "restore the file; on HDFS `hdfs debug recoverLease` closes a file that a dead writer left open",
-            )
-        if not committed:
-            return Fix(
-                file.path,
-                f"nothing of its {entry.size:,} bytes was ever committed",
-                "move it and its side file into the backup",
-                entry.size + side.size,
-                (entry, side),
-                away=(file.path, side.path),
-            )
-        tail = read_tail(ByteSource(fs, path, committed))
-        if not tail.is_acid:
-            raise BadDataError("", f"its first {committed:,} bytes are not an ACID file", "")
-    except BadDataError as error:
-        return CannotRepair.of(file.path, error)
+    committed = committed_length(read_small(fs, snapshot.absolute(side.path), MOST_LENGTHS))
+    if committed > entry.size:
+        raise unsafe(
+            f"{committed:,} bytes were committed, {entry.size:,} are there: rows are lost, or the store shows an old "
+            "length",
+            "restore the file; on HDFS `hdfs debug recoverLease` closes a file that a dead writer left open",
+        )
+    if not committed:
+        return Fix(
+            file.path,
+            f"nothing of its {entry.size:,} bytes was ever committed",
+            "move it and its side file into the backup",
+            entry.size + side.size,
+            (entry, side),
+            away=(file.path, side.path),
+        )
+    tail = read_tail(ByteSource(fs, path, committed))
+    if not tail.is_acid:
+        raise unsafe(f"its first {committed:,} bytes are not an ACID file")
     if committed == entry.size:
         return Fix(
             file.path,
@@ -101,15 +93,13 @@ def committed_length(content: bytes) -> int:
     """
     lengths: tuple[int, ...] = struct.unpack(f">{len(content) // 8}q", content[: len(content) // 8 * 8])
     if not lengths:
-        raise BadDataError(
-            "",
+        raise unsafe(
             f"its side file holds {len(content)} bytes and no complete length: what was committed is not known",
             "ask the writer's log what it committed; then cut or move the file by hand",
         )
     if lengths[-1] < 0 or any(later < earlier for earlier, later in pairwise(lengths)):
         shown = ", ".join(map(str, lengths[-4:]))
-        raise BadDataError(
-            "",
+        raise unsafe(
             f"the lengths in its side file do not ascend ({shown}): which one is right is not known",
             "readers take the last; compact the table when its rows are right",
         )

@@ -7,6 +7,7 @@ only this one entry of the user metadata changes, and in the postscript the foot
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from acidctl.acid.layout import DataFile
 from acidctl.acid.listing import Entry
@@ -16,24 +17,19 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section
 from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, key_index_of, read_tail
-from acidctl.repair.plan import CannotRepair, Fix, Made, Scope, native_files
+from acidctl.repair.plan import Fix, Made, Scope, Suspect, native_files, unsafe
 from acidctl.repair.row_ids import last_keys
 from acidctl.storage.port import FileSystem
 from acidctl.wording import human_count
 
 
-def plan_key_index(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
-    """Every native file whose index is missing, or differs from what the rows say."""
+def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
+    """Yield every native file: its index may be missing, or differ from what the rows say."""
     for file, entry in native_files(snapshot, scope):
-        try:
-            found = _look(snapshot, file, entry, asked=file.path == scope.path)
-        except BadDataError as error:
-            found = CannotRepair.of(file.path, error)
-        if found:
-            yield found
+        yield file.path, partial(_look, snapshot, file, entry, asked=file.path == scope.path)
 
 
-def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> Fix | CannotRepair | None:
+def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> Fix | None:
     fs, path = snapshot.fs, snapshot.absolute(file.path)
     length = snapshot.logical_length(file)
     if length == 0:
@@ -41,7 +37,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
     tail = read_tail(ByteSource(fs, path, file.size if length is None else length))
     if not tail.is_acid:
         if asked:
-            return CannotRepair(file.path, "it has no ACID columns, so it needs no key index", "")
+            raise unsafe("it has no ACID columns, so it needs no key index")
         return None
     _ = tail.metadata  # parsed when first asked for, and perhaps damaged
     keys = last_keys(fs, path, tail)
@@ -49,11 +45,8 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
     if not problem:
         return None
     if length is not None:
-        return CannotRepair(
-            file.path,
-            f"{problem}, but a streaming writer's side file says how much of the file counts",
-            "run `repair('flush-length')` first",
-        )
+        why = f"{problem}, but a streaming writer's side file says how much of the file counts"
+        raise unsafe(why, "run `repair('flush-length')` first")
     start, end = with_index(tail, key_index_of(keys))
     return Fix(
         file.path,

@@ -8,6 +8,7 @@ what lies in an outer one that is empty belongs in its place.  Anything else is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from acidctl.acid.listing import Entry, with_entries
 from acidctl.acid.names import (
@@ -19,11 +20,10 @@ from acidctl.acid.names import (
     is_native_data_file,
 )
 from acidctl.acid.state import select
-from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories
+from acidctl.repair.plan import Fix, Made, Scope, Suspect, directories, unsafe
 from acidctl.repair.row_ids import events_digest
 from acidctl.storage.small_files import MOST_METADATA, read_small
 
@@ -31,16 +31,13 @@ _MARKERS = (METADATA_ACID, ORC_ACID_VERSION)
 _BY_HAND = "look at both with `dump()`, and move one of them away by hand"
 
 
-def plan_nested(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
-    """Every ACID directory that lies in a current one."""
+def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
+    """Yield every ACID directory that lies in a current one."""
     for directory, entries in directories(snapshot, scope):
         below = snapshot.listing.by_child.get(directory.name, ())
         for path in (e.path for e in below if e.is_dir and _is_nested(e.path)):
             if scope.covers(path) or scope.path.startswith(f"{path}/"):
-                try:
-                    yield _look(snapshot, directory, path, entries, scope)
-                except BadDataError as error:
-                    yield CannotRepair.of(path, error)
+                yield path, partial(_look, snapshot, directory, path, entries, scope)
 
 
 def _is_nested(path: str) -> bool:
@@ -52,17 +49,15 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
     """Raises BadDataError when it cannot be mended safely."""
     outer = directory.name
     if inner != f"{outer}/{outer}":
-        raise BadDataError(
-            "",
+        raise unsafe(
             "it has another name than the directory around it: whether it belongs there, or beside it, is not known",
             "if nothing of that name is in the location, and its rows are missing, move it there by hand",
         )
-    if live := scope.may_be_live(entries):
-        raise BadDataError("", live, LIVE_HINT)
+    scope.require_dead(entries)
     around_it = snapshot.listing.by_child[outer]
     directories_below = [e.path for e in around_it if e.is_dir and e.path.startswith(f"{inner}/")]
     if directories_below:
-        raise BadDataError("", f"it holds a directory of its own, {directories_below[0]}", _BY_HAND)
+        raise unsafe(f"it holds a directory of its own, {directories_below[0]}", _BY_HAND)
     inside = [e for e in entries if e.path.startswith(f"{inner}/")]
     around = [e for e in entries if e.path.count("/") == 1]
     inner_data, outer_data = _data(inside), _data(around)
@@ -78,7 +73,7 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
             away=(inner,),
         )
     if any(e.path.count("/") > 1 and not e.path.startswith(f"{inner}/") for e in entries):
-        raise BadDataError("", f"{outer} holds other directories too", _BY_HAND)
+        raise unsafe(f"{outer} holds other directories too", _BY_HAND)
     count = sum(_events_of(snapshot, entry)[0] for entry in inner_data.values())
     made = tuple(_missing_markers(snapshot, inner, around, inside))
     _require_same_state(snapshot, outer, inner, made)
@@ -105,7 +100,7 @@ def _data(entries: Sequence[Entry]) -> dict[str, Entry]:
         if not is_native_data_file(name):
             why = "a streaming writer's side file" if name.endswith("_flush_length") else "no bucket file"
             hint = "insert-only tables are read in all depths, and streams are cut first: " + _BY_HAND
-            raise BadDataError("", f"{entry.path} is {why}", hint)
+            raise unsafe(f"{entry.path} is {why}", hint)
         found[name] = entry
     return found
 
@@ -115,23 +110,21 @@ def _require_repetition(snapshot: Snapshot, inner: dict[str, Entry], outer: dict
     count = 0
     for name, entry in inner.items():
         if name not in outer:
-            raise BadDataError("", f"{name} is in it, and not in the directory around it", _BY_HAND)
+            raise unsafe(f"{name} is in it, and not in the directory around it", _BY_HAND)
         found = _events_of(snapshot, entry)
         if found != _events_of(snapshot, outer[name]):
-            raise BadDataError(
-                "", f"{name} holds other events in it than around it: which are right is not known", _BY_HAND
-            )
+            raise unsafe(f"{name} holds other events in it than around it: which are right is not known", _BY_HAND)
         count += found[0]
     return count
 
 
 def _events_of(snapshot: Snapshot, entry: Entry) -> tuple[int, bytes]:
     if not entry.size:
-        raise BadDataError("", f"{entry.path} is empty", _BY_HAND)
+        raise unsafe(f"{entry.path} is empty", _BY_HAND)
     path = snapshot.absolute(entry.path)
     tail = read_tail(ByteSource(snapshot.fs, path, entry.size))
     if not tail.is_acid:
-        raise BadDataError("", f"{entry.path} has no ACID columns", _BY_HAND)
+        raise unsafe(f"{entry.path} has no ACID columns", _BY_HAND)
     return events_digest(snapshot.fs, path, tail)
 
 
@@ -147,7 +140,7 @@ def _missing_markers(snapshot: Snapshot, inner: str, around: Sequence[Entry], in
         if name not in have:
             made.append(Made(f"{inner}/{name}", 0, content, replaces=False))
         elif read_small(snapshot.fs, snapshot.absolute(have[name].path), MOST_METADATA) != content:
-            raise BadDataError("", f"{entry.path} and {have[name].path} differ", _BY_HAND)
+            raise unsafe(f"{entry.path} and {have[name].path} differ", _BY_HAND)
     return made
 
 
@@ -161,4 +154,4 @@ def _require_same_state(snapshot: Snapshot, outer: str, inner: str, made: Sequen
     after = select(listing, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
     before = snapshot.state
     if [v.name for v in (after.base, *after.deltas) if v] != [v.name for v in (before.base, *before.deltas) if v]:
-        raise BadDataError("", f"readers would choose other directories once it stands for {outer}", _BY_HAND)
+        raise unsafe(f"readers would choose other directories once it stands for {outer}", _BY_HAND)

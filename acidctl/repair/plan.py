@@ -94,10 +94,16 @@ class CannotRepair:
     why: str
     hint: str
 
-    @classmethod
-    def of(cls, path: str, error: BadDataError, before: str = "") -> CannotRepair:
-        """What an error says, after the words `before`."""
-        return cls(path, before + (error.why or error.what), error.hint)
+
+Suspect = tuple[str, Callable[[], Fix | None]]
+"""Where something may be wrong, relative to the location, and the look that finds what mends it, or raises
+:class:`BadDataError` where nothing does so safely.
+"""
+
+
+def unsafe(why: str, hint: str = "") -> BadDataError:
+    """Return the error of something that cannot be mended safely."""
+    return BadDataError("", why, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,18 @@ class RepairPlan:
         return RepairPlan(self.snapshot, self.kind, tuple(f for f in self.fixes if f.path in wanted), self.refused)
 
 
+def plan_of(snapshot: Snapshot, kind: RepairKind, suspects: Iterable[Suspect]) -> RepairPlan:
+    """Look at all suspects of a location."""
+    fixes, refused = [], []
+    for path, look in suspects:
+        try:
+            if fix := look():
+                fixes.append(fix)
+        except BadDataError as error:
+            refused.append(CannotRepair(path, error.why or error.what, error.hint))
+    return RepairPlan(snapshot, kind, tuple(fixes), tuple(refused))
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Where a repair looks.
@@ -144,21 +162,19 @@ class Scope:
         """Whether a path, relative to the location, lies in it."""
         return not self.path or path == self.path or path.startswith(f"{self.path}/")
 
-    def may_be_live(self, entries: Iterable[Entry]) -> str:
-        """Why somebody may still be writing these files; empty when nobody is."""
-        if self.force:
-            return ""
-        for entry in entries:
+    def require_dead(self, entries: Iterable[Entry], before: str = "") -> None:
+        """Raises BadDataError where somebody may still be writing these files; `before` begins its words."""
+        for entry in () if self.force else entries:
             if entry.modified is None:
-                return f"the store does not say when {entry.path} was written last"
+                raise unsafe(f"{before}the store does not say when {entry.path} was written last", _LIVE_HINT)
             age = self.now - entry.modified
             if age < LIVE_SECONDS:
                 minutes = max(0, int(age // 60))
-                return f"{entry.path} was written {minutes} minutes ago: its writer may be at work"
-        return ""
+                why = f"{entry.path} was written {minutes} minutes ago: its writer may be at work"
+                raise unsafe(before + why, _LIVE_HINT)
 
 
-LIVE_HINT = "wait until nothing was written for an hour, or give `force` when the writer is certainly dead"
+_LIVE_HINT = "wait until nothing was written for an hour, or give `force` when the writer is certainly dead"
 
 
 def directories(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[AcidDirectory, list[Entry]]]:

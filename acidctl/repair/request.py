@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acidctl.acid.names import acid_directory
-from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.errors import NotFoundError
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.snapshot import Snapshot
 from acidctl.outcome import Outcome, Result
-from acidctl.repair.apply import apply_repair, plan_repair, require_offline, require_renames, unfinished
+from acidctl.repair.apply import apply_repair, plan_repair, unfinished
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import RepairKind, RepairPlan, Scope
 from acidctl.spelling import spelled
@@ -22,24 +21,29 @@ from acidctl.storage.port import FileSystem, base_name, parent_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedRepair(Outcome):
-    """What a repair would do to a location: mend, finish what was interrupted, refuse, or nothing.
+class RepairOutcome(Outcome):
+    """What a repair would do to a location, or did: mend, finish what was interrupted, refuse, or nothing.
 
     Attributes:
         left: repairs that were interrupted; they are finished first.
+        run: of what was done, with which it can be undone; None where there was only something to finish.
     """
 
     plan: RepairPlan
     scope: Scope
     left: tuple[RepairRun, ...] = ()
+    run: RepairRun | None = None
 
     @property
     def has_work(self) -> bool:
         """Whether anything would be changed."""
         return bool(self.plan.fixes or self.left)
 
+    def _run(self) -> dict[str, Any]:
+        return {"run": self.run.id if self.run else None} if self.result is Result.REPAIRED else {}
+
     def facts(self) -> Mapping[str, Any]:
-        """What is wrong with each file and what mends it, or why nothing can."""
+        """Return what is wrong with each file and what mends it, or why nothing can."""
         plan = self.plan
         return {
             "repair": plan.kind.value,
@@ -50,48 +54,18 @@ class PlannedRepair(Outcome):
             ],
             "refused": [{"path": one.path, "reason": one.why, "hint": spelled(one.hint)} for one in plan.refused],
             "interrupted": [run.id for run in self.left],
+            **self._run(),
         }
 
     def reported(self) -> Mapping[str, Any]:
-        """How many there are of each."""
-        return {"fixes": len(self.plan.fixes), "refused": len(self.plan.refused), "interrupted": len(self.left)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Repaired(PlannedRepair):
-    """What was done.
-
-    Attributes:
-        run: with which it can be undone; None where there was only something to finish.
-    """
-
-    run: RepairRun | None
-    result: Result = Result.REPAIRED
-
-    def facts(self) -> Mapping[str, Any]:
-        """The plan, and the run's id."""
-        return {**super().facts(), "run": self.run.id if self.run else None}
-
-    def reported(self) -> Mapping[str, Any]:
-        """The same, in numbers."""
-        return {"run": self.run.id if self.run else None, **super().reported()}
+        """Return how many there are of each."""
+        plan = self.plan
+        counts = {"fixes": len(plan.fixes), "refused": len(plan.refused), "interrupted": len(self.left)}
+        return {**self._run(), **counts}
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Bytes that were written or moved."""
+        """Return the bytes that were written or moved."""
         return {"written": self.run.bytes} if self.run else {}
-
-
-@dataclass(frozen=True, kw_only=True)
-class RefusedRepair(Outcome):
-    """A location that cannot be looked at.
-
-    Attributes:
-        snapshot: None where there is none.
-    """
-
-    error: AcidctlError
-    snapshot: Snapshot | None = None
-    result: Result = Result.FAILED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,30 +114,19 @@ def _is_acid_directory(path: str) -> bool:
     return acid_directory(base_name(path)) is not None
 
 
-def plan_location(found: Found, kind: RepairKind, scope: Scope) -> PlannedRepair | RefusedRepair:
-    """What a repair would do to one location, by a snapshot that is taken now."""
-    snapshot: Snapshot | None = None
-    try:
-        snapshot = found.snapshot(SnapshotLists())
-        plan, left = plan_repair(snapshot, kind, scope), tuple(unfinished(snapshot.fs, snapshot.path))
-    except AcidctlError as error:
-        return RefusedRepair(location=found.shown, error=error, snapshot=snapshot)
+def plan_location(found: Found, kind: RepairKind, scope: Scope) -> RepairOutcome:
+    """Plan the repair of one location, by a snapshot that is taken now; errors are those of taking it."""
+    snapshot = found.snapshot(SnapshotLists())
+    plan, left = plan_repair(snapshot, kind, scope), tuple(unfinished(snapshot.fs, snapshot.path))
     # What was interrupted is finished first.
     begun = {path for run in left if run.state is RunState.INTERRUPTED for path in run.paths}
     plan = replace(plan, refused=tuple(one for one in plan.refused if one.path not in begun))
     idle = Result.REFUSED if plan.refused else Result.NOTHING_TO_DO
     result = Result.PLANNED if plan.fixes or left else idle
-    return PlannedRepair(location=found.shown, result=result, plan=plan, scope=scope, left=left)
+    return RepairOutcome(location=found.shown, result=result, plan=plan, scope=scope, left=left)
 
 
-def require_possible(planned: PlannedRepair, *, offline: bool) -> None:
-    """Raises RefusedError or StorageError for a plan that cannot be carried out, before anything is done."""
-    snapshot = planned.plan.snapshot
-    require_offline(planned.plan, offline=offline)
-    require_renames(snapshot.fs, snapshot.path)
-
-
-def carry_out(planned: PlannedRepair, locking: Locking | None = None) -> Repaired:
+def carry_out(planned: RepairOutcome, locking: Locking | None = None) -> RepairOutcome:
     """Mend what is wrong, with a backup; errors are those of :func:`acidctl.repair.apply.apply_repair`."""
     run = apply_repair(planned.plan, planned.scope, locking)
-    return Repaired(location=planned.location, plan=planned.plan, scope=planned.scope, left=planned.left, run=run)
+    return replace(planned, result=Result.REPAIRED, run=run)

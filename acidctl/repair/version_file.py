@@ -7,6 +7,7 @@ directory and an encoded bucket.  Files of Hive 2 have plain bucket numbers, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from acidctl.acid.layout import data_files_of
 from acidctl.acid.listing import Entry
@@ -16,7 +17,7 @@ from acidctl.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
-from acidctl.repair.plan import LIVE_HINT, CannotRepair, Fix, Made, Scope, directories
+from acidctl.repair.plan import Fix, Made, Scope, Suspect, directories, unsafe
 from acidctl.repair.row_ids import stripe_ids
 from acidctl.rows.read.bucket_values import versions_of
 from acidctl.wording import human_count
@@ -24,12 +25,12 @@ from acidctl.wording import human_count
 _V1_HINT = "run `compact('major')`: what it writes is of version 2, with the marker"
 
 
-class _WrittenByHive2(Exception):
+class _WrittenByHive2(BadDataError):
     """Plain bucket numbers: no marker belongs here."""
 
 
-def plan_version_file(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | CannotRepair]:
-    """Every native directory without a usable marker."""
+def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
+    """Yield every ACID directory: it may be a native one without a usable marker."""
     # A table that Hive 2 wrote has no markers, and needs none; where there are some, a missing one is told.
     expected = bool(scope.path) or any(
         entry.path == f"{directory.name}/{ORC_ACID_VERSION}"
@@ -37,19 +38,13 @@ def plan_version_file(snapshot: Snapshot, scope: Scope) -> Iterator[Fix | Cannot
         for entry in entries
     )
     for directory, entries in directories(snapshot, scope):
-        if not (scope.covers(directory.name) or scope.path.startswith(f"{directory.name}/")):
-            continue
-        try:
-            found = _look(snapshot, directory, entries, scope)
-        except _WrittenByHive2 as old:
-            found = CannotRepair(directory.name, str(old), _V1_HINT) if expected else None
-        if found:
-            yield found
+        if scope.covers(directory.name) or scope.path.startswith(f"{directory.name}/"):
+            yield directory.name, partial(_look, snapshot, directory, entries, scope, expected=expected)
 
 
 def _look(
-    snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry], scope: Scope
-) -> Fix | CannotRepair | None:
+    snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry], scope: Scope, *, expected: bool
+) -> Fix | None:
     name = directory.name
     path = f"{name}/{ORC_ACID_VERSION}"
     if not any(isinstance(parse_file(entry.path.removeprefix(f"{name}/")), BucketFile) for entry in entries):
@@ -66,13 +61,16 @@ def _look(
             if version == 2:
                 return None
             why = f"its {ORC_ACID_VERSION} says {version}: what wrote it may have meant that"
-            return CannotRepair(name, why, "find out what wrote the directory")
-    if live := scope.may_be_live(entries):
-        return CannotRepair(name, f"{problem}, but {live}", LIVE_HINT)
+            raise unsafe(why, "find out what wrote the directory")
+    scope.require_dead(entries, f"{problem}, but ")
     try:
         evidence = _evidence(snapshot, directory, entries)
+    except _WrittenByHive2:
+        if expected:
+            raise
+        return None
     except BadDataError as error:
-        return CannotRepair.of(name, error, f"{problem}, but ")
+        raise unsafe(f"{problem}, but {error.why or error.what}", error.hint) from error
     return Fix(
         name,
         f"{problem}; {evidence}",
@@ -94,16 +92,16 @@ def _evidence(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry]
         path = snapshot.absolute(file.path)
         tail = read_tail(ByteSource(snapshot.fs, path, length))
         if not tail.is_acid:
-            raise BadDataError("", f"{file.path} has no ACID columns", "find out what wrote the file")
+            raise unsafe(f"{file.path} has no ACID columns", "find out what wrote the file")
         if tail.acid_version not in (None, 2):
-            raise BadDataError("", f"{file.path} says it is of version {tail.acid_version}", _V1_HINT)
+            raise unsafe(f"{file.path} says it is of version {tail.acid_version}", _V1_HINT)
         said += tail.acid_version == 2
         shown += _rows_show_it(snapshot, path, file.path, tail, directory)
     if said:
         return f"the footer of {human_count(said, 'file')} says version 2"
     if shown:
         return f"the ids in {human_count(shown, 'file')} are of version 2"
-    raise BadDataError("", "no file in it has rows: nothing shows which version wrote it", "")
+    raise unsafe("no file in it has rows: nothing shows which version wrote it")
 
 
 def _rows_show_it(snapshot: Snapshot, path: str, name: str, tail: Tail, directory: AcidDirectory) -> bool:
@@ -112,7 +110,7 @@ def _rows_show_it(snapshot: Snapshot, path: str, name: str, tail: Tail, director
     for ids in stripe_ids(snapshot.fs, path, tail):
         # A delete event names the row's own bucket, which may be one of Hive 2: then only the footer tells.
         if tail.acid_version is None and (versions_of(ids.keys.bucket) != 1).any():
-            raise _WrittenByHive2(f"{name} has plain bucket numbers: Hive 2 wrote it, without a marker")
+            raise _WrittenByHive2("", f"{name} has plain bucket numbers: Hive 2 wrote it, without a marker", _V1_HINT)
         if (ids.operation != wanted).any():
-            raise BadDataError("", f"{name} holds updates or deletes among inserts: ACID version 1", _V1_HINT)
+            raise unsafe(f"{name} holds updates or deletes among inserts: ACID version 1", _V1_HINT)
     return tail.rows > 0

@@ -19,4 +19,4 @@ def test_a_batch_with_a_flush_length_is_open_and_its_neighbour_is_not() -> None:
     everything = ValidWriteIds()
     state = select(listing, everything, None, {})
     found = doubtful(listing, state, everything, None)
-    assert {name: why.code for name, why in found.items()} == {"delta_0000002_0000005": Code.OPEN_STREAM}
+    assert {name: why.code for name, why in found.items()} == {"delta_0000002_0000005": Code.WRITER_AT_WORK}

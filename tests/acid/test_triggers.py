@@ -43,11 +43,11 @@ def test_figures_decide_the_kind_of_compaction(figures: Figures, kind: Compactio
         (Figures(1000, 101, 2), Code.MANY_DELTA_BYTES, "deltas are 0.10 of the base's bytes, limit 0.1"),
         (Figures(1000, 100, 1), Code.FEW_DELTAS, "1 delta <= 10, 0.10 of the base's bytes <= 0.1"),
         (Figures(0, 0, 0), Code.FEW_DELTAS, "0 deltas <= 10"),
-        (Figures(0, 5000, 11), Code.MANY_DELTAS_AND_NO_BASE, "11 deltas, limit 10, and no base"),
+        (Figures(0, 5000, 11), Code.MANY_DELTAS, "11 deltas, limit 10, and no base"),
         (Figures(10**9, 100, 11), Code.MANY_DELTAS, "11 deltas, limit 10"),
         (
             Figures(10**9, 100, 11, minor_supported=False),
-            Code.MANY_DELTAS_AND_NO_MINOR,
+            Code.MANY_DELTAS,
             "11 deltas, limit 10, and a minor compaction is not supported here",
         ),
         (Figures(10**9, 0, 0, aborted_txns=1001), Code.MANY_ABORTED, "1001 aborted transactions, limit 1000"),

@@ -119,6 +119,6 @@ def test_the_oldest_open_transaction_is_named_with_its_user(tmp_path: Path) -> N
     reader = Reader(20, 0, "etl@host7", 1795570147.0, "hive_q1")
     kept = dict(plan_cleaning(replace(seen, readers=(reader,)), Policy(24 * HOUR)).kept_back)
     said = text_of(kept["delta_0000001_0000001"])
-    assert kept["delta_0000001_0000001"].code is Code.OLD_QUERIES
+    assert kept["delta_0000001_0000001"].code is Code.READER_HOLDS
     assert said.startswith("transaction 20 of etl@host7 (open since 2026-")
     assert "hive_q1" in said

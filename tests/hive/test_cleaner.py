@@ -144,9 +144,9 @@ def test_it_waits_for_who_began_last_before_the_commit(table: Table) -> None:
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ({"highest_write_id": 0}, "no-highest-write-id"),
+        ({"highest_write_id": 0}, "left-to-hive"),
         ({"next_txn": 0}, "commit-unknown"),
-        ({"type": 4}, "not-a-compaction"),
+        ({"type": 4}, "left-to-hive"),
     ],
 )
 def test_what_is_in_doubt_is_left_to_hive(table: Table, changes: dict[str, int], code: str) -> None:
@@ -261,7 +261,7 @@ def test_one_that_is_being_moved_into_the_history_is_told_twice_and_left_alone(t
 def test_hives_own_cleaner_is_not_disturbed(table: Table) -> None:
     table.compact()
     table.set_ready(cleaner_start=table.fake.now - 60)
-    assert codes(table.clean()) == ["hive-cleans"]
+    assert codes(table.clean()) == ["left-to-hive"]
     assert table.states == [READY]
 
 

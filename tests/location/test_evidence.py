@@ -46,13 +46,13 @@ def put(table: Path, files: dict[str, bytes]) -> Path:
 
 def test_side_files_and_acid_columns(tmp_path: Path) -> None:
     assert known(make(tmp_path / "a", "delta_1_1")) == Evidence(
-        True, reason(Code.SIDE_FILE, by=("delta_1_1",), file="_orc_acid_version"), TableType.FULL_ACID
+        True, reason(Code.BY_FILES, how="side-file", by=("delta_1_1",), file="_orc_acid_version"), TableType.FULL_ACID
     )
     table = healthy(tmp_path / "b")
     for side in table.glob("*/_*"):
         side.unlink()
     found = known(table)
-    assert (found.is_known, found.reason.code, found.table_type) == (True, "acid-columns", TableType.FULL_ACID)
+    assert (found.is_known, found.reason.code, found.table_type) == (True, "by-files", TableType.FULL_ACID)
     write_by_pyorc(tmp_path / "c" / "delta_1_1", [insert(1, 0)])
     write_by_pyorc(tmp_path / "c" / "delete_delta_2_2", [delete(1, 0, 2)])
     assert known(tmp_path / "c").table_type is TableType.FULL_ACID
@@ -71,7 +71,7 @@ def test_one_damaged_file_does_not_hide_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["delta_0000001_0000001_0000", "delta_1_1_0", "delta_0000001_0000004", "delta_1_4_v9"])
 def test_insert_only_layout_is_evidence(kind: str, name: str, tmp_path: Path) -> None:
     found = known(put(tmp_path / "t", {f"{name}/000000_0": bytes_of(kind), "base_0000000/000000_0": bytes_of(kind)}))
-    assert (found.is_known, found.reason.code) == (True, "insert-only-layout")
+    assert (found.is_known, found.reason.code) == (True, "by-files")
     assert found.table_type is (TableType.INSERT_ONLY if kind == "parquet" else None)
 
 
@@ -137,7 +137,7 @@ def test_a_directory_of_a_table_is_none_whatever_is_said(tmp_path: Path) -> None
     for said in (None, *TableType):
         assert not known(inside, said).is_known
         assert not known(inside, said).may_change
-    assert known(inside, TableType.INSERT_ONLY).reason.code == "part-of-a-table"
+    assert known(inside, TableType.INSERT_ONLY).reason.code == "inside-a-table"
     named = put(tmp_path / "base_5", {"delta_0000001_0000001_0000/000000_0": bytes_of("parquet")})
     assert known(named, TableType.INSERT_ONLY).reason.code == "said"
 
@@ -151,4 +151,4 @@ def test_empty_location_may_change_but_is_not_known(tmp_path: Path) -> None:
 def test_a_union_of_an_insert_only_table(tmp_path: Path) -> None:
     table = tmp_path / "t"
     write_orc(table / "delta_0000005_0000005_0000/HIVE_UNION_SUBDIR_1/000000_0", "struct<a:int>", [(1,)])
-    assert known(table).reason.code == "insert-only-layout"
+    assert known(table).reason.code == "by-files"

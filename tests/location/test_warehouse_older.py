@@ -88,7 +88,7 @@ def codes(hive: FakeHive, lists: SnapshotLists | None = None) -> set[Code]:
         (0, delta(1, 2), Code.ABOVE_GIVEN),
         (2, ["base_0000004"], Code.ABOVE_GIVEN),
         (2, ["delete_delta_0000002_0000003"], Code.ABOVE_GIVEN),
-        (3, ["base_0000003_v0000018"], Code.VISIBILITY_ABOVE_GIVEN),
+        (3, ["base_0000003_v0000018"], Code.ABOVE_GIVEN),
     ],
 )
 def test_an_older_metastore_is_named_and_nothing_is_changed(

@@ -32,9 +32,6 @@ if TYPE_CHECKING:  # what these need is there only where a metastore is used
 
 Record = dict[str, Any]
 
-_OF_QUERIES = (Code.READER_HOLDS, Code.OLD_QUERIES)
-"""What is kept back for them, the transactions and locks tell better."""
-
 
 @shared.command(
     "status",
@@ -298,7 +295,7 @@ def _cleaning(status: WarehouseStatus, *, has_queue: bool) -> Iterator[str]:
     yield _line("cleaning", ", ".join(parts))
     if status.aborted:
         yield _line("aborted", f"{human_bytes(status.aborted)} of aborted writes, among it or still to come")
-    kept = [pair for pair in _kept_back(status) if not (has_queue and pair[0].reason.code in _OF_QUERIES)]
+    kept = [pair for pair in _kept_back(status) if not (has_queue and pair[0].reason.code is Code.READER_HOLDS)]
     for number, (one, places) in enumerate(kept):
         yield _line("" if number else "kept back", f"{human_bytes(one.bytes)}{_in(places)}: {text_of(one.reason)}")
 

@@ -10,7 +10,8 @@ import click
 from acidctl.acid.names import acid_directory
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind
-from acidctl.cleaning.explain import explain_history, proof_inputs, prove_all, why_not_chosen
+from acidctl.cleaning.advice import Action
+from acidctl.cleaning.explain import decided, explain_history, proof_inputs, prove_all
 from acidctl.cli.options import shared
 from acidctl.cli.options.local_completion import complete_entries
 from acidctl.cli.options.param_types import LOCATION
@@ -22,7 +23,7 @@ from acidctl.location.find import find
 from acidctl.nearest import asked, did_you_mean
 from acidctl.printable import printable
 from acidctl.rows.scan.odd_layout import odd_layout
-from acidctl.wording import joined, text_of
+from acidctl.wording import text_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -173,7 +174,7 @@ class _Report:
         if self._history:
             screen.print("not enough history: Hive refuses to read this snapshot", style="red", soft_wrap=True)
             for step in self._history:
-                _labelled(screen, _LABELS[step.topic], _text(step))
+                _labelled(screen, _LABELS[step.topic], step.text)
         if self._detailed:
             for proof in self._proofs:
                 _long(screen, proof)
@@ -191,7 +192,7 @@ class _Report:
             _labelled(screen, "base", "none that this snapshot may use" if bases else "none: nothing was compacted yet")
         for verdict in bases:
             if verdict is not state.base and not self._history:
-                _labelled(screen, "", f"{verdict.name} is not: {text_of(why_not_chosen(verdict, self._evidence))}")
+                _labelled(screen, "", f"{verdict.name} is not: {decided(verdict, self._evidence)}")
         for group in _groups(self._proofs):
             for proof in group:
                 _short(screen, proof)
@@ -199,12 +200,7 @@ class _Report:
 
 
 def _step_record(step: ProofStep) -> dict[str, Any]:
-    names, ids = list(step.names), list(step.ids)
-    return {"topic": step.topic, "code": step.reason.code, "text": _text(step), "names": names, "ids": ids}
-
-
-def _text(step: ProofStep) -> str:
-    return f"{step.names[0]}: {text_of(step.reason)}" if step.topic == "base" else text_of(step.reason)
+    return {"topic": step.topic, "text": step.text, "names": list(step.names), "ids": list(step.ids)}
 
 
 def _record(proof: VerdictProof) -> dict[str, Any]:
@@ -223,8 +219,8 @@ def _record(proof: VerdictProof) -> dict[str, Any]:
             "may": proof.may_clean.value,
             "code": proof.cleaning.code,
             "text": _may_text(proof),
-            "next": joined(proof.next) or None,
-            "nextCodes": [one.code for one in proof.next],
+            "next": "; ".join(map(str, proof.next)) or None,
+            "nextCodes": [one.action for one in proof.next],
         },
     }
 
@@ -248,7 +244,7 @@ def _short(screen: Console, proof: VerdictProof) -> None:
     from rich.cells import cell_len  # noqa: PLC0415 - JSON needs none of rich
 
     topics = ("what", "content") if proof.is_hidden else ("verdict",)
-    text = joined(step.reason for step in proof.steps if step.topic in topics)
+    text = "; ".join(step.text for step in proof.steps if step.topic in topics)
     start = cell_len(printable(proof.name)) + len(proof.verdict.state.value) + 4
     if start + cell_len(printable(text)) <= screen.width:
         _title(screen, proof, text)
@@ -260,7 +256,7 @@ def _short(screen: Console, proof: VerdictProof) -> None:
 def _long(screen: Console, proof: VerdictProof) -> None:
     _title(screen, proof)
     for step in proof.steps:
-        _labelled(screen, _LABELS[step.topic], _text(step))
+        _labelled(screen, _LABELS[step.topic], step.text)
     _cleaning(screen, proof)
 
 
@@ -274,11 +270,11 @@ def _title(screen: Console, proof: VerdictProof, text: str = "") -> None:
 
 def _cleaning(screen: Console, proof: VerdictProof) -> None:
     _labelled(screen, "clean", _may_text(proof))
-    is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].code is Code.CLEAN
+    is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].action is Action.CLEAN
     if proof.next and not is_said:
         label = {"yes": "then", "staging": "clears"}
         key = proof.may_clean.value if proof.may_clean.value in label else proof.verdict.kind.value
-        _labelled(screen, label.get(key, "needs"), joined(proof.next))
+        _labelled(screen, label.get(key, "needs"), "; ".join(map(str, proof.next)))
 
 
 def _labelled(screen: Console, label: str, text: str) -> None:

@@ -245,5 +245,5 @@ def _kept_back(plan: CleaningPlan) -> None:
 
 
 def _ask_for_lists(codes: Iterable[Code]) -> None:
-    if {Code.TRANSACTION_UNKNOWN, Code.INSERT_OVERWRITE_UNKNOWN}.intersection(codes):
+    if Code.TRANSACTION_UNKNOWN in set(codes):
         note("give Hive's lists, or --assume-committed 1h if all that is older is committed")

@@ -15,7 +15,7 @@ ENTRY_COLUMNS = {
 }  # fmt: skip
 """What CSV has of an entry, and what `--where`, `--sort` and `--columns` go by."""
 
-PLAIN_CODES = ("committed", "chosen-base")
+PLAIN_CODES = ("is-read",)
 """Reasons that nobody needs where they would take a line."""
 
 MOST_ENTRIES = 20

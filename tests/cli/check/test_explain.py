@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
 from support.command_line import Result
 
-from acidctl.acid import reasons
-from acidctl.acid.layout import straddles
 from acidctl.acid.names import acid_directory
 from acidctl.acid.reasons import Code
 from acidctl.cli.check.work.explain import known_words
 from acidctl.cli.main import cli
-from acidctl.cli.report.reason_examples import FAMILIES, example, family_of
 from acidctl.errors import ExitStatus
 from acidctl.validation.registry import RULES
-from acidctl.wording import text_of
+from acidctl.wording import example, text_of
 
 Acidctl = Callable[..., Result]
 
@@ -29,14 +25,14 @@ def test_everything_that_can_be_said_is_explained(acidctl: Acidctl) -> None:
     assert found.status == 0, found.err
     meanings = found.lines()
     assert {*Code, *map(str, map(int, ExitStatus)), *RULES} <= {one["word"] for one in meanings}
-    assert all(one["what"] and one["todo"] and one["kind"] and one["family"] for one in meanings)
+    assert all(one["what"] and one["todo"] and one["kind"] for one in meanings)
     assert "`exit_code`" not in found.out, "as users type it"
 
 
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("few-deltas", "whether there is work"), ("14", "something needs attention"), ("v26", "which sorts"),
+        ("few-deltas", "of the base's bytes"), ("14", "something needs attention"), ("v26", "which sorts"),
         (" Conflict ", "status 9"), ("no-cleanup", "is set for the table"),
         ("superseded-by-delta", "its write ids are in delta_0000001_0000005"),
         ("half-a-minor", "delta_0000001_0000005 hides it"),
@@ -90,24 +86,16 @@ def test_what_nothing_is_called_is_no_bug(acidctl: Acidctl, word: str) -> None:
     assert "\x1b" not in found.err
 
 
-def test_without_a_word_the_families_are_listed_and_hold_every_code_once(acidctl: Acidctl) -> None:
+def test_without_a_word_every_word_is_listed_once(acidctl: Acidctl) -> None:
     listed = [word for one in acidctl("explain", "-o", "json").json() for word in one["words"]]
     assert sorted(listed) == sorted(known_words())
-    assert {family_of(code).name for code in Code} == {family.name for family in FAMILIES}
-    assert acidctl("explain").out.startswith("verdicts: ")
+    assert acidctl("explain").out.startswith("reasons: ")
 
 
 def test_a_shell_completes_them() -> None:
     shell = ShellComplete(cli, {}, "acidctl", "_ACIDCTL_COMPLETE")
-    assert {"few-deltas", "fewer-than-asked"} <= {one.value for one in shell.get_completions(["explain"], "few")}
+    assert {"few-deltas"} <= {one.value for one in shell.get_completions(["explain"], "few")}
     assert "V26" in {one.value for one in shell.get_completions(["explain"], "v2")}
-
-
-def test_the_families_begin_where_the_codes_say_so() -> None:
-    """A new family in the list of codes needs a name here, too."""
-    text = Path(reasons.__file__).read_text("utf-8")
-    first = [after.split("=")[0].strip() for after in text.split("\n    # ")[1:] for after in after.split("\n")[1:2]]
-    assert [family.first.name for family in FAMILIES] == first
 
 
 def test_examples_are_true_of_one_table() -> None:
@@ -120,10 +108,6 @@ def test_examples_are_true_of_one_table() -> None:
         below = re.search(r"delta_(\d+)_(\d+) begins at or below write id (\d+)", text)
         assert below is None or int(below[1]) <= int(below[3]) < int(below[2]), text
         for name in re.findall(r"(?<![-.\w])(?:base|delta|delete_delta)_[-\w]+", text):
-            assert acid_directory(name) or code is Code.REFUSED_NAME, text
+            assert acid_directory(name), text
     one, other = map(acid_directory, example(Code.OVERLAP).by)
     assert one and other and one.max_write_id >= other.min_write_id
-    one, other = map(acid_directory, example(Code.STRADDLES_BASE).by)
-    assert one and other and straddles(one, other.max_write_id)
-    one, other = map(acid_directory, example(Code.SPELLED_TWICE).by)
-    assert one and other and one.canonical_name == other.canonical_name

@@ -31,7 +31,7 @@ def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  #
             "summary",
     }  # fmt: skip
     assert report["transactional"] == {
-        "known": True, "type": "full-acid", "code": "side-file",
+        "known": True, "type": "full-acid", "code": "by-files",
         "reason": "base_0000005_v0000020 has _orc_acid_version",
     }  # fmt: skip
     assert (report["schema_version"], report["location"]) == (1, str(table))

@@ -398,7 +398,7 @@ def test_ls_says_what_is_not_known_to_be_transactional(acidctl: Call, warehouse:
     assert "not known to be transactional: " in shown.out
     report = json.loads(acidctl("ls", "-o", "jsonl", warehouse / "parquet_exports").out)
     assert report["transactional"]["known"] is False
-    assert report["transactional"]["code"] == "other-names"
+    assert report["transactional"]["code"] == "no-evidence"
     assert report["summary"]["compaction"] is None
 
 

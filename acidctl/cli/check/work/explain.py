@@ -9,14 +9,13 @@ from acidctl import errors
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
 from acidctl.cli.output.console import Records, put_line, put_text
-from acidctl.cli.report.reason_examples import FAMILIES, example, family_of
 from acidctl.cli.report.status_advice import TO_DO
 from acidctl.cli.report.terms import PROVE, STATES, TERMS, Term, terms_of
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.spelling import spelled
 from acidctl.validation.registry import RULES
-from acidctl.wording import text_of
+from acidctl.wording import example, next_step, text_of
 
 _WIDTH = 96
 _ERRORS = {
@@ -33,7 +32,7 @@ Meaning = dict[str, Any]
 
 def work(*, words: tuple[str, ...], output: str) -> int:
     """Explain them; the exit status."""
-    found = [meaning for word in words for meaning in _meanings(word)] if words else list(_families())
+    found = [meaning for word in words for meaning in _meanings(word)] if words else list(_kinds())
     records = Records(output)
     for number, meaning in enumerate(found):
         records.put(meaning)
@@ -71,93 +70,50 @@ def _meanings(word: str) -> Sequence[Meaning]:
 
 
 def _of_code(code: Code) -> Meaning:
-    family = family_of(code)
-    return {
-        "word": code.value,
-        "kind": "reason",
-        "family": family.name,
-        "what": f"{family.what[:1].upper()}{family.what[1:]}.",
-        "example": spelled(text_of(example(code))),
-        "todo": family.todo,
-    }
+    return _meaning(code.value, "reason", f"For example: {text_of(example(code))}", next_step(code))
 
 
 def _of_status(status: ExitStatus) -> Meaning:
-    return {
-        "word": str(status.value),
-        "kind": "exit status",
-        "family": "exit statuses",
-        "what": spelled(status.meaning),
-        "example": None,
-        "todo": TO_DO[status],
-    }
+    return _meaning(str(status.value), "exit status", spelled(status.meaning), TO_DO[status])
 
 
 def _of_rule(name: str) -> Meaning:
     rule = RULES[name]
-    return {
-        "word": rule.id,
-        "kind": f"rule, {rule.severity.value}",
-        "family": "rules",
-        "what": f"{rule.what} {rule.why}",
-        "example": None,
-        "todo": spelled(rule.hint),
-    }
+    return _meaning(rule.id, f"rule, {rule.severity.value}", f"{rule.what} {rule.why}", spelled(rule.hint))
 
 
 def _of_error(name: str) -> Meaning:
     kind = _ERRORS[name]
-    return {
-        "word": name,
-        "kind": f"error, status {kind.exit_status.value}",
-        "family": "errors",
-        "what": (kind.__doc__ or "").split("\n")[0],
-        "example": None,
-        "todo": TO_DO[kind.exit_status],
-    }
+    what = (kind.__doc__ or "").split("\n")[0]
+    return _meaning(name, f"error, status {kind.exit_status.value}", what, TO_DO[kind.exit_status])
 
 
 def _of_state(state: State) -> Meaning:
-    return {
-        "word": state.value,
-        "kind": "state",
-        "family": "states",
-        "what": STATES[state],
-        "example": None,
-        "todo": PROVE,
-    }
+    return _meaning(state.value, "state", STATES[state], PROVE)
 
 
 def _of_term(term: Term) -> Meaning:
-    return {
-        "word": term.name,
-        "kind": "term",
-        "family": "terms",
-        "what": term.what,
-        "example": None,
-        "todo": term.todo,
-    }
+    return _meaning(term.name, "term", term.what, term.todo)
 
 
-def _families() -> Iterator[Meaning]:
-    members = {family.name: [code.value for code in Code if family_of(code) is family] for family in FAMILIES}
-    for family in FAMILIES:
-        yield _family(family.name, family.what, members[family.name])
-    yield _family("exit statuses", "what a command ends with", list(_STATUSES))
-    yield _family("rules", "what `acidctl validate` checks", list(RULES))
-    yield _family("errors", "codes of errors in JSON", sorted(_ERRORS))
-    yield _family("states", "what `acidctl ls` calls a directory", list(State))
-    yield _family(
-        "terms", "words of Hive's, also by the name of a directory: base_10_v0000123", [term.name for term in TERMS]
-    )
+def _meaning(word: str, kind: str, what: str, todo: str) -> Meaning:
+    return {"word": word, "kind": kind, "what": what, "todo": todo}
 
 
-def _family(name: str, what: str, words: list[str]) -> Meaning:
-    return {"word": name, "kind": "family", "family": name, "what": what, "example": None, "todo": None, "words": words}
+def _kinds() -> Iterator[Meaning]:
+    for name, what, words in (
+        ("reasons", "codes of why something was decided", list(Code)),
+        ("exit statuses", "what a command ends with", list(_STATUSES)),
+        ("rules", "what `acidctl validate` checks", list(RULES)),
+        ("errors", "codes of errors in JSON", sorted(_ERRORS)),
+        ("states", "what `acidctl ls` calls a directory", list(State)),
+        ("terms", "words of Hive's, also by the name of a directory: base_10_v0000123", [term.name for term in TERMS]),
+    ):
+        yield {"word": name, "kind": "kind", "what": what, "todo": None, "words": [str(word) for word in words]}
 
 
 def _print(meaning: Meaning, *, is_first: bool) -> None:
-    if meaning["kind"] == "family":
+    if meaning["kind"] == "kind":
         put_text(f"{meaning['word']}: {meaning['what']}", most=_WIDTH)
         words = meaning["words"]
         put_text(f"    {(', ' if any(' ' in word for word in words) else ' ').join(words)}", most=_WIDTH)
@@ -165,6 +121,5 @@ def _print(meaning: Meaning, *, is_first: bool) -> None:
     if not is_first:
         put_line()
     put_line(f"{meaning['word']} ({meaning['kind']})")
-    said = (meaning["what"], meaning["example"] and f"For example: {meaning['example']}")
-    for text in filter(None, (*said, f"To do: {meaning['todo']}")):
+    for text in (meaning["what"], f"To do: {meaning['todo']}"):
         put_text(f"    {text}", most=_WIDTH)

@@ -22,19 +22,10 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Outcome, Result
-from acidctl.repair.apply import SETTLED, forget, undo_last
+from acidctl.repair.apply import SETTLED, forget, require_possible, undo_last
 from acidctl.repair.backup import RepairRun, backup_runs
 from acidctl.repair.plan import RepairKind, Scope
-from acidctl.repair.request import (
-    BackedUp,
-    PlannedRepair,
-    RefusedRepair,
-    Repaired,
-    carry_out,
-    location_of,
-    plan_location,
-    require_possible,
-)
+from acidctl.repair.request import BackedUp, RepairOutcome, carry_out, location_of, plan_location
 from acidctl.spelling import spelled
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
@@ -66,7 +57,7 @@ def work(
         printer.planned(one, is_last=dry_run or not one.has_work)
     if due and not dry_run:
         for one in due:
-            require_possible(one, offline=offline)
+            require_possible(one.plan, offline=offline)
         _confirm(due, yes)
         for one in due:
             try:
@@ -81,7 +72,7 @@ def work(
 
 def _plans(
     kind: RepairKind, places: Iterator[tuple[Found, str]], printer: RepairPrinter, *, force: bool
-) -> Iterator[PlannedRepair]:
+) -> Iterator[RepairOutcome]:
     now = time.time()
     seen: set[tuple[str, str, str]] = set()
     for found, inside in places:
@@ -89,14 +80,13 @@ def _plans(
         if key in seen:
             continue
         seen.add(key)
-        answer = plan_location(found, kind, Scope(now, inside, force))
-        if isinstance(answer, RefusedRepair):
-            if answer.snapshot:
-                printer.run.saw(answer.snapshot)
-            printer.failed(answer.location, answer.error)
+        try:
+            planned = plan_location(found, kind, Scope(now, inside, force))
+        except AcidctlError as error:
+            printer.failed(found.shown, error)
         else:
-            printer.run.saw(answer.plan.snapshot)
-            yield answer
+            printer.run.saw(planned.plan.snapshot)
+            yield planned
 
 
 def _places(
@@ -125,7 +115,7 @@ def _places(
             yield found, inside
 
 
-def _confirm(due: Sequence[PlannedRepair], yes: bool) -> None:
+def _confirm(due: Sequence[RepairOutcome], yes: bool) -> None:
     count = sum(len(one.plan.fixes) + len(one.left) for one in due)
     what = f"{human_count(count, 'repair')}, {human_bytes(sum(one.plan.bytes for one in due))}"
     Procedure(yes).confirm(f"{what} would be repaired", f"Repair: {what}?", "nothing was repaired")
@@ -229,7 +219,7 @@ class RepairPrinter(Outcomes):
         super().skipped(found, evidence)
         self.run.add(found.shown, Result.SKIPPED, reason=evidence.text)
 
-    def planned(self, one: PlannedRepair, *, is_last: bool) -> None:
+    def planned(self, one: RepairOutcome, *, is_last: bool) -> None:
         """What is wrong, what will be done, and what cannot be mended."""
         for left in one.left:
             what = "being undone" if left.state is RunState.UNDOING else "interrupted"
@@ -249,7 +239,7 @@ class RepairPrinter(Outcomes):
         for hint in dict.fromkeys(spelled(refused.hint) for refused in one.plan.refused if refused.hint):
             note(hint)
 
-    def done(self, one: Repaired) -> None:
+    def done(self, one: RepairOutcome) -> None:
         """A plan was carried out."""
         if self.is_table:
             for left in one.left:
@@ -263,14 +253,16 @@ def _text_of(outcome: Outcome) -> str:
     if isinstance(outcome, BackedUp):
         run = outcome.run
         return f"{outcome.location}: {run.id} undone: {run.kind} of {' '.join(run.paths)}"
-    if isinstance(outcome, Repaired):
+    if outcome.result is Result.NOTHING_TO_DO:
+        return f"{outcome.location}: nothing to repair"
+    if not isinstance(outcome, RepairOutcome):
+        return ""
+    if outcome.result is Result.REPAIRED:
         if not outcome.run:
             return ""
         count = human_count(len(outcome.run.paths), "repair")
         return f"{outcome.location}: {count} done as {outcome.run.id}, {human_bytes(outcome.run.bytes)}"
-    if outcome.result is Result.NOTHING_TO_DO:
-        return f"{outcome.location}: nothing to repair"
-    if not isinstance(outcome, PlannedRepair) or not outcome.plan.fixes:
+    if not outcome.plan.fixes:
         return ""
     plan = outcome.plan
     count = human_count(len(plan.fixes), "repair")

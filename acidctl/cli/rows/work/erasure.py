@@ -20,7 +20,7 @@ from acidctl.errors import ExitStatus, NotFoundError
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.printable import printable
-from acidctl.wording import human_bytes, human_count, iso_time, joined, text_of
+from acidctl.wording import human_bytes, human_count, iso_time
 
 NOT_SEEN = (
     "snapshots of HDFS, of file systems and of disks",
@@ -175,7 +175,7 @@ def _step(step: ErasureStep, report: ErasureReport, table: str, condition: str) 
         "directories": list(step.names),
         "notBefore": iso_time(step.not_before),
         "afterRetention": step.after_retention,
-        "why": [text_of(one) for one in step.reasons],
+        "why": list(step.why),
         "openWriteIds": list(step.write_ids),
     }
 
@@ -289,8 +289,8 @@ class _Screen:
             self._text("", f"not before {iso_time(step.not_before)}")
         if step.after_retention:
             self._text("", f"{_NEXT_DAY}, or with a shorter --older-than")
-        if step.reasons:
-            self._text("", joined(step.reasons))
+        if step.why:
+            self._text("", "; ".join(step.why))
 
     def _text(self, label: str, text: str) -> None:
         put_text(f"    {label:<10}  {text}", 16)
