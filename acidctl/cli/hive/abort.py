@@ -1,4 +1,4 @@
-"""`acidctl abort`: end transactions, and take compactions out of the queue."""
+"""`acidctl hive abort`: end transactions, and take compactions out of the queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _common = shared.together(
 
 @click.group(
     "abort",
-    epilog=shared.examples("acidctl abort txn 812", "acidctl abort compaction --yes 17 18"),
+    epilog=shared.examples("acidctl hive abort txn 812", "acidctl hive abort compaction --yes 17 18"),
     no_args_is_help=True,
 )
 def command() -> None:
@@ -28,8 +28,8 @@ def command() -> None:
 
 @shared.command(
     "txn",
-    "acidctl abort txn 812",
-    "acidctl abort txn --dry-run 812 813",
+    "acidctl hive abort txn 812",
+    "acidctl hive abort txn --dry-run 812 813",
     group=command,
     short_help="Abort transactions by their ids.",
 )
@@ -46,8 +46,8 @@ def txn_command() -> None:
 
 @shared.command(
     "compaction",
-    "acidctl abort compaction 17",
-    "acidctl abort compaction --yes -o json 17 18",
+    "acidctl hive abort compaction 17",
+    "acidctl hive abort compaction --yes -o json 17 18",
     group=command,
     short_help="Take compactions that wait out of the queue (Hive 4).",
 )

@@ -1,4 +1,4 @@
-"""`acidctl cleaner`: cleans after compactions, as Hive's own cleaner does, through the trash."""
+"""`acidctl hive cleaner`: cleans after compactions, as Hive's own cleaner does, through the trash."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from acidctl.cli.options.removal import how_options
 
 @shared.command(
     "cleaner",
-    "acidctl cleaner --dry-run",
-    "acidctl cleaner --once --yes 'hive:sales.*'",
-    "acidctl cleaner -o jsonl --yes --every 5m --listen 9466",
+    "acidctl hive cleaner --dry-run",
+    "acidctl hive cleaner --once --yes 'hive:sales.*'",
+    "acidctl hive cleaner -o jsonl --yes --every 5m --listen 9466",
 )
 @shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
 @click.option("--every", type=DURATION, default="5m", show_default=True, help="Begin a look so often.")

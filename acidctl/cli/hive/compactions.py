@@ -1,4 +1,4 @@
-"""`acidctl compactions`: the metastore's queue of compactions, its history, and what is stuck there."""
+"""`acidctl hive compactions`: the metastore's queue of compactions, its history, and what is stuck there."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _STATES = (
 
 @shared.command(
     "compactions",
-    "acidctl compactions",
-    "acidctl compactions --state 'ready for cleaning' --table sales.orders",
-    "acidctl compactions --stuck --exit-code",
-    "acidctl compactions --stuck -o jsonl | jq -r '.frees'",
+    "acidctl hive compactions",
+    "acidctl hive compactions --state 'ready for cleaning' --table sales.orders",
+    "acidctl hive compactions --stuck --exit-code",
+    "acidctl hive compactions --stuck -o jsonl | jq -r '.frees'",
 )
 @click.option("--state", type=click.Choice(_STATES), help="Only entries in this state.")
 @shared.typed_option("--table", metavar="DB.TABLE", help="Only those of this table and its partitions.")

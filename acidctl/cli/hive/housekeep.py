@@ -1,4 +1,4 @@
-"""`acidctl housekeep`: end transactions and locks of clients that have died, where the metastore does not do it."""
+"""`acidctl hive housekeep`: end transactions and locks of dead clients, where the metastore does not do it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from acidctl.cli.options.param_types import DURATION
 
 @shared.command(
     "housekeep",
-    "acidctl housekeep --dry-run",
-    "acidctl housekeep --yes",
-    "acidctl housekeep --yes --older-than 1h --exit-code -o jsonl",
+    "acidctl hive housekeep --dry-run",
+    "acidctl hive housekeep --yes",
+    "acidctl hive housekeep --yes --older-than 1h --exit-code -o jsonl",
 )
 @click.option(
     "--older-than", type=DURATION, metavar="TIME", help="Only those that are silent for so long; the server's time-out."

@@ -1,4 +1,4 @@
-"""`acidctl initiator`: asks for the compactions that are due, as Hive's own initiator does."""
+"""`acidctl hive initiator`: asks for the compactions that are due, as Hive's own initiator does."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from acidctl.cli.options.param_types import COUNT, DURATION
 
 @shared.command(
     "initiator",
-    "acidctl initiator --dry-run",
-    "acidctl initiator --once --most 50 --exclude 'sales.tmp_*' 'hive:sales.*'",
-    "acidctl initiator -o jsonl --every 10m --pool nightly --listen 9465",
+    "acidctl hive initiator --dry-run",
+    "acidctl hive initiator --once --most 50 --exclude 'sales.tmp_*' 'hive:sales.*'",
+    "acidctl hive initiator -o jsonl --every 10m --pool nightly --listen 9465",
 )
 @shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
 @click.option("--every", type=DURATION, default="5m", show_default=True, help="Begin a look so often.")

@@ -1,4 +1,4 @@
-"""`acidctl locks`: who holds which lock, and who waits for whom."""
+"""`acidctl hive locks`: who holds which lock, and who waits for whom."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from acidctl.cli.options.asked_metastore import view_options
 
 @shared.command(
     "locks",
-    "acidctl locks",
-    "acidctl locks --waiting",
-    "acidctl locks --table sales.orders -o jsonl",
+    "acidctl hive locks",
+    "acidctl hive locks --waiting",
+    "acidctl hive locks --table sales.orders -o jsonl",
 )
 @shared.typed_option("--table", metavar="DB.TABLE", help="Only those on this table and its partitions.")
 @click.option("--waiting", is_flag=True, help="Only those that are not held yet, each with the one it waits for.")

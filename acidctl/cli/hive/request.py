@@ -1,4 +1,4 @@
-"""`acidctl request`: ask the metastore for compactions, which Hive's own workers then do."""
+"""`acidctl hive request`: ask the metastore for compactions, which Hive's own workers then do."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 @shared.command(
     "request",
-    "acidctl request --major hive:sales.orders",
-    "acidctl request --minor --dry-run 'hive:sales.*'",
-    "acidctl request --major --wait --deadline 2h hive:sales.orders/day=2026-11-20",
-    "acidctl request --rebalance --buckets 8 --order-by 'id desc' hive:sales.orders",
-    "acidctl request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 hive:sales.orders",
+    "acidctl hive request --major hive:sales.orders",
+    "acidctl hive request --minor --dry-run 'hive:sales.*'",
+    "acidctl hive request --major --wait --deadline 2h hive:sales.orders/day=2026-11-20",
+    "acidctl hive request --rebalance --buckets 8 --order-by 'id desc' hive:sales.orders",
+    "acidctl hive request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 hive:sales.orders",
 )
 @shared.places_argument("names", "TABLE...", only_names=True)
 @shared.typed_option("--major", "kind", flag_value="major", help="All rows into a base.")

@@ -1,4 +1,4 @@
-"""`acidctl tables`: the transactional tables that a metastore knows."""
+"""`acidctl hive tables`: the transactional tables that a metastore knows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def _columns() -> dict[str, str]:
 
 @shared.command(
     "tables",
-    "acidctl tables",
-    "acidctl tables --partitions 'sales.*'",
-    "acidctl tables -o csv --exclude 'sales.tmp_*' sales",
-    "acidctl tables --where \"owner = 'etl'\" --columns table,location",
-    "acidctl tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
+    "acidctl hive tables",
+    "acidctl hive tables --partitions 'sales.*'",
+    "acidctl hive tables -o csv --exclude 'sales.tmp_*' sales",
+    "acidctl hive tables --where \"owner = 'etl'\" --columns table,location",
+    "acidctl hive tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
 )
 @click.argument("patterns", nargs=-1, metavar="[PATTERN...]")
 @click.option(

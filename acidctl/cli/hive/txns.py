@@ -1,4 +1,4 @@
-"""`acidctl txns`: the transactions of a metastore, and which of them hold back which cleaning."""
+"""`acidctl hive txns`: the transactions of a metastore, and which of them hold back which cleaning."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from acidctl.cli.options.param_types import DURATION
 
 @shared.command(
     "txns",
-    "acidctl txns --open",
-    "acidctl txns --open --older-than 1h --user etl",
-    "acidctl txns --blocking",
-    "acidctl txns --blocking hive:sales.orders",
-    "acidctl txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
+    "acidctl hive txns --open",
+    "acidctl hive txns --open --older-than 1h --user etl",
+    "acidctl hive txns --blocking",
+    "acidctl hive txns --blocking hive:sales.orders",
+    "acidctl hive txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
 )
 @shared.places_argument("tables", "[TABLE...]", required=False, only_names=True)
 @click.option("--open", "only", flag_value="open", help="Only open ones.")

@@ -1,4 +1,4 @@
-"""`acidctl worker`: takes compactions from Hive's queue, as Hive's own workers do."""
+"""`acidctl hive worker`: takes compactions from Hive's queue, as Hive's own workers do."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from acidctl.cli.options.param_types import COUNT, DURATION, SIZE
 
 @shared.command(
     "worker",
-    "acidctl worker --pool nightly --once",
-    "acidctl worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
-    "acidctl worker -o jsonl --master yarn --queue compaction --max-parallel 8",
+    "acidctl hive worker --pool nightly --once",
+    "acidctl hive worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
+    "acidctl hive worker -o jsonl --master yarn --queue compaction --max-parallel 8",
     main=("pool", "once", "max_parallel", "max_bytes", "grace", "listen", "engine", "master", "metastore", "output"),
 )
 @click.option("--pool", metavar="NAME", help="Take entries of this pool; without it those that have none.")

@@ -40,7 +40,7 @@ FAMILIES = (
     ),
     Family(
         Code.ABOVE_CLEANER, "kept back", "why cleaning keeps what readers do not need now",
-        "`acidctl why LOCATION NAME` says what must happen first; `acidctl txns --blocking` whose query it is",
+        "`acidctl why LOCATION NAME` says what must happen first; `acidctl hive txns --blocking` whose query it is",
     ),
     Family(Code.AGE_UNKNOWN, "ages", "why something waits, or goes, for its age", "wait, or see --older-than"),
     Family(
@@ -49,7 +49,7 @@ FAMILIES = (
     ),
     Family(
         Code.COMMIT_UNKNOWN, "queue of cleaning", "why an entry of Hive's queue is not cleaned, or not marked",
-        "`acidctl compactions --stuck` says what frees it",
+        "`acidctl hive compactions --stuck` says what frees it",
     ),
     Family(
         Code.ACID_COLUMNS, "transactional", "by what a location is known to be of a transactional table, or why not",

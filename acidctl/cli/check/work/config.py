@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from acidctl.cli.command_table import SUMMARIES, command_named
+from acidctl.cli.command_table import command_named, walk
 from acidctl.cli.config.layers import (
     GENERAL,
     CommandPath,
@@ -82,9 +82,9 @@ def _of_program() -> tuple[str | None, str | None]:
 
 
 def _wrong_variables() -> Iterator[UsageProblem]:
-    for name in SUMMARIES:
-        if one := command_named(name):
-            yield from wrong_variables(one, (name,))
+    for path, command in walk():
+        if len(path) == 1:
+            yield from wrong_variables(command, path)
 
 
 def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
@@ -98,9 +98,8 @@ def _settings(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name
     for name, found in settings.items():
         if name[0] in ("storage", "metastore", "policy"):
             yield name, Value(HIDDEN, found.origin) if is_secret_name(name[-1]) else found
-    for title in SUMMARIES:
-        if one := command_named(title):
-            yield from _of_command(one, (title,), settings, with_defaults=with_defaults)
+    for path, command in walk():
+        yield from _of_command(command, path, settings, with_defaults=with_defaults)
 
 
 def _limits(settings: Settings, *, with_defaults: bool) -> Iterator[tuple[Name, Value]]:
@@ -133,8 +132,6 @@ def _of_command(
                 found = Value(default, _DEFAULT)
         if found:
             yield (*path, name), Value(_without_secrets(found.value), found.origin)
-    for part, below in command.commands.items() if isinstance(command, click.Group) else ():
-        yield from _of_command(below, (*path, part), settings, with_defaults=with_defaults)
 
 
 def _check(context: click.Context, option: click.Option, path: CommandPath, name: str, found: Value) -> None:

@@ -163,7 +163,7 @@ def _abilities(facts: ServerFacts) -> Iterator[Record]:
     if switches.keeps_house:
         yield _cannot("housekeep", "end what has died", "this server does it itself")
     else:
-        yield _can("housekeep", "end what has died: acidctl housekeep; this server does not do it")
+        yield _can("housekeep", "end what has died: acidctl hive housekeep; this server does not do it")
 
 
 def _can(code: str, what: str) -> Record:

@@ -206,7 +206,7 @@ def _steps(seen: _Seen) -> list[dict[str, Any]]:
         steps.append({"text": text, "command": command or None, "bytes": size or None, "estimatedSeconds": seconds})
 
     if any(one.needs(Need.OPEN) or one.needs(Need.STREAM) for one in seen.needs):
-        step("end writers and open transactions", "acidctl txns")
+        step("end writers and open transactions", "acidctl hive txns")
     for one in seen.needs:
         if one.needs(Need.COMPACT) or one.needs(Need.EARLY_DELETES):
             reader = ("--for", "hive2") if one.needs(Need.COMPACT) and not one.hive_name else ()

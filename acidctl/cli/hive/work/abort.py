@@ -1,4 +1,4 @@
-"""What `acidctl abort` does: show what would be ended, ask, end it, and tell what became of each."""
+"""What `acidctl hive abort` does: show what would be ended, ask, end it, and tell what became of each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _refuse(reasons: Sequence[tuple[str, str]]) -> None:
     if reasons:
         what, why = reasons[0]
         more = f"; and {len(reasons) - 1} more like it" if len(reasons) > 1 else ""
-        raise RefusedError(f"{what} {why}", f"nothing was ended{more}", "see `acidctl txns`, `acidctl compactions`")
+        raise RefusedError(f"{what} {why}", f"nothing was ended{more}", "see `acidctl hive txns` and `compactions`")
 
 
 def _not_open(id_: int, txn: Txn | None, known: KnownTxns) -> str:
@@ -148,7 +148,7 @@ def take_compactions_out(*, ids: tuple[int, ...], dry_run: bool, yes: bool, meta
     def end(id_: int) -> str:
         is_done, message = done.get(id_, (False, "the metastore said nothing of it"))
         if not is_done:
-            raise RefusedError(f"compaction {id_} was not taken out", message, "see `acidctl compactions`")
+            raise RefusedError(f"compaction {id_} was not taken out", message, "see `acidctl hive compactions`")
         return "aborted"
 
     return _end(wanted, shown, end, records, output, "compaction", "")
@@ -161,8 +161,8 @@ def _not_waiting(one: Compaction | None) -> str:
     if one.state == INITIATED:
         return ""
     if one.state == WORKING:
-        txn = f": acidctl abort txn {one.txn} ends it" if one.txn else ""
+        txn = f": acidctl hive abort txn {one.txn} ends it" if one.txn else ""
         return f"of {one.name} is at work with {one.worker or 'a worker'}{txn}"
     if one.state == READY:
-        return f"of {one.name} is done, and waits for the cleaner: acidctl txns --blocking says for whom"
+        return f"of {one.name} is done, and waits for the cleaner: acidctl hive txns --blocking says for whom"
     return f"of {one.name} is over: {one.state}"

@@ -1,4 +1,4 @@
-"""What `acidctl cleaner` does and says: a line for each entry that something becomes of, and a sum."""
+"""What `acidctl hive cleaner` does and says: a line for each entry that something becomes of, and a sum."""
 
 from __future__ import annotations
 

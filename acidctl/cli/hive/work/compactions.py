@@ -1,4 +1,4 @@
-"""What `acidctl compactions` does: show the queue and its history, or what is stuck there."""
+"""What `acidctl hive compactions` does: show the queue and its history, or what is stuck there."""
 
 from __future__ import annotations
 

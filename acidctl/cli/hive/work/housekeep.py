@@ -1,4 +1,4 @@
-"""What `acidctl housekeep` does: find what is dead, show it, ask, and end it."""
+"""What `acidctl hive housekeep` does: find what is dead, show it, ask, and end it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `acidctl initiator` does and says: a line for each location that something is asked for in, and a sum."""
+"""What `acidctl hive initiator` does and says: a line for each location that something is asked for in, and a sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `acidctl locks` does: show locks, and for whom those wait that are not held."""
+"""What `acidctl hive locks` does: show locks, and for whom those wait that are not held."""
 
 from __future__ import annotations
 

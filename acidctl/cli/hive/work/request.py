@@ -1,4 +1,4 @@
-"""What `acidctl request` does: one request for each location, and wait for what becomes of them."""
+"""What `acidctl hive request` does: one request for each location, and wait for what becomes of them."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _ask(metastore: Metastore, wishes: Sequence[Wish], said: _Said, *, is_last: 
             answer = request_compaction(metastore, wish)
         except (Unreachable, Unreadable) as error:
             said.failed(wish, error)
-            note("whether the last one was taken is not known: acidctl compactions shows it")
+            note("whether the last one was taken is not known: acidctl hive compactions shows it")
             break  # of a server that is gone nothing more is to be had
         except UsageProblem:
             raise
@@ -184,7 +184,7 @@ def _wait(metastore: Metastore, asked: dict[int, Wish], said: _Said, deadline: f
         entry = states.get(id_)
         said.put(wish, "unfinished", id_, entry.state if entry else "")
     if left:
-        note(f"time is up: {some([wish.name for wish in left.values()])} not done; acidctl compactions shows them")
+        note(f"time is up: {some([wish.name for wish in left.values()])} not done; acidctl hive compactions shows them")
     return bool(left)
 
 

@@ -1,4 +1,4 @@
-"""What `acidctl tables` does: ask for the tables, and say what is set for each."""
+"""What `acidctl hive tables` does: ask for the tables, and say what is set for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `acidctl txns` does: show transactions with their locks, or those for which cleaning waits."""
+"""What `acidctl hive txns` does: show transactions with their locks, or those for which cleaning waits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def work(
         return _blocking(metastore, tables, storage, older_than, user, sizes=sizes, view=view)
     if tables:
         raise UsageProblem(
-            "tables are given, and transactions are of no table", "", "give --blocking, or see acidctl locks --table"
+            "tables are given, and transactions are of no table",
+            "",
+            "give --blocking, or see acidctl hive locks --table",
         )
     known = find_transactions(metastore)
     by_txn = locks_by_txn(find_locks(metastore))

@@ -1,4 +1,4 @@
-"""What `acidctl worker` does and says: one line for each entry, and its figures for who watches it."""
+"""What `acidctl hive worker` does and says: one line for each entry, and its figures for who watches it."""
 
 from __future__ import annotations
 
