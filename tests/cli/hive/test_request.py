@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.cli.hive.work import request
+from acidctl.cli.hive import request
 
 Ask = Callable[..., Any]
 

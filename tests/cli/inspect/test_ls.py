@@ -321,6 +321,6 @@ def test_a_name_that_sorts_between_a_directory_and_its_files(acidctl, tmp_path: 
     assert entries["delta_1_1"]["modified"] == "2017-07-14T02:40:00Z"
 
 
-def test_a_missing_path_like_a_table_names_the_table(acidctl: Acidctl) -> None:
+def test_a_missing_path_like_a_table_names_the_table(acidctl) -> None:  # type: ignore[no-untyped-def]
     assert "hive:db.t" in acidctl("ls", "db.t").err
     assert "hive:" not in acidctl("ls", "db.t/x").err
