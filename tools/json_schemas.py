@@ -8,6 +8,7 @@ of one shape is that, or null.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -201,36 +202,36 @@ SHAPES: dict[str, Shape] = {
         **_OUTCOME, **_TO_COMPACT, **_TO_CLEAN, **_IN_TRASH, "trashRun?": "str?", "part": "str", "run": "str",
         "policy": ["str"],
     },
-    "tables": {
+    "hive-tables": {
         "database": "str", "table": "str", "type": "str?", "format": "str", "partitionKeys": ["str"],
         "partitions": "int?", "location": "str?", "owner": "str?", "buckets": "int", "bucketColumns": ["str"],
         "sortColumns": ["str"], "noAutoCompaction": "bool", "noCleanup": "bool", "pool": "str?",
         "thresholds": "map", "job": "map",
     },
-    "txns": {
+    "hive-txns": {
         **_TXN_OR_LOCK, "state?": "str", "type?": "str?", "agent?": "str?",
         "lock?": "int?", "waiting?": "int", "bytes?": "int?",
         "holds?": [{"on": "str", "compaction": "int?", "bytes": "int?"}], "advice?": "str",
     },
-    "locks": {
+    "hive-locks": {
         "lock": "int", "part": "int", "on": "str", "database": "str", "table": "str?", "partition": "str?",
         "state": "str", "type": "str", "txn": "int?", "user": "str?", "host": "str?", "agent": "str?",
         "acquired": "time?", "lastHeartbeat": "time?", "age": "int?", "blockedBy": "map?",
     },
-        "compactions": {**_ENTRY, "cause?": "str?", "why?": "str?", "frees?": "str?", "blockers?": ["int"]},
-    "request": {
+    "hive-compactions": {**_ENTRY, "cause?": "str?", "why?": "str?", "frees?": "str?", "blockers?": ["int"]},
+    "hive-request": {
         "on": "str", "database": "str", "table": "str", "partition": "str?", "kind": "str", "pool": "str?",
         "result": "str", "id": "int?", "state": "str?", "reason": "str?", "error?": "str",
     },
-    "abort-txn": {
+    "hive-abort-txn": {
         **_TXN_OR_LOCK, "id": "int", "state": "str", "type": "str?", "agent": "str?", "result": "str", "error?": "str",
     },
-    "abort-compaction": {**_ENTRY, "result": "str"},
-    "housekeep": {
+    "hive-abort-compaction": {**_ENTRY, "result": "str"},
+    "hive-housekeep": {
         "id": "int?", "lock": "int?", "user": "str?", "host": "str?", "agent": "str?", "started": "time?",
         "lastHeartbeat": "time?", "silent": "int?", "result": "str", "type": "str?", "locks": [_LOCK],
     },
-    "worker": {
+    "hive-worker": {
         "on": "str", "entry": "int", "kind": "str", "result": "str", "reason": "str?", "seconds": "num",
         "error?": "str", "message?": "str", **{key: one for key, one in _TO_COMPACT.items() if key != "kind?"},
         "snapshotSource?": "source",
@@ -343,7 +344,7 @@ def schema_of(name: str, *, is_closed: bool = False) -> dict[str, Any]:
         is_closed: no other keys may be there: for tests. Who reads JSON of a newer version may meet some.
     """
     shape = {"schema_version": "version", **SHAPES[name]}
-    return {"$schema": DIALECT, "title": f"acidctl {name}", **_schema(shape, is_closed)}
+    return {"$schema": DIALECT, "title": f"acidctl {re.sub('^hive-', 'hive ', name)}", **_schema(shape, is_closed)}
 
 
 def schema_files() -> Iterator[tuple[str, str]]:

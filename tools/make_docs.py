@@ -23,7 +23,7 @@ from metastore_settings import MEANINGS as METASTORE_SETTINGS
 
 from acidctl import __version__
 from acidctl.acid.reasons import Code
-from acidctl.cli.command_table import SECTIONS, SUMMARIES
+from acidctl.cli.command_table import GROUPS, SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
 from acidctl.cli.report.status_advice import TO_DO
 from acidctl.cli.report.terms import STATES, TERMS
@@ -47,7 +47,8 @@ COMPLETIONS: dict[str, type[ShellComplete]] = {
 ENVIRONMENT: tuple[tuple[str, str], ...] = (
     (
         "ACIDCTL_<COMMAND>_<OPTION>",
-        "The option of a command, ACIDCTL_CLEAN_OLDER_THAN=48h for example; several values are separated by spaces. "
+        "The option of a command, ACIDCTL_CLEAN_OLDER_THAN=48h or ACIDCTL_HIVE_CLEANER_EVERY=10m for example; several "
+        "values are separated by spaces. "
         "What waives a safeguard, --yes for example, counts on the command line only.",
     ),
     *(
@@ -198,6 +199,11 @@ class Page:
         return [p for p in parameters if isinstance(p, click.Option) and not p.hidden]
 
     @property
+    def path(self) -> list[str]:
+        """The words behind the program's name."""
+        return self.context.command_path.split()[1:]
+
+    @property
     def metavars(self) -> set[str]:
         """The names of the arguments."""
         arguments = [p for p in self.command.params if isinstance(p, click.Argument)]
@@ -216,18 +222,24 @@ class Page:
 
 
 def pages() -> list[Page]:
-    """The program's page, then one a command, and one a command of a group."""
-    top = click.Context(cli, info_name="acidctl", **cli.context_settings)
-    found = [Page(top)]
-    for name in cli.list_commands(top):
-        command = cli.get_command(top, name)
-        assert command is not None
-        context = click.Context(command, info_name=name, parent=top, **command.context_settings)
-        found.append(Page(context))
-        if isinstance(command, click.Group):
-            for part, below in command.commands.items():
-                found.append(Page(click.Context(below, info_name=part, parent=context, **below.context_settings)))
-    return found
+    """The program's page, then one a command, each group's before those of its commands."""
+    return list(_pages(cli, "acidctl", None))
+
+
+def _pages(command: click.Command, name: str, parent: click.Context | None) -> Iterator[Page]:
+    context = click.Context(command, info_name=name, parent=parent, **command.context_settings)
+    yield Page(context)
+    if isinstance(command, click.Group):
+        for part, below in command.commands.items():
+            yield from _pages(below, part, context)
+
+
+def line_of(path: Sequence[str]) -> str:
+    """The line of a command in the table of commands; empty for one that has none."""
+    *groups, name = path
+    if not groups:
+        return SUMMARIES.get(name, "")
+    return GROUPS.get(groups[0], {}).get(name, "") if len(groups) == 1 else ""
 
 
 def _paragraphs(text: str | None) -> Iterator[tuple[bool, list[str]]]:
@@ -327,7 +339,8 @@ def _see_also(page: Page) -> list[str]:
     if page.context.parent is None:
         names = [f"acidctl-{name}" for name in SUMMARIES]
     elif isinstance(group := page.context.parent.command, click.Group) and group is not cli:
-        names = [f"acidctl-{group.name}", *(f"acidctl-{group.name}-{name}" for name in group.commands)]
+        above = page.context.parent.command_path.replace(" ", "-")
+        names = [above, *(f"{above}-{name}" for name in group.commands)]
         names.remove(page.name)
     else:
         siblings = next(section for section in SECTIONS.values() if page.command.name in section)
@@ -380,7 +393,8 @@ def _rules() -> list[str]:
 
 def man_page(page: Page) -> str:
     """The roff source of a page."""
-    summary = SUMMARIES.get(page.command.name or "", (page.command.help or "").splitlines()[0])
+    summary = line_of(page.path) if page.path else ""
+    summary = summary or (page.command.help or "").splitlines()[0]
     summary = summary[:1].lower() + summary[1:].rstrip(".")
     sections: list[tuple[str, list[str]]] = [
         ("NAME", [rf"{roff(page.name)} \- {roff(summary)}"]),
@@ -471,7 +485,10 @@ def json_form_table() -> str:
 def command_table() -> str:
     """Markdown: every command with what it is called with, and its line."""
     by_name = {page.name: page for page in pages()}
-    calls = ((_call(by_name[f"acidctl-{name}"]), text.rstrip(".")) for name, text in SUMMARIES.items())
+    lines: dict[str, str] = {}
+    for name, text in SUMMARIES.items():
+        lines |= {f"{name}-{part}": line for part, line in GROUPS[name].items()} if name in GROUPS else {name: text}
+    calls = ((_call(by_name[f"acidctl-{name}"]), text.rstrip(".")) for name, text in lines.items())
     return _two_columns(("command", "what it does"), calls)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -33,16 +34,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "nightly": "Compact, clean and purge in one go, for cron.",
     },
     "Ask the metastore": {
-        "tables": "List transactional tables: type, location, owner, settings.",
-        "txns": "List transactions, and which of them hold back cleaning.",
-        "locks": "List locks: who holds them, and who waits for whom.",
-        "compactions": "List the queue of compactions, what is stuck and what frees it.",
-        "request": "Ask Hive's workers for compactions.",
-        "abort": "End transactions; take compactions out of the queue.",
-        "initiator": "Ask for compactions that are due in a warehouse.",
-        "worker": "Compact what waits in Hive's queue.",
-        "cleaner": "Clean what Hive's queue has ready for it.",
-        "housekeep": "End transactions and locks of dead clients.",
+        "hive": "Show tables, transactions, locks and compactions; request, work, clean.",
     },
     "Try and check": {
         "validate": "Check names, files and rows by the rules of the format.",
@@ -55,11 +47,26 @@ SECTIONS: dict[str, dict[str, str]] = {
 }
 """Every command with its one line; a command's module is imported when it is called, and not before."""
 
+GROUPS: dict[str, dict[str, str]] = {
+    "hive": {
+        "tables": "List transactional tables: type, location, owner, settings.",
+        "txns": "List transactions, and which of them hold back cleaning.",
+        "locks": "List locks: who holds them, and who waits for whom.",
+        "compactions": "List the queue of compactions, what is stuck and what frees it.",
+        "request": "Ask Hive's workers for compactions.",
+        "abort": "End transactions; take compactions out of the queue.",
+        "initiator": "Ask for compactions that are due in a warehouse.",
+        "worker": "Compact what waits in Hive's queue.",
+        "cleaner": "Clean what Hive's queue has ready for it.",
+        "housekeep": "End transactions and locks of dead clients.",
+    },
+}
+"""Commands below another one, each in a module of the folder of that name."""
+
 FOLDERS = {
     "See": "inspect",
     "Read rows": "rows",
     "Compact and clean": "maintain",
-    "Ask the metastore": "hive",
     "Try and check": "check",
 }
 """Where in this package the modules of a section's commands lie."""
@@ -75,12 +82,12 @@ AFTER_INTERRUPT = {
     "restore": "run it again: it moves back what is left",
     "purge": "run it again: it deletes what is left",
     "nightly": "run it again, or wait for the next night: it goes on with what is left",
-    "request": "see what was asked for: acidctl compactions",
-    "abort": "run it again: it says what is still there",
-    "initiator": "start it again: it asks for what is due then",
-    "cleaner": "start it again: it goes on with what is left",
-    "worker": "start it again: what it worked on is given back to the queue",
-    "housekeep": "run it again: it ends what is left",
+    "hive request": "see what was asked for: acidctl hive compactions",
+    "hive abort": "run it again: it says what is still there",
+    "hive initiator": "start it again: it asks for what is due then",
+    "hive cleaner": "start it again: it goes on with what is left",
+    "hive worker": "start it again: what it worked on is given back to the queue",
+    "hive housekeep": "run it again: it ends what is left",
     "repair": "run it again: it finishes what was begun; `acidctl repair undo` takes it back",
 }
 """What to do when a command that changes a table was interrupted."""
@@ -102,7 +109,37 @@ def command_named(name: str) -> click.Command | None:
     return command
 
 
-def module_of(name: str) -> str:
+def module_of(name: str, group: str = "") -> str:
     """Where a command is defined, as a name to import."""
-    folder = next(FOLDERS[title] for title, commands in SECTIONS.items() if name in commands)
+    if name in GROUPS:
+        return f"{__package__}.groups"
+    folder = group or next(FOLDERS[title] for title, commands in SECTIONS.items() if name in commands)
     return f"{__package__}.{folder}.{name.replace('-', '_')}"
+
+
+def command_in(line: Sequence[str]) -> str:
+    """The command on a line, ``hive txns`` of a group; empty without any."""
+    words = iter(line)
+    name = next((word for word in words if word in SUMMARIES), "")
+    part = next((word for word in words if word in GROUPS.get(name, ())), "")
+    return f"{name} {part}".rstrip()
+
+
+def walk() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command with its path, those of groups after their group; all are imported."""
+    for name in SUMMARIES:
+        if command := command_named(name):
+            yield from below((name,), command)
+
+
+def below(path: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """A command and those that are parts of it, each with its path."""
+    yield path, command
+    parts: Mapping[str, click.Command] = getattr(command, "commands", {})
+    for name, part in parts.items():
+        yield from below((*path, name), part)
+
+
+def examples(*lines: str) -> str:
+    """An epilog of examples; ``\\b`` keeps click from wrapping it."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

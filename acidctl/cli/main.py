@@ -14,7 +14,8 @@ import click
 from click.core import ParameterSource
 
 from acidctl import __version__
-from acidctl.cli.command_table import AFTER_INTERRUPT, ALIASES, GOING_ON, SECTIONS, SUMMARIES, WATCHED, command_named
+from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCHED, command_in
+from acidctl.cli.groups import LazyGroup
 from acidctl.cli.options.local_completion import complete_profiles
 from acidctl.cli.options.param_types import FILE
 from acidctl.cli.output.last_line import ERASE, is_dumb, listings, own_stream
@@ -25,7 +26,6 @@ from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
 from acidctl.guardian import NOTES, watched
 from acidctl.imports import forget_current_directory, leave_out_pandas
-from acidctl.nearest import did_you_mean
 from acidctl.spelling import speaking
 
 _SELDOM = 100_000
@@ -41,41 +41,9 @@ SWITCHES = ("--no-pager",)
 """The same without a value."""
 
 
-class LazyGroup(click.Group):
-    """Commands by name from :data:`acidctl.cli.command_table.SECTIONS`; their modules are imported one at a time."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SUMMARIES)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return command_named(cmd_name)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            name, command, rest = super().resolve_command(ctx, args)
-            if name and command and not ctx.resilient_parsing:
-                from acidctl.cli.config.settings import take_variables  # noqa: PLC0415 - --help does without
-
-                name = ALIASES.get(name, name)
-                take_variables(command, (name,))
-            return name, command, rest
-        except click.UsageError as error:
-            # click compares with the commands that are loaded already: here there are none.
-            near = did_you_mean(args[0], SUMMARIES)
-            if not near:
-                raise
-            raise click.UsageError(f"{error.message} {near.capitalize()}", ctx) from None
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, commands in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl(list(commands.items()))
-
-
 @click.group(
     cls=LazyGroup,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit statuses, examples and the JSON forms are in `man acidctl`; the source has more in docs/.",
 )
@@ -118,7 +86,7 @@ def cli(ctx: click.Context, log_format: str, no_pager: bool, profile: str | None
     """
     PAGING.is_off = no_pager
     if log_format == "json":
-        _log_json(ctx.invoked_subcommand or "")
+        _log_json(command_in(ctx.obj or ()))
     if ctx.invoked_subcommand == "config":
         return  # which looks itself, to tell what is wrong
     from acidctl.cli.config.setting_files import load  # noqa: PLC0415 - --help does without
@@ -135,7 +103,7 @@ def cli(ctx: click.Context, log_format: str, no_pager: bool, profile: str | None
     configure({key: found.value for key, found in settings.below("limits").items()})
     general = settings.get(("log-format",))
     if general and general.value == "json" and ctx.get_parameter_source("log_format") == ParameterSource.DEFAULT:
-        _log_json(ctx.invoked_subcommand or "")
+        _log_json(command_in(ctx.obj or ()))
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -185,11 +153,6 @@ def _watched(given: Sequence[str]) -> bool:
         NOTES.before = str(NOTES.error)
         has_crashed = watched()
     return has_crashed
-
-
-def command_in(line: Sequence[str]) -> str:
-    """The command on a line; empty without any."""
-    return next((arg for arg in line if arg in SUMMARIES), "")
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,8 @@ _ROUNDS = 3
 
 _THREADS = 8
 """That wait for a remote store."""
+
+_LIKE_TABLE = re.compile(r"\w+\.\w+")
 
 
 @dataclass(frozen=True)
@@ -386,7 +389,7 @@ def refuse_unusable(
             _require_usable(path, storage, lists, said, surroundings)
         except AcidctlError as error:
             at_its_line(error, path)
-            _by_path_alone(error, path)
+            _add_ways(error, path)
             errors.append(error)
     if errors:
         first, *more = errors
@@ -449,12 +452,14 @@ def _begun(lists: SnapshotLists, paths: Sequence[str]) -> SnapshotLists:
         return lists.begun()
     except AcidctlError as error:
         for path in paths:
-            _by_path_alone(error, path)
+            _add_ways(error, path)
         raise
 
 
-def _by_path_alone(error: AcidctlError, path: str) -> None:
-    """Where a metastore failed, a path can be worked on without one: the hint says so."""
+def _add_ways(error: AcidctlError, path: str) -> None:
+    """Add to the hint that a path works without a metastore that failed, and how a table is named."""
+    if isinstance(error, NotFoundError) and _LIKE_TABLE.fullmatch(path) and not error.hint.startswith("did you mean"):
+        error.hint = f"check the spelling, or name the table of a metastore: {HIVE}{path}"
     way = spelled("; with `metastore='none'` paths are worked on without it")
     if error.code == "metastore" and not is_hive_name(path) and way not in error.hint:
         error.hint += way
@@ -580,7 +585,7 @@ def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str
         yield from walk()
     except AcidctlError as error:
         at_its_line(error, path)
-        _by_path_alone(error, path)
+        _add_ways(error, path)
         if is_alone or observer.error is None:
             raise
         observer.coverage.failed.add(path)

@@ -291,5 +291,5 @@ def _tell_of_queue(where: Selection, cleaned: list[Found], events: Events) -> No
     if count:
         entries = human_count(count, "entry of Hive's queue is", "entries of Hive's queue are")
         events.note(
-            f"{entries} ready for cleaning there: `acidctl cleaner --once`, or Hive's own cleaner, takes them out"
+            f"{entries} ready for cleaning there: `acidctl hive cleaner --once`, or Hive's own cleaner, takes them out"
         )

@@ -331,7 +331,7 @@ def cases() -> list[Case]:
     add("trash runs", 500, with_trash, *looks, "validate TABLE", "purge --dry-run --older-than 0 TABLE")
     add("trash runs", 500, with_trash, "purge --yes --older-than 0 TABLE", "restore TABLE")
     add("findings", 1000, with_findings, "validate TABLE", "ls TABLE", holds=True)
-    asked = ("txns", "locks", "compactions", "housekeep --dry-run", "cleaner --once --dry-run")
+    asked = tuple(f"hive {line}" for line in ("txns", "locks", "compactions", "housekeep -n", "cleaner --once -n"))
     asked += ("status hive:sales.orders", "ls hive:sales.orders", "clean --dry-run hive:sales.orders")
     add("transactions", 2500, with_table_of_hive, *(f"{line} --metastore HIVE" for line in asked), holds=True)
     wide = "t:SIZE:MAXL::ABORTED"

@@ -205,9 +205,9 @@ TASKS = {
     "lists of transactions and write ids": Task(
         "snapshot", {"Thrift's Python code": ("snapshot_without_accelerator", 1)}
     ),
-    "acidctl txns -o jsonl": Task("txns", {"Thrift's Python code": ("infos_without_accelerator", 1)}),
-    "acidctl txns --blocking": Task("blocking", {}),
-    "acidctl compactions --stuck": Task("stuck", {}),
+    "acidctl hive txns -o jsonl": Task("txns", {"Thrift's Python code": ("infos_without_accelerator", 1)}),
+    "acidctl hive txns --blocking": Task("blocking", {}),
+    "acidctl hive compactions --stuck": Task("stuck", {}),
 }
 WORK: dict[str, Callable[[str, str], int]] = {
     one.__name__: one
@@ -216,9 +216,9 @@ WORK: dict[str, Callable[[str, str], int]] = {
         snapshot_without_accelerator, infos_without_accelerator,
     )
 } | {
-    "txns": command("txns", "-o", "jsonl"),
-    "blocking": command("txns", "--blocking"),
-    "stuck": command("compactions", "--stuck"),
+    "txns": command("hive", "txns", "-o", "jsonl"),
+    "blocking": command("hive", "txns", "--blocking"),
+    "stuck": command("hive", "compactions", "--stuck"),
 }  # fmt: skip
 
 

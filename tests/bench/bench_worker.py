@@ -261,8 +261,8 @@ def by_hive(bench: Bench, wishes: Sequence[Wish], workers: int, *, by_query: boo
     )
 
 
-WORKER = ("worker", "--once", "--engine", "local", "--jobs", "1")
-CLEANER = ("cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention")
+WORKER = ("hive", "worker", "--once", "--engine", "local", "--jobs", "1")
+CLEANER = ("hive", "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention")
 
 
 def counted(bench: Bench, wishes: Sequence[Wish], what: str, line: Sequence[str]) -> None:

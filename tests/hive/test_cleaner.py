@@ -349,7 +349,7 @@ def test_one_of_which_a_later_one_and_a_cleaning_left_nothing_is_marked(table: T
     before = table.rows()
     cleaned = table._acidctl(*CLEAN_NOW, "--metastore", table.fake.address, "hive:s.t")
     assert cleaned.status == 0, cleaned.err
-    assert "2 entries of Hive's queue are ready for cleaning there: `acidctl cleaner --once`" in cleaned.err
+    assert "2 entries of Hive's queue are ready for cleaning there: `acidctl hive cleaner --once`" in cleaned.err
     assert [name.partition("_v")[0] for name in table.names] == ["base_0000006"]
     assert [one.marked for one in table.clean()] == [True, True]
     assert set(table.states) == {"succeeded"}
@@ -394,7 +394,7 @@ def test_deletes_go_with_what_they_hit(table: Table) -> None:
 def test_the_command_shows_asks_and_cleans(table: Table) -> None:
     table.compact()
     before = table.rows()
-    line = ("cleaner", "--metastore", table.fake.address, "--older-than", "0", "--unsafe-retention")
+    line = ("hive", "cleaner", "--metastore", table.fake.address, "--older-than", "0", "--unsafe-retention")
     shown = table._acidctl(*line, "--dry-run")
     assert (shown.status, table.states) == (0, [READY])
     assert "s.t: planned: 4 directories" in shown.out
@@ -403,7 +403,10 @@ def test_the_command_shows_asks_and_cleans(table: Table) -> None:
     unasked = table._acidctl(*line, "--once")
     assert (unasked.status, "give --yes" in unasked.err, table.states) == (7, True, [READY])
     assert (
-        table._acidctl("cleaner", "--once", "--yes", "--older-than", "0", "--metastore", table.fake.address).status == 7
+        table._acidctl(
+            "hive", "cleaner", "--once", "--yes", "--older-than", "0", "--metastore", table.fake.address
+        ).status
+        == 7
     )
     (done,) = table._acidctl(*line, "--once", "--yes", "-o", "jsonl").lines()
     assert (done["result"], done["marked"], len(done["removed"])) == ("cleaned", True, 4)

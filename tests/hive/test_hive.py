@@ -54,7 +54,7 @@ def test_transactions_locks_and_queue_are_what_the_command_line_shows(
     fake.entry("s", "days", "initiated", "day=1", enqueued=90)
     assert [txn.id for txn in hive.transactions().open] == [begun]
     shown = {
-        command: acidctl(command, "--metastore", fake.address, "-o", "jsonl").lines()
+        command: acidctl("hive", command, "--metastore", fake.address, "-o", "jsonl").lines()
         for command in ("locks", "compactions")
     }
     assert [lock.id for lock in hive.locks()] == [one["lock"] for one in shown["locks"]]

@@ -306,14 +306,14 @@ def test_one_in_standby_takes_over_when_the_other_ends_and_gives_way_when_it_los
 
 def test_one_look_is_not_in_standby(house: House, acidctl: Acidctl) -> None:
     for option in ("--once", "--dry-run"):
-        done = acidctl("initiator", "--metastore", house.fake.address, "--standby", option)
+        done = acidctl("hive", "initiator", "--metastore", house.fake.address, "--standby", option)
         assert (done.status, "--standby" in done.err, option in done.err) == (2, True, True)
 
 
 def test_the_command_says_what_it_asks_for(house: House, acidctl: Acidctl) -> None:
     house.table("due", 20)
     house.table("few", 1)
-    line = ("initiator", "--metastore", house.fake.address)
+    line = ("hive", "initiator", "--metastore", house.fake.address)
     shown = acidctl(*line, "--dry-run")
     assert "major planned: 20 deltas, limit 10, and no base" in shown.out
     assert "2 locations looked at: 1 nothing to do, 1 planned" in shown.err

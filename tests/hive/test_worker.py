@@ -298,7 +298,7 @@ def test_a_transaction_that_is_lost_ends_its_entry(fake: FakeHive) -> None:
 
 def test_hive_3_has_no_queue_for_others(tmp_path: Path, acidctl: Acidctl) -> None:
     with FakeHive(3) as old:
-        found = acidctl("worker", "--once", "--engine", "local", "--metastore", old.address)
+        found = acidctl("hive", "worker", "--once", "--engine", "local", "--metastore", old.address)
     assert found.status == 2
     assert "Hive 4" in found.err
     assert "--auto" in found.err
@@ -615,10 +615,10 @@ def test_a_transaction_says_what_it_may_read(fake: FakeHive) -> None:
 
 
 class Process:
-    """``acidctl worker`` of its own."""
+    """``acidctl hive worker`` of its own."""
 
     def __init__(self, fake: FakeHive, *options: str) -> None:
-        line = [sys.executable, "-m", "acidctl", "worker", "--engine", "local", "-o", "jsonl", *options]
+        line = [sys.executable, "-m", "acidctl", "hive", "worker", "--engine", "local", "-o", "jsonl", *options]
         self.running = subprocess.Popen(
             [*line, "--metastore", fake.address],
             stdout=subprocess.PIPE,
@@ -755,7 +755,7 @@ def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl)
     before = rows(fake, acidctl, "t")
     for name, kind in (("t", CompactionType.MAJOR), ("u", CompactionType.REBALANCE)):
         fake.entry("s", name, "initiated", type=int(kind))
-    line = ["worker", "--once", "--max-parallel", "2", "--master", "local[2]", "--metastore", fake.address]
+    line = ["hive", "worker", "--once", "--max-parallel", "2", "--master", "local[2]", "--metastore", fake.address]
     done = subprocess.run(
         [sys.executable, "-m", "acidctl", *line],
         capture_output=True,

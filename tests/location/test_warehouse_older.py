@@ -322,7 +322,7 @@ def test_worker_and_cleaner_leave_it_alone(acidctl: Acidctl, tmp_path: Path, sta
         write(tmp_path, *delta(1, 2, 3, 4), "base_0000002_v0000001")
         entry = hive.entry("d", "t", state, highest_write_id=2, type=2, txn=1)
         before = sorted(path.name for path in (tmp_path / "t").iterdir())
-        words = ("worker", "--engine", "local") if state == "initiated" else ("cleaner",)
+        words = ("hive", "worker", "--engine", "local") if state == "initiated" else ("hive", "cleaner")
         acidctl(*words, "--once", "--metastore", hive.address)
         assert sorted(path.name for path in (tmp_path / "t").iterdir()) == before
         (left,) = [one for one in hive.queue if one.id == entry]

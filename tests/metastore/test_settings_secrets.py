@@ -151,11 +151,11 @@ def test_a_server_that_repeats_a_secret_does_not_make_acidctl_do_so(
         line = ["--config", str(path)]
     with FakeHive(4) as fake:
         fake.begin(query=f"select '{SECRET}'", user=SECRET)
-        found = acidctl("txns", "-o", form, *line, "--metastore", fake.address)
+        found = acidctl("hive", "txns", "-o", form, *line, "--metastore", fake.address)
         assert found.status == 0, found.err
         fake.answers["get_open_txns_info"] = _failing
-        failed = acidctl("txns", "-o", form, "--debug", *line, "--metastore", fake.address)
-        logged = acidctl("txns", "--log-format", "json", "--debug", *line, "--metastore", fake.address)
+        failed = acidctl("hive", "txns", "-o", form, "--debug", *line, "--metastore", fake.address)
+        logged = acidctl("hive", "txns", "--log-format", "json", "--debug", *line, "--metastore", fake.address)
     assert failed.status == logged.status == 6
     assert "failed in get_open_txns_info" in failed.err
     for result in (found, failed, logged):
@@ -191,7 +191,7 @@ def test_what_is_configured_or_in_the_environment_is_in_no_title_of_a_process_an
                     continue
 
         fake.before["get_open_txns_info"] = look
-        line = [sys.executable, "-m", "acidctl", "--config", str(path), "txns", "--metastore", fake.address]
+        line = [sys.executable, "-m", "acidctl", "--config", str(path), "hive", "txns", "--metastore", fake.address]
         environment = {**os.environ, "PYTHONPATH": PYTHONPATH, "ACIDCTL_METASTORE_TOKEN": TOKEN}
         running.append(
             subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -254,13 +254,13 @@ def test_a_worker_does_what_hive_was_asked_for(real_hives: Callable[[int], HiveS
         "alter table queue_days partition (day='c') compact 'major' pool 'nightly'",
         "drop table queue_gone",
     )
-    done = acidctl("worker", "--once", "--engine", "local", "-o", "jsonl", "--metastore", hive.metastore)
+    done = acidctl("hive", "worker", "--once", "--engine", "local", "-o", "jsonl", "--metastore", hive.metastore)
     assert done.status == 0, done.err
     assert "compacted" in {one["result"] for one in done.lines()}
     assert compactions(hive, history.name) == [READY]
     assert {one["State"] for one in entries(hive, "queue_days")} == {"initiated"}
     nightly = acidctl(
-        "worker", "--once", "--pool", "nightly", "--engine", "local", "--max-parallel", "2", "-o", "jsonl",
+        "hive", "worker", "--once", "--pool", "nightly", "--engine", "local", "--max-parallel", "2", "-o", "jsonl",
         "--metastore", hive.metastore,
     )  # fmt: skip
     assert nightly.status == 0, nightly.err
@@ -341,7 +341,7 @@ def test_a_cleaner_removes_and_marks_what_hives_own_would(
         else:
             assert compact(acidctl, hive, history.name, f"--{kind}").status == 0
     line = (
-        "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "-o", "jsonl",
+        "hive", "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "-o", "jsonl",
         "--metastore", hive.metastore, f"default.{ours.name}",
     )  # fmt: skip
     time.sleep(1.2)
@@ -390,7 +390,7 @@ def test_an_initiator_asks_for_what_hives_own_asks_for(real_hive: HiveServer, ac
         f" tblproperties('transactional'='true', {low})",
         *(f"insert into initiated_days partition (day='{day}') values (1)" for day in "aaaab"),
     )
-    line = ("initiator", "--metastore", real_hive.metastore, "-o", "jsonl")
+    line = ("hive", "initiator", "--metastore", real_hive.metastore, "-o", "jsonl")
     planned = acidctl(*line, "--dry-run", "default.initiated_*")
     assert planned.status == 0, planned.err
     ours = {
@@ -436,7 +436,7 @@ def test_one_initiator_works_at_a_time(real_hive: HiveServer, acidctl: Acidctl) 
         lock.take()
         (held,) = locks(real_hive, "acidctl")
         assert "EXCLUSIVE" in held
-        refused = acidctl("initiator", "--once", "--metastore", real_hive.metastore, "default.nothing_*")
+        refused = acidctl("hive", "initiator", "--once", "--metastore", real_hive.metastore, "default.nothing_*")
         assert (refused.status, "there is another initiator" in refused.err) == (9, True)
         assert len(locks(real_hive, "acidctl")) == 1
         lock.check()
@@ -526,12 +526,22 @@ def test_what_is_dropped_meanwhile_ends_its_entry(
 
         monkeypatch.setattr(LocalEngine, "__call__", drop_then_run)
     address = ("--metastore", hive.metastore)
-    worked = acidctl("worker", "--once", "--engine", "local", "-o", "jsonl", *address)
+    worked = acidctl("hive", "worker", "--once", "--engine", "local", "-o", "jsonl", *address)
     monkeypatch.undo()
     assert "Traceback" not in worked.err
     if moment == "before the cleaning":
         drop(metastore, name, partition)
-    line = ("cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", f"default.{name}", *address)
+    line = (
+        "hive",
+        "cleaner",
+        "--once",
+        "--yes",
+        "--older-than",
+        "0",
+        "--unsafe-retention",
+        f"default.{name}",
+        *address,
+    )
     cleaned = acidctl(*line)
     assert "Traceback" not in cleaned.err
     assert not open_transactions(hive)
@@ -549,7 +559,7 @@ def test_an_entry_for_all_partitions_of_a_table_is_refused(
     table_to_drop(hive, "queue_whole", "day=1")
     metastore = metastore_of(hive)
     assert request_compaction(metastore, Wish("default", "queue_whole", "", "major")).accepted
-    done = acidctl("worker", "--once", "--engine", "local", "-o", "jsonl", "--metastore", hive.metastore)
+    done = acidctl("hive", "worker", "--once", "--engine", "local", "-o", "jsonl", "--metastore", hive.metastore)
     (one,) = (line for line in done.lines() if line["on"] == "default.queue_whole")
     assert one["result"] == "refused"
     (entry,) = entries(hive, "queue_whole")

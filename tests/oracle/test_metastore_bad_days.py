@@ -72,7 +72,7 @@ def test_a_line_that_breaks_anywhere_leaves_nothing_open(
     monkeypatch.setattr(client, "_PAUSE", 0.01)
     monkeypatch.setattr(open_txns, "_GAP", 0.01)
     options = [part for name, value in IMPATIENT.items() for part in ("--metastore-option", f"{name}={value}")]
-    line = ("housekeep", "--force", "--dry-run", *options, "--metastore")
+    line = ("hive", "housekeep", "--force", "--dry-run", *options, "--metastore")
     with BadLine(metastore.address) as through:
         assert acidctl(*line, through.address).status == 0
         asked, answered = through.asked, through.answered
@@ -112,7 +112,7 @@ def test_a_server_that_dies_is_told_soon(metastore: MetastoreServer, acidctl: Ca
     metastore.stop()
     own.end()
     assert own.failure is not None
-    found = acidctl("txns", "--metastore", metastore.address)
+    found = acidctl("hive", "txns", "--metastore", metastore.address)
     assert found.status == 6
     assert "cannot be reached" in found.err
 

@@ -106,17 +106,19 @@ def a_compaction_goes_through_its_queue(acidctl: Callable[..., Result], history:
         return done
 
     def state() -> str:
-        (entry,) = run("compactions").lines()
+        (entry,) = run("hive", "compactions").lines()
         return str(entry["state"])
 
     before = history.judge()
-    run("request", "--major", "hive:default.t")
+    run("hive", "request", "--major", "hive:default.t")
     assert state() == "initiated"
-    (done,) = run("worker", "--once", "--engine", "local").lines()
+    (done,) = run("hive", "worker", "--once", "--engine", "local").lines()
     assert (done["result"], state()) == ("compacted", "ready for cleaning")
     assert history.judge() == before
     time.sleep(1.2)
-    (cleaned,) = run("cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "default.t").lines()
+    (cleaned,) = run(
+        "hive", "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "default.t"
+    ).lines()
     assert (cleaned["result"], cleaned["marked"], state()) == ("cleaned", True, "succeeded")
     assert [name for name in names(history.path) if not name.startswith("base_")] == []
     assert history.judge() == before
@@ -130,7 +132,7 @@ def owners_are_heard(acidctl: Callable[..., Result], hive: HiveServer, address: 
         "alter table t set tblproperties ('no_cleanup' = 'true', 'compactor.mapreduce.job.queuename' = 'etl')",
         "alter database default set dbproperties ('no_auto_compaction' = 'true')",
     )
-    table = acidctl("tables", "default.t", "--metastore", address, "-o", "json").one()
+    table = acidctl("hive", "tables", "default.t", "--metastore", address, "-o", "json").one()
     assert (table["noCleanup"], table["noAutoCompaction"]) == (True, True)
     assert table["job"] == {"mapreduce.job.queuename": "etl"}
     left = acidctl(

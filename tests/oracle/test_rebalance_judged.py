@@ -147,7 +147,7 @@ def test_rows_are_sorted_as_hive_sorts_them(hive: HiveServer, acidctl: Acidctl, 
 def test_an_order_that_is_asked_for_is_understood_by_hives_own_worker(hive: HiveServer, acidctl: Acidctl) -> None:
     table = filled(hive, "asked_for")
     before = table.judge()
-    line = ["request", "--rebalance", "--buckets", "2", "--order-by", "id desc", "--metastore", hive.metastore]
+    line = ["hive", "request", "--rebalance", "--buckets", "2", "--order-by", "id desc", "--metastore", hive.metastore]
     assert acidctl(*line, f"hive:default.{table.name}").status == 0
     hive.set("hive.compactor.crud.query.based", "true")
     assert work_by_hive(hive, table.name) == READY
@@ -168,7 +168,7 @@ def test_a_partition_is_rebalanced_alone_and_a_worker_takes_hives_entry(hive: Hi
     ours, theirs = tables
     by_day = [ours.rows(f"day = {day}") for day in (1, 2)]
     hive.sql(f"alter table {ours.name} partition (day=1) compact 'rebalance' clustered into 2 buckets")
-    found = acidctl("worker", "--once", "--engine", "local", "--metastore", hive.metastore, "-o", "jsonl")
+    found = acidctl("hive", "worker", "--once", "--engine", "local", "--metastore", hive.metastore, "-o", "jsonl")
     assert found.status == 0, found.err
     mine = [one for one in found.lines() if ours.name in one["on"]]
     assert [(one["kind"], one["result"]) for one in mine] == [("rebalance", "compacted")]
@@ -254,7 +254,7 @@ def test_a_cleaner_removes_and_marks_what_a_rebalance_replaced(
             assert rebalance(acidctl, hive, table.name).status == 0
     before = ours.rows()  # what Hive itself makes has no marker, which `validate` says
     line = (
-        "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "-o", "jsonl",
+        "hive", "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention", "-o", "jsonl",
         "--metastore", hive.metastore, f"default.{ours.name}",
     )  # fmt: skip
     reader = hive.open_transaction()

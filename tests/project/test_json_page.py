@@ -13,6 +13,8 @@ from support.metastore.fake_hive import FakeHive
 from support.paths import REPO
 from support.tables import CLEAN_NOW
 
+from acidctl.cli.command_table import command_in
+
 Acidctl = Callable[..., Any]
 PAGE = (REPO / "docs" / "reference" / "json.md").read_text("utf-8")
 MAJOR = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
@@ -24,9 +26,9 @@ BY_VALUE = {"userMetadata", "evidence", "thresholds", "job", "calls", "compactio
 
 def said(command: str) -> set[str]:
     """What stands in back quotes in the section of a command, and in the sections that it refers to."""
-    sections = dict(re.findall(r"^## ([\w-]+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
-    more = {"why": ["ls"], "purge": ["restore"], "abort": ["txns", "compactions"],
-            "housekeep": ["txns"], "report": ["status"],
+    sections = dict(re.findall(r"^## ((?:hive )?[\w-]+).*?\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+    more = {"why": ["ls"], "purge": ["restore"], "hive abort": ["hive txns", "hive compactions"],
+            "hive housekeep": ["hive txns"], "report": ["status"],
             "nightly": ["compact", "clean", "restore"]}.get(command, [])  # fmt: skip
     text = "".join(sections.get(name, "") for name in (command, *more))
     return {word for span in re.findall(r"`([^`\n]+)`", text) for word in re.findall(r"\w+", span)}
@@ -108,14 +110,16 @@ def test_keys_of_what_a_metastore_knows(acidctl: Acidctl, tmp_path: Path) -> Non
         fake.entry("db", "t", "ready for cleaning", "day=1", committed=9000, next_txn=txn + 1)
         waits = fake.entry("db", "t", "initiated", "day=2", enqueued=90_000)
         for line in (
-            ("tables", "--partitions"), ("txns",), ("txns", "--blocking"), ("locks",), ("compactions",),
-            ("compactions", "--stuck"), ("request", "--major", "hive:db.t"), ("request", "--minor", "hive:db.t"),
-            ("housekeep", "-n"), ("abort", "txn", "-n", str(txn)), ("abort", "compaction", "--yes", str(waits)),
+            ("hive", "tables", "--partitions"), ("hive", "txns"), ("hive", "txns", "--blocking"), ("hive", "locks"),
+            ("hive", "compactions"),
+            ("hive", "compactions", "--stuck"), ("hive", "request", "--major", "hive:db.t"),
+            ("hive", "request", "--minor", "hive:db.t"), ("hive", "housekeep", "-n"),
+            ("hive", "abort", "txn", "-n", str(txn)), ("hive", "abort", "compaction", "--yes", str(waits)),
             ("doctor",),
         ):  # fmt: skip
             found = acidctl(*line, "-o", "json", "--metastore", fake.address)
             assert json.loads(found.out), (line, found.err)
-            assert undocumented(line[0], found.out) == set(), line
+            assert undocumented(command_in(line), found.out) == set(), line
 
 
 def test_keys_of_findings_and_of_a_repair(acidctl: Acidctl, crud: Path) -> None:

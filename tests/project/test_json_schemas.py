@@ -14,6 +14,8 @@ from support.metastore.fake_hive import FakeHive
 from support.paths import REPO
 from support.tables import CLEAN_NOW, make
 
+from acidctl.cli.command_table import command_in
+
 Acidctl = Callable[..., Any]
 COMPACT = ("compact", "--assume-committed=0s", "--major", "--engine", "local")
 NIGHTLY = ("nightly", "--assume-committed=0s", "--engine", "local", "--min-deltas", "2")
@@ -123,11 +125,12 @@ def test_what_a_metastore_knows(acidctl: Acidctl, tmp_path: Path) -> None:
         fake.entry("db", "t", "ready for cleaning", "day=1", committed=9000, next_txn=txn + 1)
         fake.entry("db", "t", "initiated", "day=2", enqueued=90_000)
         for line in (
-            ("tables", "--partitions"), ("txns",), ("txns", "--blocking"), ("locks",), ("compactions",),
-            ("compactions", "--stuck"), ("doctor",),
+            ("hive", "tables", "--partitions"), ("hive", "txns"), ("hive", "txns", "--blocking"), ("hive", "locks"),
+            ("hive", "compactions"),
+            ("hive", "compactions", "--stuck"), ("doctor",),
         ):  # fmt: skip
             found = acidctl(*line, "-o", "json", "--metastore", fake.address)
-            assert problems(line[0], found.out) == [], line
+            assert problems(command_in(line).replace(" ", "-"), found.out) == [], line
 
 
 def test_what_is_changed_in_a_metastore(acidctl: Acidctl, tmp_path: Path) -> None:
@@ -140,22 +143,22 @@ def test_what_is_changed_in_a_metastore(acidctl: Acidctl, tmp_path: Path) -> Non
         fake.lock("db", "t", ago=9000)
         waiting = fake.entry("db", "t", "initiated")
         lines: tuple[tuple[str, tuple[Any, ...], set[str]], ...] = (
-            ("request", ("request", "--major", "--dry-run", "hive:db.*"), {"planned"}),
-            ("request", ("request", "--major", "hive:db.*"), {"refused", "requested"}),
-            ("abort-txn", ("abort", "txn", "--dry-run", alive, dead), {"planned"}),
-            ("abort-txn", ("abort", "txn", "--yes", alive), {"aborted"}),
-            ("abort-compaction", ("abort", "compaction", "--dry-run", waiting), {"planned"}),
-            ("abort-compaction", ("abort", "compaction", "--yes", waiting), {"aborted"}),
-            ("housekeep", ("housekeep", "--dry-run"), {"planned"}),
-            ("abort-txn", ("abort", "txn", "--yes", failing), {"failed"}),
-            ("housekeep", ("housekeep", "--yes"), {"ended"}),
-            ("worker", ("worker", "--once", "--engine", "local"), {"nothing-to-do"}),
-            ("request", ("request", "--minor", "hive:db.t"), {"failed"}),
+            ("hive-request", ("hive", "request", "--major", "--dry-run", "hive:db.*"), {"planned"}),
+            ("hive-request", ("hive", "request", "--major", "hive:db.*"), {"refused", "requested"}),
+            ("hive-abort-txn", ("hive", "abort", "txn", "--dry-run", alive, dead), {"planned"}),
+            ("hive-abort-txn", ("hive", "abort", "txn", "--yes", alive), {"aborted"}),
+            ("hive-abort-compaction", ("hive", "abort", "compaction", "--dry-run", waiting), {"planned"}),
+            ("hive-abort-compaction", ("hive", "abort", "compaction", "--yes", waiting), {"aborted"}),
+            ("hive-housekeep", ("hive", "housekeep", "--dry-run"), {"planned"}),
+            ("hive-abort-txn", ("hive", "abort", "txn", "--yes", failing), {"failed"}),
+            ("hive-housekeep", ("hive", "housekeep", "--yes"), {"ended"}),
+            ("hive-worker", ("hive", "worker", "--once", "--engine", "local"), {"nothing-to-do"}),
+            ("hive-request", ("hive", "request", "--minor", "hive:db.t"), {"failed"}),
         )
         for name, line, results in lines:
             if "failed" in results:
-                fake.fault("abort_txn" if name == "abort-txn" else "compact2", "failed")
-            form = "jsonl" if name == "worker" else "json"
+                fake.fault("abort_txn" if name == "hive-abort-txn" else "compact2", "failed")
+            form = "jsonl" if name == "hive-worker" else "json"
             found = acidctl(*map(str, line), "-o", form, "--metastore", fake.address)
             text = f"[{','.join(found.out.splitlines())}]" if form == "jsonl" else found.out
             assert problems(name, text) == [], line

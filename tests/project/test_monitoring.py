@@ -13,7 +13,7 @@ import pytest
 import yaml
 from support.paths import REPO
 
-from acidctl.cli.hive.work import service_figures as figures
+from acidctl.cli.hive import cleaner, initiator, worker
 from acidctl.cli.report import metrics
 from acidctl.hive.cleaner import CleanerCounts
 from acidctl.hive.initiator import InitiatorCounts
@@ -26,9 +26,9 @@ OF_SCRAPES = {"instance"}
 
 
 def services() -> Iterator[Any]:
-    yield figures.WorkerFigures(Counts(results={"x": 1}))
-    yield figures.InitiatorFigures(InitiatorCounts(results={"x": 1}))
-    yield figures.CleanerFigures(CleanerCounts(results={"x": 1}))
+    yield worker.figures(Counts(results={"x": 1}))
+    yield initiator.figures(InitiatorCounts(results={"x": 1}))
+    yield cleaner.figures(CleanerCounts(results={"x": 1}))
 
 
 def series() -> dict[str, set[str]]:

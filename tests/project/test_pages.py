@@ -8,12 +8,11 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-import click
 import pytest
 from support.paths import REPO
 
 from acidctl import errors
-from acidctl.cli.command_table import SUMMARIES, command_named
+from acidctl.cli.command_table import walk
 from acidctl.cli.config.settings import GENERAL, options_of
 from acidctl.cli.report import metrics
 from acidctl.metastore.queue.stuck import Cause
@@ -126,18 +125,11 @@ def test_blocks_of_toml_json_and_python_can_be_read(page: str) -> None:
         ast.parse(block)
 
 
-def typed_options(command: click.Command | None) -> set[str]:
-    """The options of a command and those below it that no file and no variable sets."""
-    assert command is not None
-    below = command.commands.values() if isinstance(command, click.Group) else ()
-    return set(options_of(command, typed_only=True)).union(*map(typed_options, below))
-
-
 def test_the_list_of_typed_options_is_whole() -> None:
     page = text_of("docs/reference/configuration.md")
     listed = page.partition("Only typed count")[2].partition("\n## ")[0]
     names = set(re.findall(r"`--([a-z-]+)`", listed))
-    typed = set().union(*(typed_options(command_named(name)) for name in SUMMARIES))
+    typed = set().union(*(options_of(command, typed_only=True) for _, command in walk()))
     assert names == typed | {"config", "profile", "help", "version"}  # which say where to look, or what to print
     assert {*GENERAL} <= table_names("docs/reference/configuration.md")
 

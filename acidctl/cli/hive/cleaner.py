@@ -1,25 +1,36 @@
-"""`acidctl cleaner`: cleans after compactions, as Hive's own cleaner does, through the trash."""
+"""`acidctl hive cleaner`: cleans after compactions, as Hive's own cleaner does, through the trash."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
+from acidctl.cli.hive.records import Results
+from acidctl.cli.hive.services import Figures, counter, gauge, listen_option, round_options, running
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import DURATION
 from acidctl.cli.options.removal import how_options
+from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
+from acidctl.guardian import NOTES
+from acidctl.wording import human_bytes, human_count
+
+if TYPE_CHECKING:
+    from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerCounts, CleanerWork
+    from acidctl.metastore.client import Metastore
 
 
 @shared.command(
     "cleaner",
-    "acidctl cleaner --dry-run",
-    "acidctl cleaner --once --yes 'hive:sales.*'",
-    "acidctl cleaner -o jsonl --yes --every 5m --listen 9466",
+    "acidctl hive cleaner --dry-run",
+    "acidctl hive cleaner --once --yes 'hive:sales.*'",
+    "acidctl hive cleaner -o jsonl --yes --every 5m --listen 9466",
 )
 @shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
-@click.option("--every", type=DURATION, default="5m", show_default=True, help="Begin a look so often.")
-@click.option("--once", is_flag=True, help="End after one look.")
+@round_options
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be cleaned and stop.")
 @how_options
 @click.option(
@@ -32,13 +43,26 @@ from acidctl.cli.options.removal import how_options
 @shared.typed_option(
     "--unsafe-retention", is_flag=True, help="Allow --older-than below 1h: everybody reads under Hive's transactions."
 )
-@click.option("--listen", metavar="[HOST:]PORT", help="Serve /metrics and /healthz there, on 127.0.0.1 without HOST.")
+@listen_option
 @exclude_option
 @asked_metastore
 @shared.changed_storage_options
 @shared.output_option("table", "jsonl", default="table")
-@shared.by_work()
-def command() -> None:
+def command(
+    names: tuple[str, ...],
+    every: float,
+    once: bool,
+    dry_run: bool,
+    yes: bool,
+    how: str,
+    older_than: float,
+    unsafe_retention: bool,
+    listen: str | None,
+    exclude: tuple[str, ...],
+    metastore: Metastore,
+    storage: dict[str, str],
+    output: str,
+) -> int:
     """Remove what compactions replaced, entry by entry of Hive's queue, and tell the metastore so (Hive 4).
 
     For metastores without a cleaner of their own, and for cleanings that can be undone: what is removed moves to the
@@ -48,3 +72,76 @@ def command() -> None:
     table, and marked when nothing is left of what it replaced and no row of an aborted transaction could appear. In
     doubt it is left to Hive's own cleaner, with the reason; the two do each other no harm.
     """
+    from acidctl.cleaning.apply import How
+    from acidctl.cleaning.retention import Policy
+    from acidctl.cli.report.asking import confirm
+    from acidctl.hive.cleaner import CleanerWork
+    from acidctl.hive.hive import as_hive_names
+
+    policy = Policy(older_than)
+    if not (dry_run or unsafe_retention):
+        policy.require_safe()
+    if not (once or dry_run or yes):
+        raise UsageProblem("a service asks nobody", "it removes what it finds", "look at `dry_run`, then give `yes`")
+    asked = CleanerWork(as_hive_names(names or ("*.*",)), exclude, policy, How(how), storage=storage)
+    with NOTES.isolated():  # a file that crashes its native reader is a damaged file
+        if dry_run or not yes:
+            results = _look_once(metastore, replace(asked, changes_nothing=True), output)
+            planned = results.counts["planned"]
+            if dry_run or not planned:
+                return results.status
+            count = human_count(planned, "entry", "entries")
+            confirm(f"{count} would be cleaned", f"Clean {count}?", "nothing was cleaned", yes=yes)
+        if once:
+            return _look_once(metastore, asked, output).status
+        cleaner = _cleaner(metastore, asked, Results(output))
+        begun = f"cleaning what {metastore.shown} has to clean every {every:g} s"
+        with running(listen, figures(cleaner.counts), begun, lambda: "what was begun is finished by the next look"):
+            cleaner.run(every)
+    return ExitStatus.DONE
+
+
+def _look_once(metastore: Metastore, asked: CleanerWork, output: str) -> Results:
+    results = Results(output)
+    _cleaner(metastore, asked, results).once()
+    results.sum_up(f"{human_count(results.counts.total(), 'entry', 'entries')} ready for cleaning")
+    return results
+
+
+def _cleaner(metastore: Metastore, asked: CleanerWork, results: Results) -> Cleaner:
+    """Return a cleaner that says what becomes of each entry."""
+    from acidctl.hive.cleaner import Cleaner
+
+    def done(one: CleanedEntry) -> None:
+        results.counts[one.result.words] += 1
+        if one.error:
+            results.failed(f"compaction {one.entry} of {one.location}", one.error, one.record())
+        else:
+            results.put(one.record(), f"{one.entry}: {one.location}: {one.result.words}{_what(one)}")
+
+    def failed(error: AcidctlError) -> None:
+        results.failed("", error, {"reason": str(error)})
+
+    return Cleaner(metastore, asked, done, failed)
+
+
+def _what(one: CleanedEntry) -> str:
+    removed = human_count(len(one.names), "directory", "directories")
+    marked = "marked as done" if one.marked else f"left to Hive: {one.reason}" if one.reason else ""
+    text = ", ".join(filter(None, (f"{removed}, {human_bytes(one.bytes)}" if one.names else "", marked)))
+    return f": {text}" if text else ""
+
+
+def figures(counts: CleanerCounts) -> Figures:
+    """Return the figures of a cleaner; it is well if its last look through the queue came to its end."""
+    name = "acidctl_cleaner"
+    return Figures(
+        lambda: [
+            counter(f"{name}_entries", "Entries ready for cleaning, by what became of them.", counts.results),
+            counter(f"{name}_marked", "Entries that the metastore has as done.", counts.marked),
+            counter(f"{name}_bytes", "Bytes that were removed.", counts.bytes),
+            counter(f"{name}_rounds", "Looks through the queue.", counts.rounds),
+            gauge(f"{name}_last_round_timestamp_seconds", "When the last one ended.", counts.looked),
+        ],
+        lambda: not counts.failing,
+    )

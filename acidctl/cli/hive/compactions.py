@@ -1,34 +1,120 @@
-"""`acidctl compactions`: the metastore's queue of compactions, its history, and what is stuck there."""
+"""`acidctl hive compactions`: the metastore's queue of compactions, its history, and what is stuck there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
 import click
 
+from acidctl.cli.hive.records import Record, entry_record, sentence, table_named
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.wording import age_text
 
-_STATES = (
-    "initiated", "working", "ready for cleaning", "succeeded", "failed", "did not initiate", "refused", "aborted",
+if TYPE_CHECKING:
+    from acidctl.cli.output.view import View
+    from acidctl.metastore.client import Metastore
+    from acidctl.metastore.queue.stuck import Stuck
+    from acidctl.metastore.server import Switches
+
+_STYLES = {
+    "initiated": "yellow", "working": "cyan", "ready for cleaning": "yellow", "succeeded": "green", "failed": "red",
+    "did not initiate": "red", "refused": "red", "aborted": "red",
+}  # fmt: skip
+_COLUMNS = (
+    "id", "on", "kind", "state", "pool", "worker", "job", "runAs", "initiator", "enqueued", "started", "committed",
+    "ended", "age", "txn", "nextTxn", "highestWriteId", "error",
 )  # fmt: skip
+_STUCK_COLUMNS = (*_COLUMNS, "cause", "why", "frees", "blockers")
 
 
 @shared.command(
     "compactions",
-    "acidctl compactions",
-    "acidctl compactions --state 'ready for cleaning' --table sales.orders",
-    "acidctl compactions --stuck --exit-code",
-    "acidctl compactions --stuck -o jsonl | jq -r '.frees'",
+    "acidctl hive compactions",
+    "acidctl hive compactions --state 'ready for cleaning' --table sales.orders",
+    "acidctl hive compactions --stuck --exit-code",
+    "acidctl hive compactions --stuck -o jsonl | jq -r '.frees'",
 )
-@click.option("--state", type=click.Choice(_STATES), help="Only entries in this state.")
+@click.option("--state", type=click.Choice(tuple(_STYLES)), help="Only entries in this state.")
 @shared.typed_option("--table", metavar="DB.TABLE", help="Only those of this table and its partitions.")
 @click.option("--pool", metavar="NAME", help="Only those of this pool of workers (Hive 4).")
 @click.option("--stuck", is_flag=True, help="Only those that will not go on by themselves, and what frees each.")
 @view_options
-@shared.by_work(pages=True)
-def command() -> None:
+def command(
+    state: str | None, table: str | None, pool: str | None, stuck: bool, metastore: Metastore, view: View
+) -> int:
     """List the queue of compactions and its history, as Hive's SHOW COMPACTIONS does, with ages.
 
     What waits comes first, then the history, newest first. With --stuck: entries whose worker is lost or that are
     worked on for too long, that no worker takes, whose cleaning is held back or whose transaction was aborted, and
     locations that the initiator has given up after failures.
     """
+    from acidctl.hive.hive import look_for_stuck
+    from acidctl.metastore.activity import now_by
+    from acidctl.metastore.queue.compactions import find_compactions, is_wanted
+
+    database, name = table_named(table)
+    wanted = {"database": database, "table": name, "pool": pool, "state": state}
+    if stuck:
+        queue = look_for_stuck(metastore)
+        entries = [one for one in queue.entries if is_wanted(one.entry, wanted)]
+        records = [_stuck_record(one, queue.known.now, queue.switches) for one in entries]
+        return view.show(records, _STUCK_COLUMNS, _stuck_table, "nothing is stuck")
+    found = find_compactions(metastore, **wanted)
+    now = now_by(when for one in found for when in (one.enqueued, one.started, one.committed, one.ended))
+    records = [entry_record(one, now) for one in found]
+    return view.show(records, _COLUMNS, _table, "the metastore has no such compaction")
+
+
+def _stuck_record(one: Stuck, now: float, switches: Switches) -> Record:
+    from acidctl.cli.report.waits import what_frees, why_stuck
+
+    return {
+        **entry_record(one.entry, now),
+        "cause": one.cause.value,
+        "why": why_stuck(one, switches),
+        "frees": what_frees(one, switches),
+        "blockers": [*one.blockers, *(lock.id for lock in one.locks)],
+    }
+
+
+_FIRST: Sequence[tuple[ScreenColumn, Callable[[Record], str]]] = (
+    (ScreenColumn("id", True), lambda one: str(one["id"])),
+    (ScreenColumn("table or partition"), itemgetter("on")),
+    (ScreenColumn("kind"), itemgetter("kind")),
+    (ScreenColumn("state"), itemgetter("state")),
+    (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+)
+
+
+def _table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            *_FIRST,
+            (ScreenColumn("pool", worth=2, beside=True, is_clear=False), lambda one: one["pool"] or ""),
+            (ScreenColumn("started (UTC)", worth=3, beside=True), lambda one: on_screen(one["started"])),
+            (ScreenColumn("worker", worth=4, is_clear=False), lambda one: one["worker"] or ""),
+        ],
+        "what is known",
+        found,
+        # Hive 3 says attempted, or another word, of what failed.
+        lambda one, cells: Row(cells, _remark(one), styles=((3, _STYLES.get(one["state"], "red")),)),
+    )
+
+
+def _remark(one: Record) -> str:
+    job = f"job {one['job']}" if one["job"] else ""
+    waits = f"waits for the transactions below {one['nextTxn']}" if one["nextTxn"] and not one["ended"] else ""
+    return sentence(one["error"], job, waits)
+
+
+def _stuck_table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        _FIRST,
+        "why, and what frees it",
+        found,
+        lambda one, cells: Row(cells, f"{one['why']}; {one['frees']}", styles=((3, "red"),)),
+    )

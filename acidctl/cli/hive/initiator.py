@@ -1,36 +1,60 @@
-"""`acidctl initiator`: asks for the compactions that are due, as Hive's own initiator does."""
+"""`acidctl hive initiator`: asks for the compactions that are due, as Hive's own initiator does."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.cli.hive.records import Results
+from acidctl.cli.hive.services import Figures, counter, gauge, listen_option, round_options, running
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
-from acidctl.cli.options.param_types import COUNT, DURATION
+from acidctl.cli.options.param_types import COUNT
+from acidctl.cli.output.console import note
+from acidctl.errors import AcidctlError, ConflictError, ExitStatus
+from acidctl.wording import human_count
+
+if TYPE_CHECKING:
+    from acidctl.hive.initiator import Initiated, InitiatorCounts
+    from acidctl.metastore.client import Metastore
+
+_QUIET = ("nothing-to-do", "skipped")
+"""Results of most locations of a warehouse, of which people are told the number only."""
 
 
 @shared.command(
     "initiator",
-    "acidctl initiator --dry-run",
-    "acidctl initiator --once --most 50 --exclude 'sales.tmp_*' 'hive:sales.*'",
-    "acidctl initiator -o jsonl --every 10m --pool nightly --listen 9465",
+    "acidctl hive initiator --dry-run",
+    "acidctl hive initiator --once --most 50 --exclude 'sales.tmp_*' 'hive:sales.*'",
+    "acidctl hive initiator -o jsonl --every 10m --pool nightly --listen 9465",
 )
 @shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
-@click.option("--every", type=DURATION, default="5m", show_default=True, help="Begin a look so often.")
-@click.option("--once", is_flag=True, help="End after one look.")
+@round_options
 @click.option("--standby", is_flag=True, help="While another one is at work, wait to take its place.")
 @click.option("--most", type=COUNT, help="Ask for so many at each look, those first whose readers gain most.")
 @click.option("--pool", metavar="NAME", help="For the workers of this pool; without it that of the table or database.")
-@click.option("--listen", metavar="[HOST:]PORT", help="Serve /metrics and /healthz there, on 127.0.0.1 without HOST.")
+@listen_option
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be asked for and stop.")
 @exclude_option
 @asked_metastore
 @shared.storage_options
 @shared.output_option("table", "jsonl", default="table")
-def command(**asked: Any) -> int:
+def command(
+    names: tuple[str, ...],
+    every: float,
+    once: bool,
+    standby: bool,
+    most: int | None,
+    pool: str | None,
+    listen: str | None,
+    dry_run: bool,
+    exclude: tuple[str, ...],
+    metastore: Metastore,
+    storage: dict[str, str],
+    output: str,
+) -> int:
     """Look where a compaction is due, and ask for it in the metastore's queue: Hive's workers or acidctl's do it then.
 
     TABLE is hive:db.table or hive:db.*; without any it is the whole warehouse. What is due is decided by the files that
@@ -41,6 +65,52 @@ def command(**asked: Any) -> int:
     One works in a warehouse at a time: it holds a lock on acidctl.initiator, which SHOW LOCKS shows. One in standby
     takes over when the other one has ended, or died and given no sign of life for the metastore's time-out.
     """
-    from acidctl.cli.hive.work.initiator import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.hive.hive import as_hive_names
+    from acidctl.hive.initiator import Initiation, Initiator
 
-    return work(**asked)
+    if once or dry_run:  # one look waits for nobody
+        shared.refuse_unused("--once" if once else "--dry-run", "standby")
+    results = Results(output)
+
+    def done(one: Initiated) -> None:
+        results.counts[one.result.words] += 1
+        kind = one.kind.value if one.kind else ""
+        entry = f" as {one.entry}" if one.entry else ""
+        text = f"{one.location}: {kind} {one.result.words}{entry}: {one.reason}"
+        results.put(one.record(), "" if one.result in _QUIET else text)
+
+    def failed(location: str, error: AcidctlError) -> None:
+        record = {"location": location} if location else {}
+        results.failed(location, error, {**record, "reason": str(error)})
+
+    asked = Initiation(
+        as_hive_names(names or ("*.*",)), exclude, pool or "", most, changes_nothing=dry_run, storage=storage
+    )
+    initiator = Initiator(metastore, asked, done, failed)
+    begun = "" if once or dry_run else f"looking over {metastore.shown} every {every:g} s"
+    with running(listen, figures(initiator.counts), begun, lambda: "its lock is given back"):
+        if once or dry_run:
+            initiator.once()
+            results.sum_up(f"{human_count(results.counts.total(), 'location')} looked at")
+            return results.status
+        initiator.run(every, _say_standby if standby else None)
+    return ExitStatus.DONE
+
+
+def _say_standby(error: ConflictError) -> None:
+    note(f"in standby: {error.what}: {error.why}")
+
+
+def figures(counts: InitiatorCounts) -> Figures:
+    """Return the figures of an initiator; it is well if its last look over the warehouse came to its end."""
+    name = "acidctl_initiator"
+    return Figures(
+        lambda: [
+            counter(f"{name}_locations", "Locations that it looked at, by what became of them.", counts.results),
+            counter(f"{name}_rounds", "Looks over the whole warehouse.", counts.rounds),
+            gauge(f"{name}_leading", "1 while no other one is at work.", int(counts.leading)),
+            gauge(f"{name}_round_seconds", "How long the last one took.", counts.seconds),
+            gauge(f"{name}_last_round_timestamp_seconds", "When the last one ended.", counts.looked),
+        ],
+        lambda: not counts.failing,
+    )

@@ -1,22 +1,96 @@
-"""`acidctl locks`: who holds which lock, and who waits for whom."""
+"""`acidctl hive locks`: who holds which lock, and who waits for whom."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
 import click
 
+from acidctl.cli.hive.records import Record, fields_of, sentence, table_named, whole
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.wording import age_text
+
+if TYPE_CHECKING:
+    from acidctl.cli.output.view import View
+    from acidctl.metastore.activity import Lock
+    from acidctl.metastore.client import Metastore
+
+_COLUMNS = (
+    "lock", "part", "on", "state", "type", "txn", "user", "host", "agent", "acquired", "lastHeartbeat", "age",
+    "blockedBy",
+)  # fmt: skip
+_STYLES = {"ACQUIRED": "green", "WAITING": "yellow"}
 
 
 @shared.command(
     "locks",
-    "acidctl locks",
-    "acidctl locks --waiting",
-    "acidctl locks --table sales.orders -o jsonl",
+    "acidctl hive locks",
+    "acidctl hive locks --waiting",
+    "acidctl hive locks --table sales.orders -o jsonl",
 )
 @shared.typed_option("--table", metavar="DB.TABLE", help="Only those on this table and its partitions.")
 @click.option("--waiting", is_flag=True, help="Only those that are not held yet, each with the one it waits for.")
 @view_options
-@shared.by_work(pages=True)
-def command() -> None:
+def command(table: str | None, waiting: bool, metastore: Metastore, view: View) -> int:
     """List the locks of a metastore: who holds what, since when, and who waits for whom."""
+    from acidctl.metastore.activity import find_locks, now_by
+
+    database, name = table_named(table)
+    found = find_locks(metastore, database, name)
+    by_id = {(lock.id, lock.part): lock for lock in found}
+    if database and any((lock.blocked_by, lock.blocked_by_part) not in by_id for lock in found if lock.blocked_by):
+        # It waits for a lock on the database.
+        by_id = {(lock.id, lock.part): lock for lock in find_locks(metastore)}
+    now = now_by(moment for lock in found for moment in (lock.acquired, lock.last_heartbeat))
+    records = [_record(lock, by_id, now) for lock in found if not waiting or lock.is_waiting]
+    return view.show(records, _COLUMNS, _table, "there is no such lock")
+
+
+def _record(lock: Lock, by_id: Mapping[tuple[int, int], Lock], now: float) -> Record:
+    blocked_by = lock.blocked_by, lock.blocked_by_part
+    record = {"lock": lock.id, "on": lock.on, **fields_of(lock)}
+    del record["id"], record["blockedByPart"]
+    age = None if lock.acquired is None else whole(now - lock.acquired)
+    return {**record, "age": age, "blockedBy": _blocker(blocked_by, by_id.get(blocked_by)) if lock.blocked_by else None}
+
+
+def _blocker(number: tuple[int, int], lock: Lock | None) -> Record:
+    """Return the lock that another one waits for; only its number if it is gone by now."""
+    known = {"on": lock.on, **fields_of(lock)} if lock else {}
+    facts = {key: known.get(key) for key in ("on", "type", "txn", "user", "host", "agent")}
+    return {"lock": number[0], "part": number[1], **facts}
+
+
+def _table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            (ScreenColumn("lock", True), lambda one: f"{one['lock']}.{one['part']}"),
+            (ScreenColumn("on"), itemgetter("on")),
+            (ScreenColumn("type"), itemgetter("type")),
+            (ScreenColumn("state"), itemgetter("state")),
+            (ScreenColumn("txn", True, is_clear=False), lambda one: "-" if one["txn"] is None else str(one["txn"])),
+            (ScreenColumn("user"), itemgetter("user")),
+            (ScreenColumn("host", worth=5), itemgetter("host")),
+            (ScreenColumn("acquired (UTC)", worth=3, beside=True), lambda one: on_screen(one["acquired"])),
+            (ScreenColumn("age", True, 6, is_clear=False), lambda one: age_text(one["age"])),
+        ],
+        "waits for, query",
+        found,
+        lambda one, cells: Row(cells, _remark(one), styles=((3, _STYLES.get(one["state"], "red")),)),
+    )
+
+
+def _remark(one: Record) -> str:
+    blocker = one["blockedBy"]
+    if not blocker:
+        return sentence(one["agent"])
+    waits = f"waits for lock {blocker['lock']}.{blocker['part']}"
+    if blocker["user"] is not None:
+        txn = f", txn {blocker['txn']}" if blocker["txn"] else ""
+        waits += f": {blocker['type']} on {blocker['on']} of {blocker['user']}@{blocker['host']}{txn}"
+    waits += f", query {blocker['agent']}" if blocker["agent"] else ""
+    return sentence(waits, one["agent"])

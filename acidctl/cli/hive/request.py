@@ -1,27 +1,41 @@
-"""`acidctl request`: ask the metastore for compactions, which Hive's own workers then do."""
+"""`acidctl hive request`: ask the metastore for compactions, which Hive's own workers then do."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import click
 
+from acidctl.cli.hive.records import Record, Results, some
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import COUNT, DURATION
+from acidctl.cli.output.console import note, warn
+from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
+from acidctl.wording import human_count
 
+if TYPE_CHECKING:
+    from acidctl.metastore.client import Metastore
+    from acidctl.metastore.queue.compactions import Compaction, QueueAnswer, Wish
+    from acidctl.metastore.tables import HiveTable
 
-def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple(key_and_value(item, "--property") for item in property_)
+_POLL_SECONDS = 1.0
+_MOST_SECONDS = 15.0
+_ONE_BY_ONE = 20
+"""Entries that are asked for by their ids; of more the whole queue is."""
 
 
 @shared.command(
     "request",
-    "acidctl request --major hive:sales.orders",
-    "acidctl request --minor --dry-run 'hive:sales.*'",
-    "acidctl request --major --wait --deadline 2h hive:sales.orders/day=2026-11-20",
-    "acidctl request --rebalance --buckets 8 --order-by 'id desc' hive:sales.orders",
-    "acidctl request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 hive:sales.orders",
+    "acidctl hive request --major hive:sales.orders",
+    "acidctl hive request --minor --dry-run 'hive:sales.*'",
+    "acidctl hive request --major --wait --deadline 2h hive:sales.orders/day=2026-11-20",
+    "acidctl hive request --rebalance --buckets 8 --order-by 'id desc' hive:sales.orders",
+    "acidctl hive request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 hive:sales.orders",
 )
 @shared.places_argument("names", "TABLE...", only_names=True)
 @shared.typed_option("--major", "kind", flag_value="major", help="All rows into a base.")
@@ -30,16 +44,12 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     "--rebalance", "kind", flag_value="rebalance", help="All rows into a base, spread evenly over buckets (Hive 4)."
 )
 @click.option("--pool", metavar="NAME", help="For the workers of this pool (Hive 4).")
-@shared.passed_as(
-    "properties",
-    _properties,
-    click.option(
-        "--property",
-        "property_",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="A property of this compaction, compactor.KEY for its job, tblprops.KEY for the table. Repeatable.",
-    ),
+@click.option(
+    "--property",
+    "property_",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A property of this compaction, compactor.KEY for its job, tblprops.KEY for the table. Repeatable.",
 )
 @click.option("--buckets", type=COUNT, help="With --rebalance: so many buckets.")
 @shared.typed_option("--order-by", metavar="SQL", help="With --rebalance: sort the rows by this, 'id desc'.")
@@ -50,8 +60,21 @@ def _properties(property_: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 @exclude_option
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", default="table")
-@shared.by_work()
-def command() -> None:
+def command(
+    names: tuple[str, ...],
+    kind: str | None,
+    pool: str | None,
+    property_: tuple[str, ...],
+    buckets: int | None,
+    order_by: str | None,
+    wait: bool,
+    deadline: float | None,
+    dry_run: bool,
+    exit_code: bool,
+    exclude: tuple[str, ...],
+    metastore: Metastore,
+    output: str,
+) -> int:
     """Put compactions into the metastore's queue, as ALTER TABLE ... COMPACT does, one for each partition.
 
     TABLE is hive:db.table, hive:db.table/day=2026-11-20 or hive:db.*. Hive's own workers compact; `acidctl compact`
@@ -59,3 +82,147 @@ def command() -> None:
 
     Exits with 7 where one was refused, and with 6 where a compaction failed that was waited for.
     """
+    from acidctl.hive.hive import wishes_for
+    from acidctl.location.warehouse import Warehouse
+    from acidctl.metastore.queue.compactions import Wish, check_wish
+
+    if kind is None:
+        raise click.UsageError("say which compaction: --major, --minor or --rebalance.")
+    if kind != "rebalance" and (buckets or order_by):
+        raise click.UsageError("--buckets and --order-by are for --rebalance.")
+    properties = tuple(key_and_value(item, "--property") for item in property_)
+    asked = Wish("", "", "", kind, pool or "", properties, buckets, order_by or "")
+    check_wish(metastore, asked)
+    wishes = list(wishes_for(Warehouse(metastore, exclude), names, asked, _warn_of_sorted))
+    results = Results(output)
+    if dry_run:
+        for wish in wishes:
+            _put(results, wish, "planned")
+        return ExitStatus.DONE
+    accepted = _ask(metastore, wishes, results, is_last=not wait)
+    if wait and accepted and _wait(metastore, accepted, results, deadline) and not results.status:
+        return ExitStatus.POSTPONED if exit_code else ExitStatus.DONE
+    return results.status
+
+
+def _warn_of_sorted(table: HiveTable) -> None:
+    warn(f"{table.full_name} is sorted: Hive's workers refuse to compact it")
+
+
+def _put(results: Results, wish: Wish, result: str, id_: int = 0, state: str = "", why: str = "") -> None:
+    results.put(_record(wish, result, id_, state, why), _text(wish, result, id_, state, why))
+
+
+def _text(wish: Wish, result: str, id_: int, state: str, why: str) -> str:
+    entry = f" as {id_}" if id_ and result != "refused" else ""
+    shown = f", {state}{f': {why}' if why else ''}" if state or why else ""
+    return f"{wish.name}: {wish.kind} {result}{entry}{shown}"
+
+
+def _record(wish: Wish, result: str, id_: int = 0, state: str = "", why: str = "") -> Record:
+    return {
+        "on": wish.name,
+        "database": wish.database,
+        "table": wish.table,
+        "partition": wish.partition or None,
+        "kind": wish.kind,
+        "pool": wish.pool or None,
+        "result": result,
+        "id": id_ or None,
+        "state": state or None,
+        "reason": why or None,
+    }
+
+
+def _ask(metastore: Metastore, wishes: Sequence[Wish], results: Results, *, is_last: bool) -> dict[int, Wish]:
+    """Ask for each; return those that are in the queue now, by their ids.
+
+    Args:
+        is_last: False if more becomes of them: programs are told of the end only.
+    """
+    from acidctl.metastore.errors import Unreachable, Unreadable
+    from acidctl.metastore.queue.compactions import request_compaction
+
+    accepted: dict[int, Wish] = {}
+    for wish in wishes:
+        try:
+            answer = request_compaction(metastore, wish)
+        except UsageProblem:
+            raise
+        except AcidctlError as error:
+            results.failed(wish.name, error, _record(wish, "failed", why=str(error)))
+            if isinstance(error, Unreachable | Unreadable):
+                note("whether the last one was taken is not known: acidctl hive compactions shows it")
+                break  # of a server that is gone nothing more is to be had
+            continue
+        if not answer.accepted:
+            results.status = max(results.status, ExitStatus.REFUSED)
+            _put(results, wish, "refused", answer.id, answer.state, _refusal(answer))
+            continue
+        accepted[answer.id] = wish
+        if is_last:
+            _put(results, wish, "requested", answer.id, answer.state)
+        else:
+            results.say(_text(wish, "requested", answer.id, answer.state, ""))
+    if results.is_table and len(wishes) > 1:
+        note(f"{human_count(len(accepted), 'compaction')} of {len(wishes):,} requested")
+    return accepted
+
+
+def _refusal(answer: QueueAnswer) -> str:
+    if answer.id:
+        return f"compaction {answer.id} of it is {answer.state or 'in the queue'}"
+    return answer.message or "the metastore gives no reason"
+
+
+def _wait(metastore: Metastore, asked: Mapping[int, Wish], results: Results, deadline: float | None) -> bool:
+    """Look until all are done, or time is up; whether some are left."""
+    from acidctl.cli.output.progress import progress
+    from acidctl.deadline import Deadline
+    from acidctl.metastore.queue.compactions import INITIATED, WORKING
+
+    until = None if deadline is None else time.monotonic() + deadline
+    metastore.until = Deadline() if until is None else Deadline(until)
+    left, pause = dict(asked), _POLL_SECONDS
+    states: dict[int, Compaction] = {}
+    with progress("waiting for compactions", len(asked)) as bar:
+        while left:
+            states = _states(metastore, list(left))
+            for id_ in list(left):
+                entry = states.get(id_)
+                if entry is None or entry.state not in (INITIATED, WORKING):
+                    _done(left.pop(id_), id_, entry, results)
+                    bar.advance()
+            if not left or (until is not None and time.monotonic() >= until):
+                break
+            time.sleep(pause if until is None else max(0.0, min(pause, until - time.monotonic())))
+            pause = min(pause * 1.5, _MOST_SECONDS)
+    for id_, wish in left.items():
+        entry = states.get(id_)
+        _put(results, wish, "unfinished", id_, entry.state if entry else "")
+    if left:
+        names = some([wish.name for wish in left.values()])
+        note(f"time is up: {names} not done; acidctl hive compactions shows them")
+    return bool(left)
+
+
+def _states(metastore: Metastore, ids: Sequence[int]) -> dict[int, Compaction]:
+    from acidctl.metastore.queue.compactions import find_compactions
+
+    if metastore.features.txn_types and len(ids) <= _ONE_BY_ONE:
+        return {one.id: one for id_ in ids for one in find_compactions(metastore, id=id_)}
+    return {one.id: one for one in find_compactions(metastore)}
+
+
+def _done(wish: Wish, id_: int, entry: Compaction | None, results: Results) -> None:
+    from acidctl.metastore.queue.compactions import FAILED_STATES, READY
+
+    if entry is None:
+        # Its history keeps a few entries of a location only.
+        _put(results, wish, "gone", id_, "", "the queue and its history do not have it any more")
+    elif entry.state in FAILED_STATES:
+        results.status = max(results.status, ExitStatus.STORAGE)
+        _put(results, wish, "failed", id_, entry.state, entry.error)
+    else:
+        why = "it is cleaned when nobody reads the old files any more" if entry.state == READY else ""
+        _put(results, wish, "compacted", id_, entry.state, why)

@@ -1,40 +1,145 @@
-"""`acidctl tables`: the transactional tables that a metastore knows."""
+"""`acidctl hive tables`: the transactional tables that a metastore knows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
 import click
 
+from acidctl.cli.hive.records import Record
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import chosen_view_options
 from acidctl.cli.options.metastore import exclude_option
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
+from acidctl.errors import NotFoundError
+from acidctl.location.given import HIVE
 
+if TYPE_CHECKING:
+    from acidctl.cli.output.view import View
+    from acidctl.metastore.client import Metastore
+    from acidctl.metastore.tables import HiveTable
 
-def _columns() -> dict[str, str]:
-    from acidctl.cli.hive.work.tables import TABLE_COLUMNS  # noqa: PLC0415 - only for shells
-
-    return TABLE_COLUMNS
+COLUMNS = {
+    "database": "string", "table": "string", "type": "string", "format": "string", "partitionKeys": "string",
+    "partitions": "bigint", "location": "string", "owner": "string", "buckets": "bigint", "bucketColumns": "string",
+    "sortColumns": "string", "noAutoCompaction": "boolean", "noCleanup": "boolean", "pool": "string",
+    "thresholds": "string", "job": "string",
+}  # fmt: skip
+_THRESHOLD = "compactorthreshold."
 
 
 @shared.command(
     "tables",
-    "acidctl tables",
-    "acidctl tables --partitions 'sales.*'",
-    "acidctl tables -o csv --exclude 'sales.tmp_*' sales",
-    "acidctl tables --where \"owner = 'etl'\" --columns table,location",
-    "acidctl tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
+    "acidctl hive tables",
+    "acidctl hive tables --partitions 'sales.*'",
+    "acidctl hive tables -o csv --exclude 'sales.tmp_*' sales",
+    "acidctl hive tables --where \"owner = 'etl'\" --columns table,location",
+    "acidctl hive tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
 )
 @click.argument("patterns", nargs=-1, metavar="[PATTERN...]")
-@click.option(
-    "--partitions",
-    "counts_partitions",
-    is_flag=True,
-    help="Count the partitions of each table, which takes a call each.",
-)
+@click.option("--partitions", is_flag=True, help="Count the partitions of each table, which takes a call each.")
 @exclude_option
-@chosen_view_options("owner = 'etl'", _columns)
-@shared.by_work(pages=True)
-def command() -> None:
+@chosen_view_options("owner = 'etl'", lambda: COLUMNS)
+def command(
+    patterns: tuple[str, ...], partitions: bool, exclude: tuple[str, ...], metastore: Metastore, view: View
+) -> int:
     """List the transactional tables of a metastore: what they are, where they lie, and what is set for them.
 
     PATTERN is db.table with * and ? for what may stand there, or a database; all tables by default.
     """
+    found = [_record(metastore, table, of, partitions) for table, of in _tables(metastore, patterns, exclude)]
+    return view.show(found, COLUMNS, _table, "the metastore has no such transactional table")
+
+
+def _tables(
+    metastore: Metastore, patterns: Sequence[str], exclude: Sequence[str]
+) -> Iterator[tuple[HiveTable, Mapping[str, str]]]:
+    """Yield each table once, with the properties of its database."""
+    from acidctl.metastore.tables import find_tables
+
+    seen: set[str] = set()
+    databases: dict[str, Mapping[str, str]] = {}
+    for pattern in patterns or ("*.*",):
+        database, _, name = pattern.lower().removeprefix(HIVE).partition(".")
+        for table in find_tables(metastore, database or "*", name or "*", exclude):
+            if table.full_name not in seen:
+                seen.add(table.full_name)
+                if table.database not in databases:
+                    databases[table.database] = _properties(metastore, table.database)
+                yield table, databases[table.database]
+
+
+def _properties(metastore: Metastore, database: str) -> Mapping[str, str]:
+    from acidctl.metastore import interface
+
+    try:
+        parameters: Mapping[str, str] = metastore.call(interface.GET_DATABASE, database).parameters
+    except NotFoundError:  # dropped meanwhile
+        return {}
+    return parameters
+
+
+def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str], partitions: bool) -> Record:
+    from acidctl.location.wishes import wishes_of
+    from acidctl.metastore.tables import partition_names
+
+    settings = table.parameters
+    wishes = wishes_of(settings, database, database_wins=metastore.features.txn_types)
+    return {
+        "database": table.database,
+        "table": table.name,
+        "type": table.table_type.value if table.table_type else None,
+        "format": table.format,
+        "partitionKeys": [key.name for key in table.partition_keys],
+        "partitions": len(partition_names(metastore, table)) if partitions and table.partition_keys else None,
+        "location": table.location,
+        "owner": table.owner,
+        "buckets": table.buckets,
+        "bucketColumns": list(table.bucket_columns),
+        "sortColumns": list(table.sort_columns),
+        "noAutoCompaction": bool(wishes.auto_off_by),
+        "noCleanup": bool(wishes.no_cleanup_by),
+        "pool": wishes.pool or None,
+        "thresholds": {
+            key.removeprefix(_THRESHOLD): value for key, value in settings.items() if key.startswith(_THRESHOLD)
+        },
+        "job": dict(wishes.job),
+    }
+
+
+def _table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            (ScreenColumn("table"), lambda one: f"{one['database']}.{one['table']}"),
+            (ScreenColumn("type"), itemgetter("type")),
+            (ScreenColumn("format", worth=5), itemgetter("format")),
+            (ScreenColumn("partitions", worth=3, is_clear=False), _partitions),
+            (ScreenColumn("owner", worth=2, beside=True), itemgetter("owner")),
+            (ScreenColumn("location", worth=4), itemgetter("location")),
+        ],
+        "set",
+        found,
+        lambda one, cells: Row(cells, "; ".join(_set(one))),
+    )
+
+
+def _partitions(one: Record) -> str:
+    keys = ", ".join(one["partitionKeys"])
+    return keys if one["partitions"] is None else f"{one['partitions']:,} by {keys}"
+
+
+def _set(one: Record) -> Iterator[str]:
+    if one["noAutoCompaction"]:
+        yield "no_auto_compaction"
+    if one["noCleanup"]:
+        yield "no_cleanup"
+    if one["pool"]:
+        yield f"pool {one['pool']}"
+    if one["buckets"] and one["bucketColumns"]:
+        yield f"{one['buckets']} buckets by {', '.join(one['bucketColumns'])}"
+    if one["sortColumns"]:
+        yield f"sorted by {', '.join(one['sortColumns'])}"
+    yield from (f"{key}={value}" for key, value in one["thresholds"].items())
+    yield from (f"compactor.{key}={value}" for key, value in one["job"].items())

@@ -1,21 +1,46 @@
-"""`acidctl txns`: the transactions of a metastore, and which of them hold back which cleaning."""
+"""`acidctl hive txns`: the transactions of a metastore, and which of them hold back which cleaning."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
 import click
 
+from acidctl.cli.hive.records import Record, held_text, lock_record, sentence, some, txn_record, whole
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION
+from acidctl.cli.output.console import note
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
+from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.guardian import NOTES
+from acidctl.wording import age_text, human_bytes, human_count, time_of
+
+if TYPE_CHECKING:
+    from acidctl.cli.output.view import View
+    from acidctl.hive.blocking import Blocker
+    from acidctl.hive.hive import HeldBack
+    from acidctl.metastore.client import Metastore
+
+_COLUMNS = (
+    "id", "state", "type", "user", "host", "agent", "query", "started", "lastHeartbeat", "age", "silent", "locks",
+)  # fmt: skip
+_BLOCKING_COLUMNS = (
+    "id", "lock", "user", "host", "query", "started", "lastHeartbeat", "age", "silent", "locks", "waiting", "bytes",
+    "holds", "advice",
+)  # fmt: skip
+_STYLES = {"open": "green", "aborted": "red"}
 
 
 @shared.command(
     "txns",
-    "acidctl txns --open",
-    "acidctl txns --open --older-than 1h --user etl",
-    "acidctl txns --blocking",
-    "acidctl txns --blocking hive:sales.orders",
-    "acidctl txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
+    "acidctl hive txns --open",
+    "acidctl hive txns --open --older-than 1h --user etl",
+    "acidctl hive txns --blocking",
+    "acidctl hive txns --blocking hive:sales.orders",
+    "acidctl hive txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
 )
 @shared.places_argument("tables", "[TABLE...]", required=False, only_names=True)
 @click.option("--open", "only", flag_value="open", help="Only open ones.")
@@ -30,8 +55,17 @@ from acidctl.cli.options.param_types import DURATION
 )
 @shared.storage_options
 @view_options
-@shared.by_work(pages=True)
-def command() -> None:
+def command(
+    tables: tuple[str, ...],
+    only: str | None,
+    older_than: float | None,
+    user: str | None,
+    blocking: bool,
+    sizes: bool,
+    metastore: Metastore,
+    storage: dict[str, str],
+    view: View,
+) -> int:
     """List the transactions that are open, or aborted and not forgotten, with their locks.
 
     --blocking says what holds back cleaning, the transaction first for which most bytes wait: of every compaction that
@@ -41,3 +75,130 @@ def command() -> None:
 
     Ages are by the clock of this machine, or by the newest time of the server where that is ahead.
     """
+
+    def is_wanted(name: str, age: float | None) -> bool:
+        return (user is None or name == user) and (older_than is None or (age is not None and age >= older_than))
+
+    if blocking:
+        shared.refuse_unused("--blocking", "only")
+        return _show_blocking(metastore, tables, storage, is_wanted, sizes=sizes, view=view)
+    if tables:
+        hint = "give --blocking, or see acidctl hive locks --table"
+        raise UsageProblem("tables are given, and transactions are of no table", "", hint)
+    from acidctl.metastore.activity import TxnStatus, find_locks, find_transactions, locks_by_txn
+
+    known = find_transactions(metastore)
+    by_txn = locks_by_txn(find_locks(metastore))
+    records = [
+        txn_record(txn, known, by_txn.get(txn.id, ()))
+        for txn in sorted(known.txns, key=lambda txn: (txn.state is not TxnStatus.OPEN, txn.id))
+        if (only is None or txn.state.value == only) and is_wanted(txn.user, known.age(txn.started))
+    ]
+    status = view.show(records, _COLUMNS, _table, "the metastore has no such transaction")
+    if view.is_table and records:
+        aborted = len(known.aborted_ids)
+        note(f"{len(known.open):,} open, {aborted:,} aborted; the next transaction is {known.high_watermark + 1}")
+    return status
+
+
+def _table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            (ScreenColumn("txn", True), lambda one: str(one["id"])),
+            (ScreenColumn("state"), itemgetter("state")),
+            (ScreenColumn("type", worth=3, beside=True), lambda one: one["type"] or "-"),
+            (ScreenColumn("user"), itemgetter("user")),
+            (ScreenColumn("host", worth=6), itemgetter("host")),
+            (ScreenColumn("started (UTC)", worth=4, beside=True), lambda one: on_screen(one["started"])),
+            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+            (ScreenColumn("heartbeat", True, 5, is_clear=False), lambda one: age_text(one["silent"])),
+        ],
+        "locks and query",
+        found,
+        lambda one, cells: Row(
+            cells, sentence(held_text(one), one["query"], one["agent"]), styles=((1, _STYLES.get(one["state"], "")),)
+        ),
+    )
+
+
+# --- what holds back cleaning ---------------------------------------------------------------------------------------
+
+
+def _show_blocking(
+    metastore: Metastore,
+    tables: Sequence[str],
+    storage: Mapping[str, str],
+    is_wanted: Callable[[str, float | None], bool],
+    *,
+    sizes: bool,
+    view: View,
+) -> int:
+    from acidctl.cli.report.outcomes import show_failure
+    from acidctl.hive.hive import as_hive_names, look_for_blockers
+    from acidctl.location.warehouse import Warehouse
+
+    statuses = [0]
+
+    def failed(name: str, error: AcidctlError) -> None:
+        statuses.append(error.exit_status)
+        show_failure(name, error)
+
+    with NOTES.isolated():  # a file that crashes its native reader is a damaged file
+        found = look_for_blockers(Warehouse(metastore), as_hive_names(tables), storage, sizes=sizes, on_error=failed)
+    records = [
+        _blocker_record(one, found) for one in found.blockers if is_wanted(one.user, found.known.age(one.started))
+    ]
+    nothing = "nothing holds back a cleaning" if found.waiting else "nothing waits for cleaning"
+    status = view.show(records, _BLOCKING_COLUMNS, _blocking_table, nothing)
+    if view.is_table and found.waiting:
+        known = [one.bytes for one in found.waiting if one.bytes is not None]
+        size = f", {human_bytes(sum(known))}" if known else ""
+        note(f"{human_count(len(found.waiting), 'location')} with something to clean{size}")
+        if not found.switches.cleaner:
+            note("the server that answered runs no cleaner of Hive's: `acidctl clean` cleans, or another server does")
+    return max(statuses) or status
+
+
+def _blocker_record(one: Blocker, found: HeldBack) -> Record:
+    from acidctl.cli.report.waits import what_to_do, who_blocks
+
+    return {
+        **who_blocks(one),
+        "lastHeartbeat": time_of(one.last_heartbeat),
+        "age": whole(found.known.age(one.started)),
+        "silent": whole(found.known.age(one.last_heartbeat)),
+        "locks": list(map(lock_record, one.locks)),
+        "holds": [
+            {"on": held.name, "compaction": held.entry.id if held.entry else None, "bytes": held.bytes}
+            for held in one.holds
+        ],
+        "advice": what_to_do(one, found.known, found.switches),
+    }
+
+
+def _blocking_table(found: Sequence[Record]) -> FittedTable:
+    return fitted(
+        [
+            (ScreenColumn("held back by"), _name),
+            (ScreenColumn("user"), itemgetter("user")),
+            (ScreenColumn("host", worth=5), itemgetter("host")),
+            (ScreenColumn("since (UTC)", worth=4), lambda one: on_screen(one["started"])),
+            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+            (ScreenColumn("waiting", True, 6, is_clear=False), lambda one: f"{one['waiting']:,}"),
+            (ScreenColumn("bytes", True), lambda one: human_bytes(one["bytes"])),
+        ],
+        "what waits, and what to do",
+        found,
+        lambda one, cells: Row(cells, _blocking_remark(one)),
+    )
+
+
+def _name(one: Record) -> str:
+    return f"txn {one['id']}" if one["id"] is not None else f"lock {one['lock']}"
+
+
+def _blocking_remark(one: Record) -> str:
+    waits = some([held["on"] for held in one["holds"]])
+    if more := one["waiting"] - len(one["holds"]):
+        waits += f" and {more:,} more"
+    return sentence(waits, f"query {one['query']}" if one["query"] else "", held_text(one), one["advice"])

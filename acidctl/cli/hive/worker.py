@@ -1,22 +1,46 @@
-"""`acidctl worker`: takes compactions from Hive's queue, as Hive's own workers do."""
+"""`acidctl hive worker`: takes compactions from Hive's queue, as Hive's own workers do."""
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.cli.hive.records import Record, Results
+from acidctl.cli.hive.services import Figures, counter, gauge, listen_option, running
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
-from acidctl.cli.options.engine_choice import engine_options
+from acidctl.cli.options.engine_choice import check_engine, engine_options
 from acidctl.cli.options.param_types import COUNT, DURATION, SIZE
+from acidctl.cli.output.console import note
+from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.wording import human_count
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from acidctl.compaction.run import Engine
+    from acidctl.compaction.tasks import Task
+    from acidctl.deadline import Deadline
+    from acidctl.hive.worker import Counts, Engines, Worked
+    from acidctl.metastore.client import Metastore
+    from acidctl.storage.port import FileSystemSpec
+    from acidctl.verbs.engine import EngineOptions
+
+_QUIET_SECONDS = 300.0
+"""How often the same trouble with the metastore is said."""
+
+_STALE_SECONDS = 300.0
 
 
 @shared.command(
     "worker",
-    "acidctl worker --pool nightly --once",
-    "acidctl worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
-    "acidctl worker -o jsonl --master yarn --queue compaction --max-parallel 8",
+    "acidctl hive worker --pool nightly --once",
+    "acidctl hive worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
+    "acidctl hive worker -o jsonl --master yarn --queue compaction --max-parallel 8",
     main=("pool", "once", "max_parallel", "max_bytes", "grace", "listen", "engine", "master", "metastore", "output"),
 )
 @click.option("--pool", metavar="NAME", help="Take entries of this pool; without it those that have none.")
@@ -30,7 +54,7 @@ from acidctl.cli.options.param_types import COUNT, DURATION, SIZE
     show_default=True,
     help="When it is ended, wait so long for what it works on; what is not done then is given back to the queue.",
 )
-@click.option("--listen", metavar="[HOST:]PORT", help="Serve /metrics and /healthz there, on 127.0.0.1 without HOST.")
+@listen_option
 @engine_options("spark", "acidctl-worker-<host>")
 @click.option("--jobs", type=COUNT, help="Processes of --engine local for each entry; without it one per core.")
 @click.option(
@@ -43,7 +67,20 @@ from acidctl.cli.options.param_types import COUNT, DURATION, SIZE
 @asked_metastore
 @shared.changed_storage_options
 @shared.output_option("table", "jsonl", default="table")
-def command(**asked: Any) -> int:
+def command(
+    pool: str | None,
+    once: bool,
+    max_parallel: int,
+    max_bytes: int | None,
+    grace: float,
+    listen: str | None,
+    engine: EngineOptions,
+    jobs: int | None,
+    verify: str,
+    metastore: Metastore,
+    storage: dict[str, str],
+    output: str,
+) -> int:
     """Compact what waits in Hive's queue, until it is ended: beside Hive's own workers, or where there are none.
 
     Each entry is taken as Hive's workers take it, compacted under a transaction and a shared lock, and visible in SHOW
@@ -55,6 +92,119 @@ def command(**asked: Any) -> int:
 
     It needs Hive 4. On Hive 3.1, or without a service: acidctl compact --auto 'hive:*.*'.
     """
-    from acidctl.cli.hive.work.worker import work  # noqa: PLC0415 - loaded when it runs
+    from acidctl.compaction.output_settings import Writing
+    from acidctl.compaction.proof.verify import Verify
+    from acidctl.compaction.request import CompactionRequest, Mode
+    from acidctl.hive.database_stores import database_stores
+    from acidctl.hive.worker import Work, Worker, require_queue
 
-    return work(**asked)
+    check_engine(engine, "--jobs", jobs)
+    require_queue(metastore)  # before Spark starts
+    results = Results(output)
+    is_on_cluster = not engine.is_local and (engine.master or "").startswith(("yarn", "k8s"))
+    stores = database_stores(metastore, storage) if is_on_cluster else ()
+    request = CompactionRequest(Mode.MAJOR, writing=Writing(verify=Verify(verify)))
+    with _engines(engine, jobs, stores) as (engines, job):
+        asked = Work(pool or "", max_parallel, max_bytes, once, grace, request, job, storage)
+        worker = Worker(metastore, asked, engines, lambda one: _put(results, one), _complaint(results))
+        if freed := worker.free_dead():
+            note(f"{human_count(len(freed), 'entry', 'entries')} of dead workers given back to the queue")
+
+        def left() -> str:
+            where = "is given back to the queue" if worker.has_ended else "is left at work, for the next worker here"
+            return f"what was not done {where}"
+
+        where = f"the pool {pool}" if pool else "the queue"
+        begun = "" if once else f"waiting for compactions of {where} of {metastore.shown}"
+        with running(listen, figures(worker.counts), begun, left):
+            worker.run()
+            return results.status
+    return ExitStatus.DONE
+
+
+@contextmanager
+def _engines(
+    choice: EngineOptions, jobs: int | None, stores: Sequence[FileSystemSpec]
+) -> Iterator[tuple[Engines, str]]:
+    """Yield what makes an engine for each entry, and its name in the queue: one session of Spark serves all.
+
+    Args:
+        stores: for which Spark logs in, and has tokens: it cannot ask for more of them later.
+    """
+    from socket import gethostname
+
+    name = f"acidctl-worker-{gethostname()}"
+    if choice.is_local:
+        from acidctl.compaction.local_engine import LocalEngine
+
+        yield (lambda until, on_progress: LocalEngine(jobs, until, on_progress)), name
+        return
+    from acidctl.spark.compaction_engine import spark_engines
+
+    with spark_engines(choice.spark(name, stores), note) as (one, application):
+
+        def engine(until: Deadline, _: Callable[[Task, int], None]) -> Engine:
+            return one(until)
+
+        yield engine, application
+
+
+def _put(results: Results, one: Worked) -> None:
+    """Say what became of an entry; one that was refused is no failure of the worker."""
+    from acidctl.cli.report.compaction_text import compaction_text
+    from acidctl.cli.report.outcomes import show_failure
+
+    record: Record = {
+        "on": one.location,
+        "entry": one.entry,
+        "kind": one.kind,
+        "result": one.result.value,
+        "reason": one.reason or None,
+        "seconds": round(one.took, 3),
+    }
+    if one.of:
+        record |= {name: value for name, value in one.of.facts().items() if name not in record}
+    if not one.error:
+        text = one.of and compaction_text(one.of)
+        results.put(record, f"{one.entry}: {text or f'{one.location}: {one.kind}: {one.reason or one.result.words}'}")
+        return
+    results.put({**record, "error": one.error.code, "message": str(one.error)})
+    if results.is_table:
+        show_failure(f"compaction {one.entry}", one.error)
+    if one.result.value != "refused":
+        results.status = max(results.status, one.error.exit_status)
+
+
+def _complaint(results: Results) -> Callable[[AcidctlError], None]:
+    """Return what says that the metastore did not answer: once, and again after a while."""
+    from acidctl.cli.report.outcomes import show_failure
+
+    said: dict[str, float] = {}
+
+    def complain(error: AcidctlError) -> None:
+        results.status = max(results.status, error.exit_status, ExitStatus.STORAGE)
+        now = time.monotonic()
+        if now - said.get(error.what, -_QUIET_SECONDS) >= _QUIET_SECONDS:
+            said[error.what] = now
+            show_failure("", error)
+
+    return complain
+
+
+def figures(counts: Counts) -> Figures:
+    """Return the figures of a worker; it is well if the metastore answers, or some slot is at work."""
+    name = "acidctl_worker"
+
+    def collect() -> list[Metric]:
+        sizes = {"read": counts.bytes_read, "written": counts.bytes_written}
+        return [
+            counter(f"{name}_entries", "Compactions that it took, by what became of them.", counts.results),
+            counter(f"{name}_bytes", "Bytes of inputs and outputs.", sizes, "kind"),
+            counter(f"{name}_seconds", "Time between taking entries and their ends.", counts.seconds),
+            gauge(f"{name}_running", "Entries that it works on.", counts.running),
+            gauge(f"{name}_last_look_timestamp_seconds", "When the metastore last answered it.", counts.looked),
+        ]
+
+    return Figures(
+        collect, lambda: counts.running > 0 or (not counts.failing and time.time() - counts.looked < _STALE_SECONDS)
+    )

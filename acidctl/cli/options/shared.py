@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from acidctl.cli.command_table import examples as examples  # noqa: PLC0414 - for groups, with the options
 from acidctl.cli.options.help_pages import PagedCommand
 from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.local_completion import complete_columns
@@ -52,11 +53,6 @@ WHOLE_FILE = "Write to a new file, complete or not at all; without -o the end of
 typed_option = functools.partial(click.option, allow_from_autoenv=False)
 """An option that counts where it is typed, and that neither a file nor the environment may set: it waives a safeguard,
 says what is true of one moment, or says what is to be done at all."""
-
-
-def examples(*lines: str) -> str:
-    """An epilog of examples; ``\\b`` keeps click from wrapping it."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def command(

@@ -9,6 +9,7 @@ from typing import Any
 from acidctl.cli.output.console import Records, console, note
 from acidctl.cli.output.list_choice import ListChoice
 from acidctl.cli.output.screen import FittedTable
+from acidctl.cli.output.streams import paged
 from acidctl.errors import ExitStatus
 
 _SHOWN = 100
@@ -36,13 +37,23 @@ class View:
         table: Callable[[Sequence[dict[str, Any]]], FittedTable],
         nothing: str,
     ) -> int:
-        """Print records; the exit status.
+        """Print records, on a terminal in a pager if they are more than the screen; the exit status.
 
         Args:
             columns: of CSV, in their order; with their kinds where the user may choose among them.
             table: of people's.
             nothing: what is said to people where there is none.
         """
+        with paged():
+            return self._show(found, columns, table, nothing)
+
+    def _show(
+        self,
+        found: Sequence[dict[str, Any]],
+        columns: Mapping[str, str] | Sequence[str],
+        table: Callable[[Sequence[dict[str, Any]]], FittedTable],
+        nothing: str,
+    ) -> int:
         chosen = self.choice.checked(columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "string"))
         found = chosen.in_order(chosen.meeting(found))
         limit = self.limit or (_SHOWN if self.is_table else None)

@@ -111,7 +111,7 @@ TERMS = (
     Term(
         "open",
         "Of a write id: its transaction is still at work, and nobody else reads what it wrote.",
-        "`acidctl txns` lists open transactions, where a metastore knows them",
+        "`acidctl hive txns` lists open transactions, where a metastore knows them",
     ),
 )
 

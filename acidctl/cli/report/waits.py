@@ -34,14 +34,17 @@ def what_to_do(one: Blocker, known: KnownTxns, switches: Switches) -> str:
     silent = known.age(one.last_heartbeat)
     is_dead = silent is not None and silent > switches.txn_timeout
     if one.txn is None:
-        return "its client has died: acidctl housekeep ends it" if is_dead else "end the program that holds this lock"
+        return (
+            "its client has died: acidctl hive housekeep ends it" if is_dead else "end the program that holds this lock"
+        )
     if one.txn.type == "REPL_CREATED":
         return "it is of a replication, which ends it: look whether that goes on"
     if is_dead:
-        return f"no sign of life for {age_text(silent)}: acidctl housekeep, or acidctl abort txn {one.txn.id}, ends it"
+        ends = f"acidctl hive housekeep, or acidctl hive abort txn {one.txn.id}, ends it"
+        return f"no sign of life for {age_text(silent)}: {ends}"
     if one.txn.type in _OF_COMPACTION:
         return "it is a compaction at work: wait for it"
-    return f"it is alive: end its query, or acidctl abort txn {one.txn.id}"
+    return f"it is alive: end its query, or acidctl hive abort txn {one.txn.id}"
 
 
 def why_stuck(one: Stuck, switches: Switches) -> str:
@@ -112,27 +115,27 @@ _FREES: Mapping[Cause, Callable[[Stuck, Switches], str]] = {
     Cause.NO_WORKER: lambda _, switches: (
         "start a server with compactor.worker.threads above 0"
         + (
-            ", or acidctl worker, which does the same; acidctl abort compaction takes it out"
+            ", or acidctl hive worker, which does the same; acidctl hive abort compaction takes it out"
             if switches.is_hive4
             else "; acidctl compact works without"
         )
     ),
     Cause.POOL_NOT_SERVED: lambda one, switches: (
-        f"start a worker of that pool (acidctl worker --pool {shlex.quote(one.entry.pool)}), or "
-        f"acidctl abort compaction {one.entry.id} and ask again without a pool; "
+        f"start a worker of that pool (acidctl hive worker --pool {shlex.quote(one.entry.pool)}), or "
+        f"acidctl hive abort compaction {one.entry.id} and ask again without a pool; "
         f"others take it after {age_text(switches.pool_timeout)}"
     ),
     Cause.TXN_ABORTED: lambda *_: (
-        "acidctl cleaner asks for the compaction again; a cleaner of Hive's with HIVE-29572 marks it as failed"
+        "acidctl hive cleaner asks for the compaction again; a cleaner of Hive's with HIVE-29572 marks it as failed"
     ),
-    Cause.BLOCKED: lambda *_: "acidctl txns --blocking says whose it is and what ends it",
+    Cause.BLOCKED: lambda *_: "acidctl hive txns --blocking says whose it is and what ends it",
     Cause.NOT_CLEANED: lambda _, switches: (
         "see the log of the server that cleans"
         if switches.cleaner
-        else "the server that answered runs no cleaner: start one (compactor.cleaner.on), or acidctl cleaner"
+        else "the server that answered runs no cleaner: start one (compactor.cleaner.on), or acidctl hive cleaner"
     ),
     Cause.GIVEN_UP: lambda one, _: (
-        f"mend the reason, then acidctl request --{_kind(one)} {shlex.quote(f'hive:{one.entry.name}')}: "
+        f"mend the reason, then acidctl hive request --{_kind(one)} {shlex.quote(f'hive:{one.entry.name}')}: "
         "one that succeeds lets the initiator go on"
     ),
 }

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from platformdirs import user_config_dir
 from support.terminals import Terminals
 
-from acidctl.cli.command_table import command_named
+from acidctl.cli.command_table import command_named, walk
 from acidctl.cli.config.setting_files import user_path
 from acidctl.cli.config.settings import SettingsFile, options_of, settings_of, variable_of
 from acidctl.cli.main import value_of, with_program_options_first
@@ -122,7 +121,7 @@ def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, us
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[clan]\njobs = 1", ("clan cannot be used", "did you mean clean or cleaner?")),
+        ("[clan]\njobs = 1", ("clan cannot be used", "did you mean clean?")),
         ("[clean]\nolder_than = '1d'", ("clean.older_than cannot be used", "did you mean older-than?")),
         ("[clean]\nyes = true", ("clean.yes cannot be used", "--yes counts on the command line only")),
         ("[repair.nested]\nforce = true", ("repair.nested.force cannot be used", "command line only")),
@@ -220,24 +219,14 @@ MAY_BE_SET = {
 
 def test_no_dangerous_option_may_be_set() -> None:
     """Every option that waives a safeguard is one of those that count on the command line only."""
-    from acidctl.cli.command_table import SUMMARIES
-
     found = {}
     typed: set[str] = set()
     switches: set[str] = set()
-
-    def look(command: click.Command, path: tuple[str, ...]) -> None:
+    for path, command in walk():
         options = options_of(command)
         found[path] = set(options)
         typed.update(options_of(command, typed_only=True))
         switches.update(name for name, option in options.items() if option.is_flag)
-        for name, below in command.commands.items() if isinstance(command, click.Group) else ():
-            look(below, (*path, name))
-
-    for name in SUMMARIES:
-        command = command_named(name)
-        assert command is not None
-        look(command, (name,))
     names = set().union(*found.values())
     assert typed == ONLY_TYPED
     assert not names & ONLY_TYPED, "the same word in another command"
@@ -344,16 +333,10 @@ NEEDED = {
 
 def with_stores() -> Iterator[tuple[str, ...]]:
     """Every command that has --storage-option."""
-    from acidctl.cli.command_table import SUMMARIES
-
-    for name in SUMMARIES:
-        command = command_named(name)
-        assert command is not None
-        below = command.commands if isinstance(command, click.Group) else {}
-        for path, one in (((name,), command), *(((name, part), one) for part, one in below.items())):
-            # The first has its URLs from a file, the others from a metastore.
-            if "storage-option" in options_of(one) and name not in ("cleaner", "initiator", "txns", "worker"):
-                yield path
+    for path, command in walk():
+        # These have their URLs from a metastore.
+        if "storage-option" in options_of(command) and path[0] != "hive":
+            yield path
 
 
 @pytest.mark.parametrize("path", list(with_stores()), ids="-".join)
@@ -495,3 +478,20 @@ def test_nothing_is_loaded_where_there_is_no_file(tmp_path: Path) -> None:
             [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
         )
         assert not absent & set(json.loads(done.stderr.splitlines()[-1])), args
+
+
+def test_options_of_a_group_s_command_stand_below_both(
+    acidctl: Acidctl, user: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user('[hive.txns]\nuser = "etl"\n[hive.abort.txn]\ndry-run = true\n')
+    monkeypatch.setenv("ACIDCTL_HIVE_TXNS_LIMIT", "7")
+    found = acidctl("config", "show", "-o", "json").json()
+    shown = {one["setting"]: one["value"] for one in found if one["setting"].startswith("hive.")}
+    assert shown == {"hive.txns.user": "etl", "hive.txns.limit": "7", "hive.abort.txn.dry-run": True}
+    monkeypatch.setenv("ACIDCTL_HIVE_TXNS_LIMTI", "7")
+    found = acidctl("hive", "txns")
+    assert (found.status, "did you mean ACIDCTL_HIVE_TXNS_LIMIT" in found.err) == (2, True)
+    monkeypatch.delenv("ACIDCTL_HIVE_TXNS_LIMTI")
+    user("[hive.txns]\nusr = 'etl'\n")
+    found = acidctl("hive", "txns")
+    assert (found.status, "hive.txns.usr cannot be used" in found.err) == (2, True)

@@ -32,5 +32,5 @@ def fake3() -> Iterator[FakeHive]:
 
 @pytest.fixture
 def ask(acidctl: Callable[..., Any]) -> Callable[..., Any]:
-    """``ask(fake, "txns", "--open")``."""
-    return lambda fake, *line: acidctl(*line, "--metastore", fake.address)
+    """``ask(fake, "txns", "--open")`` for ``acidctl hive txns --open``."""
+    return lambda fake, *line: acidctl("hive", *line, "--metastore", fake.address)

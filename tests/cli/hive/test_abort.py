@@ -1,4 +1,4 @@
-"""`acidctl abort`: transactions, and compactions that wait."""
+"""`acidctl hive abort`: transactions, and compactions that wait."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_what_is_ended_is_shown_first(ask: Ask, fake: FakeHive) -> None:
 
 def test_somebody_is_asked(fake: FakeHive, terminal: Terminals) -> None:
     txn = fake.begin()
-    line = ("abort", "txn", str(txn), "--metastore", fake.address)
+    line = ("hive", "abort", "txn", str(txn), "--metastore", fake.address)
     status, shown = terminal.run(*line, typed="n\n")
     assert (status, fake.txns[txn].state) == (7, TxnState.OPEN)
     assert "Abort 1 transaction?" in shown
@@ -95,8 +95,8 @@ def test_compactions_that_wait_are_taken_out(ask: Ask, fake4: FakeHive) -> None:
 @pytest.mark.parametrize(
     ("state", "more", "said"),
     [
-        ("working", {"txn": 5, "worker": "h-1"}, "acidctl abort txn 5 ends it"),
-        ("ready for cleaning", {}, "acidctl txns --blocking"),
+        ("working", {"txn": 5, "worker": "h-1"}, "acidctl hive abort txn 5 ends it"),
+        ("ready for cleaning", {}, "acidctl hive txns --blocking"),
         ("succeeded", {}, "is over: succeeded"),
     ],
 )

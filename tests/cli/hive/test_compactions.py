@@ -1,4 +1,4 @@
-"""`acidctl compactions`: the queue, its history, and what is stuck there."""
+"""`acidctl hive compactions`: the queue, its history, and what is stuck there."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_pool_that_nobody_serves(ask: Ask, fake4: FakeHive) -> None:
     fake4.entry("s", "w", "initiated", enqueued=60, pool="empty")
     usual = fake4.entry("s", "x", "initiated", enqueued=7000)
     assert stuck(ask, fake4) == {waits: "pool-not-served", usual: "no-worker"}
-    assert "acidctl worker --pool empty" in " ".join(ask(fake4, "compactions", "--stuck").out.split())
+    assert "acidctl hive worker --pool empty" in " ".join(ask(fake4, "compactions", "--stuck").out.split())
 
 
 def test_one_whose_transaction_was_aborted(ask: Ask, fake4: FakeHive) -> None:
@@ -122,7 +122,7 @@ def test_a_cleaning_that_waits(ask: Ask, fake4: FakeHive) -> None:
     shown = ask(fake4, "compactions", "--stuck")
     assert "cleaning waits for transaction 1 and 14 more" in shown.out
     assert "cleaner: start one" in shown.out
-    assert "or acidctl cleaner" in " ".join(shown.out.split())
+    assert "or acidctl hive cleaner" in " ".join(shown.out.split())
     found = ask(fake4, "compactions", "--stuck", "--table", "s.t", "-o", "json")
     assert found.one()["blockers"] == list(range(1, 11))
 
@@ -159,7 +159,7 @@ def test_a_location_that_the_initiator_has_given_up(
     found = stuck(ask, fake)
     assert list(found.values()) == ["given-up"] * given_up
     if given_up:
-        assert "acidctl request --major hive:s.t" in ask(fake, "compactions", "--stuck").out
+        assert "acidctl hive request --major hive:s.t" in ask(fake, "compactions", "--stuck").out
 
 
 def test_scripts_can_ask_whether_anything_is_stuck(ask: Ask, fake: FakeHive) -> None:

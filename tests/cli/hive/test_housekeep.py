@@ -1,4 +1,4 @@
-"""`acidctl housekeep`: what is dead is ended, and nothing else."""
+"""`acidctl hive housekeep`: what is dead is ended, and nothing else."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_clock_is_that_of_the_server(acidctl: Any, clock: float) -> None:
     for version in (3, 4):
         with FakeHive(version, clock=clock) as fake:
             dead, alive = fake.begin(ago=400), fake.begin(ago=200)
-            assert acidctl("housekeep", "--yes", "--metastore", fake.address).status == 0
+            assert acidctl("hive", "housekeep", "--yes", "--metastore", fake.address).status == 0
             assert states(fake) == {dead: TxnState.ABORTED, alive: TxnState.OPEN}
 
 
@@ -68,18 +68,18 @@ def test_the_time_out_is_the_server_s(ask: Ask, fake: FakeHive) -> None:
 def test_refused_where_the_server_does_it(acidctl: Any, version: int, config: dict[str, str]) -> None:
     with FakeHive(version, config=config) as fake:
         dead = fake.begin(ago=9000)
-        found = acidctl("housekeep", "--yes", "--metastore", fake.address)
+        found = acidctl("hive", "housekeep", "--yes", "--metastore", fake.address)
         assert found.status == 7
         assert "keeps house itself" in found.err
         assert states(fake) == {dead: TxnState.OPEN}
-        assert acidctl("housekeep", "--yes", "--force", "--metastore", fake.address).status == 0
+        assert acidctl("hive", "housekeep", "--yes", "--force", "--metastore", fake.address).status == 0
         assert states(fake) == {dead: TxnState.ABORTED}
 
 
 def test_any_of_its_servers_may_do_it(acidctl: Any) -> None:
     with FakeHive(4) as one, FakeHive(4, config={"metastore.housekeeping.threads.on": "true"}) as other:
         one.begin(ago=9000)
-        found = acidctl("housekeep", "--yes", "--metastore", f"{one.address},{other.address}")
+        found = acidctl("hive", "housekeep", "--yes", "--metastore", f"{one.address},{other.address}")
         assert found.status == 7
         assert other.address in found.err
 
@@ -115,14 +115,14 @@ def test_on_hive_3_what_may_be_of_a_replication_is_left_alone(ask: Ask, fake3: F
 def test_one_that_gives_a_sign_of_life_meanwhile_is_left_alone(
     ask: Ask, fake: FakeHive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from acidctl.cli.options.many_locations import Procedure
+    from acidctl.cli.report import asking
 
     revived, dead = fake.begin(ago=9000), fake.begin(ago=9000)
 
-    def while_asking(*_: object) -> None:
+    def while_asking(*_: object, **__: object) -> None:
         fake.txns[revived].heartbeat = fake.now
 
-    monkeypatch.setattr(Procedure, "confirm", while_asking)
+    monkeypatch.setattr(asking, "confirm", while_asking)
     found = ask(fake, "housekeep", "-o", "json")
     assert {one["id"]: one["result"] for one in found.json()} == {dead: "ended", revived: "alive"}
     assert states(fake) == {revived: TxnState.OPEN, dead: TxnState.ABORTED}
@@ -163,7 +163,7 @@ def test_servers_that_zookeeper_knows_are_asked_whether_they_keep_house(
         monkeypatch.setattr(module, "server_addresses", known)
     dead = fake4.begin(ago=9000)
     fake4.config["metastore.housekeeping.threads.on"] = "true"
-    line = ("housekeep", "--yes", "--metastore", "zk:2181", "--metastore-option", "discovery=zookeeper")
+    line = ("hive", "housekeep", "--yes", "--metastore", "zk:2181", "--metastore-option", "discovery=zookeeper")
     refused = acidctl(*line)
     assert (refused.status, "keeps house itself" in refused.err) == (7, True)
     assert states(fake4) == {dead: TxnState.OPEN}

@@ -1,4 +1,4 @@
-"""`acidctl locks`: who holds, and who waits for whom."""
+"""`acidctl hive locks`: who holds, and who waits for whom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`acidctl request`: compactions that Hive's own workers do."""
+"""`acidctl hive request`: compactions that Hive's own workers do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.cli.hive.work import request
+from acidctl.cli.hive import request
 
 Ask = Callable[..., Any]
 
@@ -134,7 +134,7 @@ def test_what_was_lost_is_not_asked_for_twice(ask: Ask, filled: FakeHive) -> Non
     filled.fault("compact2", "done")
     found = ask(filled, "request", "--major", "hive:s.t")
     assert found.status == 6
-    assert "acidctl compactions shows it" in found.err
+    assert "acidctl hive compactions shows it" in found.err
     assert len(filled.queue) == 1
 
 

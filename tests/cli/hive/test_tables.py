@@ -1,4 +1,4 @@
-"""`acidctl tables`: what there is, and what is set for it."""
+"""`acidctl hive tables`: what there is, and what is set for it."""
 
 from __future__ import annotations
 

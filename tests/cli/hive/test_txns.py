@@ -1,4 +1,4 @@
-"""`acidctl txns`: transactions, and which of them hold back cleaning."""
+"""`acidctl hive txns`: transactions, and which of them hold back cleaning."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_on_hive_4_older_transactions_hold_back_a_cleaning(ask: Ask, fake4: Fake
     assert (two["id"], two["query"]) == (second, "hive_17")
     assert third not in (one["id"], two["id"])
     shown = ask(fake4, "txns", "--blocking")
-    assert f"it is alive: end its query, or acidctl abort txn {first}" in shown.out
+    assert f"it is alive: end its query, or acidctl hive abort txn {first}" in shown.out
     fake4.end(first)
     fake4.end(second)
     done = ask(fake4, "txns", "--blocking", "--exit-code")
@@ -204,7 +204,7 @@ def test_where_writes_decide_only_readers_of_the_table_do(ask: Ask, fake4: FakeH
 @pytest.mark.parametrize(
     ("kind", "silent", "said"),
     [
-        (TxnType.DEFAULT, 4000, "acidctl housekeep, or acidctl abort txn"),
+        (TxnType.DEFAULT, 4000, "acidctl hive housekeep, or acidctl hive abort txn"),
         (TxnType.DEFAULT, 5, "it is alive"),
         (TxnType.COMPACTION, 5, "wait for it"),
         (TxnType.REPL_CREATED, 4000, "replication"),
@@ -234,7 +234,7 @@ def test_very_many_are_fine(ask: Ask, fake4: FakeHive) -> None:
 def test_without_a_metastore_it_says_what_to_give(acidctl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HIVE_CONF_DIR", "HIVE_HOME", "HADOOP_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
-    found = acidctl("txns")
+    found = acidctl("hive", "txns")
     assert found.status == 2
     assert "give --metastore" in found.err
 

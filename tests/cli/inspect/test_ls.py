@@ -320,3 +320,8 @@ def test_a_name_that_sorts_between_a_directory_and_its_files(acidctl, tmp_path: 
         "delta_1_1-old": (2, 11),
     }
     assert entries["delta_1_1"]["modified"] == "2017-07-14T02:40:00Z"
+
+
+def test_a_missing_path_like_a_table_names_the_table(acidctl) -> None:  # type: ignore[no-untyped-def]
+    assert "hive:db.t" in acidctl("ls", "db.t").err
+    assert "hive:" not in acidctl("ls", "db.t/x").err

@@ -41,9 +41,9 @@ def offered(line: list[str], incomplete: str) -> list[str]:
         ("hive:none.", []),
     ],
 )
-@pytest.mark.parametrize("command", ["ls", "clean", "cat", "request"])
+@pytest.mark.parametrize("command", ["ls", "clean", "cat", "hive request"])
 def test_names(fake: FakeHive, command: str, typed: str, names: list[str]) -> None:
-    assert offered([command, "--metastore", fake.address], typed) == names
+    assert offered([*command.split(), "--metastore", fake.address], typed) == names
 
 
 def test_the_configured_metastore_is_asked(fake: FakeHive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def test_profiles_rules_and_columns_of_lists(tmp_path: Path) -> None:
     assert "V26" in offered(["validate", "--rule"], "v2")
     assert offered(["ls", "--columns"], "location,delt") == ["location,deltas"]
     assert offered(["ls", "--sort"], "gai") == ["gain"]
-    assert offered(["tables", "--columns"], "own") == ["owner"]
+    assert offered(["hive", "tables", "--columns"], "own") == ["owner"]
 
 
 @pytest.mark.parametrize("place", ["nowhere", "hive:sales.orders", "s3://bucket/t", "/etc/hostname"])

@@ -8,18 +8,17 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import click
 import pytest
 from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.cli.command_table import SUMMARIES, command_named
+from acidctl.cli.command_table import walk
 
 Run = Callable[..., Result]
 TAKE_MANY = (
-    "clean", "cleaner", "compact", "erasure", "initiator", "log", "ls", "nightly", "purge", "report",
-    "request", "restore", "status", "txns", "validate",
+    "clean", "compact", "erasure", "log", "ls", "nightly", "purge", "report", "restore", "status",
+    "validate", "hive cleaner", "hive initiator", "hive request", "hive txns",
 )  # fmt: skip
 
 
@@ -112,15 +111,15 @@ def test_requests_views_and_what_goes_by_path_take_it(
     acidctl: Run, fake: FakeHive, names: Callable[[str], Path]
 ) -> None:
     path = names("db.a\nhive:db.b\n")
-    asked = acidctl("request", "--major", "--tables", path, "--metastore", fake.address, "-o", "json").json()
+    asked = acidctl("hive", "request", "--major", "--tables", path, "--metastore", fake.address, "-o", "json").json()
     assert [one.table for one in fake.queue] == ["a", "b"]
     assert len(asked) == 2
     names("db.a\nhive:DB.b/day=1\ndb.tmp_c\n")
-    line = ("request", "--major", "-n", "--tables", path, "--exclude", "hive:db.TMP_*", "--exclude", "db.b")
+    line = ("hive", "request", "--major", "-n", "--tables", path, "--exclude", "hive:db.TMP_*", "--exclude", "db.b")
     assert acidctl(*line, "--metastore", fake.address, "-o", "json").one()["table"] == "a"
     names("db.a\nhive:db.b\n")
-    assert acidctl("txns", "--blocking", "--tables", path, "--metastore", fake.address).status == 0
-    wrong = acidctl("request", "--major", "--tables", names("db.a\ndb.x"), "--metastore", fake.address)
+    assert acidctl("hive", "txns", "--blocking", "--tables", path, "--metastore", fake.address).status == 0
+    wrong = acidctl("hive", "request", "--major", "--tables", names("db.a\ndb.x"), "--metastore", fake.address)
     assert (wrong.status, "line 2: there is no table db.x" in wrong.err) == (3, True)
     for line in (("restore", "--list"), ("purge", "-n"), ("repair", "key-index", "-n")):
         wrong = acidctl(*line, "--tables", names("hive:db.a\nhive:db.x"), "--metastore", fake.address)
@@ -129,20 +128,8 @@ def test_requests_views_and_what_goes_by_path_take_it(
 
 
 def test_every_command_that_takes_several_takes_a_list() -> None:
-    found = set()
-
-    def look(command: click.Command, name: str) -> None:
-        if any(one.name == "tables_file" for one in command.params):
-            found.add(name)
-        for other, below in command.commands.items() if isinstance(command, click.Group) else ():
-            look(below, f"{name} {other}")
-
-    for name in SUMMARIES:
-        command = command_named(name)
-        assert command
-        look(command, name)
-    assert {name for name in found if " " not in name} == set(TAKE_MANY)
-    assert {name for name in found if " " in name} == {
+    found = {" ".join(path) for path, command in walk() if any(one.name == "tables_file" for one in command.params)}
+    assert found - set(TAKE_MANY) == {
         f"repair {kind}" for kind in ("key-index", "flush-length", "nested", "empty-result", "version-file", "forget")
     }
 

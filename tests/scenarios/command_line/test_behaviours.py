@@ -12,7 +12,7 @@ from support.command_line import Result
 from support.tables import age
 from support.terminals import Terminals
 
-from acidctl.cli.command_table import SUMMARIES, command_named
+from acidctl.cli.command_table import walk
 
 Acidctl = Callable[..., Result]
 PLAIN = ("-o", "csv", "--columns", "name", "--no-headers")
@@ -52,9 +52,9 @@ def test_the_version_needs_no_configuration(acidctl: Acidctl, monkeypatch: pytes
 
 def test_every_command_that_changes_something_can_show_what_it_would(acidctl: Acidctl) -> None:
     without = {
-        name
-        for name in SUMMARIES
-        if (command := command_named(name)) and "yes" in {param.name for param in command.params}
+        path
+        for path, command in walk()
+        if "yes" in {param.name for param in command.params}
         and "dry_run" not in {param.name for param in command.params}
     }  # fmt: skip
     assert not without

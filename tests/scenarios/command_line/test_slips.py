@@ -19,7 +19,7 @@ from support.tables import age
 
 import acidctl as library
 from acidctl.cleaning.trash import TRASH
-from acidctl.cli.command_table import SUMMARIES, command_named
+from acidctl.cli.command_table import walk
 from acidctl.errors import RefusedError
 from acidctl.location.change import lock
 
@@ -64,12 +64,7 @@ def names(folder: Path) -> set[str]:
 
 
 def _commands() -> Iterator[tuple[str, click.Command]]:
-    for name in SUMMARIES:
-        command = command_named(name)
-        assert command
-        yield name, command
-        if isinstance(command, click.Group):
-            yield from ((f"{name} {below}", one) for below, one in command.commands.items())
+    yield from ((" ".join(path), command) for path, command in walk())
 
 
 def test_no_option_of_a_changing_command_has_a_value_that_may_be_left_out() -> None:

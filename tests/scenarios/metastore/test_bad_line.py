@@ -15,13 +15,15 @@ from support.metastore.bad_days import ASKING, CHANGING, COMMANDS, LOOKING, BadD
 from support.trouble.bad_line import BadLine, Trouble
 
 import acidctl
+from acidctl.cli.command_table import command_in
 from acidctl.errors import AcidctlError
 
 TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "5"))
 """Of each command."""
 
 IMPATIENT = ("--metastore-option", "timeout=0.3", "--metastore-option", "connect-timeout=0.3")
-_SAME = {line for line in LOOKING if line[0] in ("ls", "why", "cat", "history", "tables") and "json" not in line}
+_READING = ("ls", "why", "cat", "history", "hive tables")
+_SAME = {line for line in LOOKING if command_in(line) in _READING and "json" not in line}
 
 
 def sizes(day: BadDay, line: tuple[str, ...]) -> tuple[int, int, str]:

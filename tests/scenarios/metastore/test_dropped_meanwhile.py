@@ -189,7 +189,7 @@ def test_the_initiator_goes_on(
 ) -> None:
     three_tables(fake, tmp_path)
     one = dropping(Dropping(tmp_path / "gone", lambda: drop_table(fake)))
-    found = acidctl("initiator", "--once", "--metastore", fake.address, "hive:db.*")
+    found = acidctl("hive", "initiator", "--once", "--metastore", fake.address, "hive:db.*")
     assert one.was_there
     assert found.status == 0, found.err
     assert "2 locations looked at" in found.err

@@ -26,11 +26,11 @@ from acidctl.metastore.interface import CompactionType, TxnState
 Acidctl = Callable[..., Result]
 READY = "ready for cleaning"
 LINES: dict[str, tuple[str, ...]] = {
-    "worker": ("worker", "--once", "--engine", "local"),
+    "worker": ("hive", "worker", "--once", "--engine", "local"),
     "compact": ("compact", "--engine", "local", "--major", "hive:s.t"),
-    "cleaner": ("cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention"),
+    "cleaner": ("hive", "cleaner", "--once", "--yes", "--older-than", "0", "--unsafe-retention"),
     "clean": ("clean", "--yes", "--older-than", "0", "--unsafe-retention", "hive:s.t"),
-    "initiator": ("initiator", "--once", "hive:s.t"),
+    "initiator": ("hive", "initiator", "--once", "hive:s.t"),
 }
 EVERY = bool(os.environ.get("ACIDCTL_EVERY_CALL"))
 """All calls, not only those that say something to the server."""

@@ -96,7 +96,7 @@ def test_who_waits_for_a_lock_leaves_nothing_behind(fake: FakeHive) -> None:
 
 @pytest.mark.parametrize("method", ["open_txns", "get_open_txns_info"])
 def test_the_transaction_that_reads_the_clock_ends(fake: FakeHive, method: str) -> None:
-    status, said = interrupted(fake, method, signal.SIGINT, "housekeep", "--dry-run")
+    status, said = interrupted(fake, method, signal.SIGINT, "hive", "housekeep", "--dry-run")
     assert status == 130, said
     assert not left_open(fake)
 
@@ -104,8 +104,8 @@ def test_the_transaction_that_reads_the_clock_ends(fake: FakeHive, method: str) 
 @pytest.mark.parametrize(
     ("method", "line"),
     [
-        ("compact2", ("request", "--major", "hive:sales.orders")),
-        ("abort_txn", ("abort", "txn", "--yes", "2")),
+        ("compact2", ("hive", "request", "--major", "hive:sales.orders")),
+        ("abort_txn", ("hive", "abort", "txn", "--yes", "2")),
         ("get_table_req", ("compact", "--major", "--engine", "local", "hive:sales.orders")),
         ("show_locks", ("clean", "--yes", "hive:sales.orders")),
     ],

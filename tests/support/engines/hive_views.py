@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from acidctl.cli.command_table import GROUPS
 from support.command_line import Result
 from support.servers.hive_server import HiveServer
 
@@ -27,7 +28,8 @@ class Views:
 
     def ask(self, *line: str, status: int = 0) -> Result:
         """A command on this Hive's metastore."""
-        found = self.acidctl(*line, "--metastore", self.hive.metastore)
+        group = ("hive",) if line[0] in GROUPS["hive"] else ()
+        found = self.acidctl(*group, *line, "--metastore", self.hive.metastore)
         assert found.status == status, found
         return found
 

@@ -28,8 +28,10 @@ LOOKING = (
     ("ls", "hive:sales.orders"), ("ls", "hive:sales.*"), ("ls", "-o", "json", "hive:sales.parts"),
     ("why", "hive:sales.parts/day=1"), ("cat", "hive:sales.orders"), ("cat", "--read-lock", "hive:sales.parts"),
     ("history", "hive:sales.orders"), ("validate", "hive:sales.*"),
-    ("tables",), ("tables", "-o", "json"), ("txns",), ("txns", "--blocking"), ("txns", "-o", "json"),
-    ("locks",), ("locks", "-o", "json"), ("compactions",), ("compactions", "--stuck"), ("compactions", "-o", "json"),
+    ("hive", "tables"), ("hive", "tables", "-o", "json"), ("hive", "txns"), ("hive", "txns", "--blocking"),
+    ("hive", "txns", "-o", "json"),
+    ("hive", "locks"), ("hive", "locks", "-o", "json"), ("hive", "compactions"), ("hive", "compactions", "--stuck"),
+    ("hive", "compactions", "-o", "json"),
 )  # fmt: skip
 CHANGING = (
     ("compact", "--major", "--engine", "local", "hive:sales.orders"),
@@ -38,10 +40,10 @@ CHANGING = (
     ("clean", "--yes", "--no-trash", "hive:sales.orders"),
 )
 ASKING = (
-    ("request", "--major", "hive:sales.parts"),
-    ("abort", "txn", "--yes", "7"),
-    ("abort", "compaction", "--yes", "2"),
-    ("housekeep", "--yes"),
+    ("hive", "request", "--major", "hive:sales.parts"),
+    ("hive", "abort", "txn", "--yes", "7"),
+    ("hive", "abort", "compaction", "--yes", "2"),
+    ("hive", "housekeep", "--yes"),
 )
 COMMANDS = (*LOOKING, *CHANGING, *ASKING)
 """Each that asks a metastore."""
@@ -129,7 +131,7 @@ class BadDay:
         assert not any(mark in said for mark in _CONTROL), "a server's words do what they like with the terminal"
         if found.status in (3, 5, 6, 9):
             assert "error:" in found.err or "error" in found.out, said
-        extra = line[0] == "housekeep"  # it reads the clock again before it ends what is dead
+        extra = line[1:2] == ("housekeep",)  # it reads the clock again before it ends what is dead
         locations = 4 if line[0] == "compact" and line[-1] != "hive:sales.orders" else 1  # each has a turn of its own
         for method, most in _ONCE.items():
             assert fake.calls.count(method) <= locations * most + (extra and method == "open_txns"), (

@@ -4,7 +4,7 @@ compactions, and goes wrong when it is told to.
     with FakeHive(4) as fake:
         fake.table("sales", "orders", str(path))
         txn = fake.begin(user="etl", ago=3600)
-        acidctl("txns", "--metastore", fake.address)
+        acidctl("hive", "txns", "--metastore", fake.address)
 """
 
 from __future__ import annotations

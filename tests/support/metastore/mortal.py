@@ -1,7 +1,7 @@
 """A process that runs command lines of acidctl in children of its own, each of which may be killed at any moment.
 
 with mortals() as children:
-    status = children.run("worker", "--once", "--metastore", address, on_pid=found.set_result)
+    status = children.run("hive", "worker", "--once", "--metastore", address, on_pid=found.set_result)
 
 acidctl is imported once, and no thread is there to fork.
 """

@@ -2,7 +2,7 @@
 
 Tables of rows whose model is a dictionary live on a metastore of its own process, with a house keeper in it, and
 Hive's own cleaner and worker if that is asked for. Random writers insert, delete, abort, and leave transactions open,
-also several ids in one delta. Beside them run processes of `acidctl worker`, `compact`, `cleaner`, `clean` and
+also several ids in one delta. Beside them run processes of `acidctl hive worker`, `compact`, `cleaner`, `clean` and
 `initiator`, over a line that is cut, garbled or silent; processes are killed, compactions' transactions aborted from
 outside, tables dropped, and the metastore is killed and started again. Readers hold transactions, and read what the
 model held when they came, again and again. At the end all goes well for a while; then no entry, no transaction and no
@@ -27,6 +27,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.cli.command_table import command_in
 from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks, find_transactions
@@ -384,16 +385,16 @@ class Stress:
             ("compact", "--engine", "local", kind, f"hive:{place.name}"),
             ("compact", "--engine", "local", "--auto", "hive:default.*"),
             ("clean", "--yes", *NOW, "hive:default.*"),
-            ("initiator", "--once", "hive:default.*"),
+            ("hive", "initiator", "--once", "hive:default.*"),
             ("nightly", "--yes", "--engine", "local", *night, "hive:default.*"),
         )
         if self.servers.version > 3:
             lines += (
-                ("worker", "--once", "--engine", "local"),
-                ("worker", "--once", "--engine", "local", "--max-parallel", "2"),
-                ("worker", "--once", "--engine", "local", "--pool", "mine"),
-                ("cleaner", "--once", "--yes", *NOW),
-                ("cleaner", "--once", "--yes", *NOW),
+                ("hive", "worker", "--once", "--engine", "local"),
+                ("hive", "worker", "--once", "--engine", "local", "--max-parallel", "2"),
+                ("hive", "worker", "--once", "--engine", "local", "--pool", "mine"),
+                ("hive", "cleaner", "--once", "--yes", *NOW),
+                ("hive", "cleaner", "--once", "--yes", *NOW),
             )
         return chance.choice(lines)
 
@@ -414,7 +415,7 @@ class Stress:
             status = children.run(*line, *IMPATIENT, "--metastore", self.line.address, said=said, on_pid=begun)
             for one in timer:
                 one.cancel()
-            self.did[f"{line[0]}: {'killed' if status < 0 else status}"] += 1
+            self.did[f"{command_in(line)}: {'killed' if status < 0 else status}"] += 1
             text = said.read_text(errors="replace") if said.exists() else ""
             if status not in EXPECTED and status >= 0:
                 with (self.folder / "odd").open("a") as odd:
@@ -599,11 +600,11 @@ class Stress:
         if self.servers.version > 3:
             self._end_what_hive_left()
             lines = (
-                ("worker", "--once", "--engine", "local"),
-                ("worker", "--once", "--engine", "local", "--pool", "mine"),
+                ("hive", "worker", "--once", "--engine", "local"),
+                ("hive", "worker", "--once", "--engine", "local", "--pool", "mine"),
                 # An entry is left to Hive as long as a delta has aborted ids beside others: a base takes it in.
                 ("compact", "--engine", "local", "--major", "hive:default.*"),
-                ("cleaner", "--once", "--yes", *NOW),
+                ("hive", "cleaner", "--once", "--yes", *NOW),
             )
         end = time.monotonic() + 150
         while time.monotonic() < end:

@@ -1,0 +1,110 @@
+"""Groups of commands whose modules are imported one at a time, when they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+from acidctl.cli.command_table import ALIASES, GROUPS, examples, module_of
+from acidctl.nearest import asked, near_names
+
+
+class LazyCommands(MutableMapping[str, click.Command]):
+    """Commands by their names, in the order of their table."""
+
+    def __init__(self, lines: Mapping[str, str], group: str = "") -> None:
+        self.lines, self._group = lines, group
+        self._known: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._known:
+            if name not in self.lines:
+                raise KeyError(name)
+            self._known[name] = import_module(module_of(name, self._group)).command
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known or name in self.lines
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._known[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+class LazyGroup(click.Group):
+    """A group of :class:`LazyCommands`, with their lines in sections.
+
+    Args:
+        sections: the lines of the commands, by the title of their section.
+        folder: of the modules, where that is one; without it the table of sections has it.
+    """
+
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, str]], folder: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections = sections
+        self._lines = {name: line for section in sections.values() for name, line in section.items()}
+        self.commands = LazyCommands(self._lines, folder)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return self.commands.get(ALIASES.get(cmd_name, cmd_name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            name, command, rest = super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            # click compares with the commands that are loaded already: here there are none.
+            near = _near(args[0], self._lines)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} {near.capitalize()}", ctx) from None
+        if name and command and not (ctx.resilient_parsing or isinstance(command, LazyGroup)):
+            from acidctl.cli.config.settings import take_variables  # noqa: PLC0415 - --help does without
+
+            name = ALIASES.get(name, name)
+            take_variables(command, (*ctx.command_path.split()[1:], name))
+        return name, command, rest
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
+
+
+def _near(name: str, known: Mapping[str, str]) -> str:
+    """A question for commands that were meant; the name may be that of a command of a group, without the group."""
+    groups = [f"`acidctl {group} {name}`" for group, lines in GROUPS.items() if name in lines and group in known]
+    return asked(groups or near_names(name, known))
+
+
+command = LazyGroup(
+    "hive",
+    sections={"Commands": GROUPS["hive"]},
+    folder="hive",
+    help="""Ask a metastore what it knows and what waits there, and do what Hive's own services would do.
+
+    Tables may be named with or without hive: before them, db.table for hive:db.table.
+    """,
+    epilog=examples(
+        "acidctl hive txns --blocking",
+        "acidctl hive compactions --stuck",
+        "acidctl hive request --major sales.orders",
+        "acidctl hive worker --once --engine local",
+    ),
+    no_args_is_help=True,
+)

@@ -1,0 +1,169 @@
+"""Records of what a metastore knows, as JSON has them, and what became of each thing that a command did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from acidctl.cli.output.console import Records, note, put_text
+from acidctl.errors import AcidctlError, RefusedError, UsageProblem
+from acidctl.location.given import HIVE
+from acidctl.wording import time_of
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from acidctl.metastore.activity import KnownTxns, Lock, Txn
+    from acidctl.metastore.queue.compactions import Compaction
+
+_NAMED = 3
+_NUMBERED = ("id", "part")
+"""Fields of which 0 is a value."""
+
+Record = dict[str, Any]
+
+
+class Results:
+    """What became of each thing: a sentence for people, a record for programs.
+
+    Attributes:
+        status: the worst exit status of all failures.
+        counts: things by what became of them.
+    """
+
+    def __init__(self, output: str) -> None:
+        self.is_table = output == "table"
+        self.status = 0
+        self.counts: Counter[str] = Counter()
+        self._records = Records(output)
+
+    def say(self, text: str) -> None:
+        """Print a sentence, for people only."""
+        if self.is_table and text:
+            put_text(text)
+
+    def put(self, record: Record, text: str = "") -> None:
+        """Print the record, or the sentence if there is one."""
+        self._records.put(record)
+        self.say(text)
+
+    def failed(self, what: str, error: AcidctlError, record: Record) -> None:
+        """Print an error, and a record of it."""
+        from acidctl.cli.report.outcomes import show_failure
+
+        self.status = max(self.status, error.exit_status)
+        self._records.put({**record, "result": "failed", "error": error.code})
+        show_failure(what, error)
+
+    def sum_up(self, looked: str) -> None:
+        """Say how many things came to which end, for people only.
+
+        Args:
+            looked: what was looked at, with its number.
+        """
+        if self.is_table:
+            parts = [f"{count:,} {words}" for words, count in sorted(self.counts.items())]
+            note(f"{looked}{': ' if parts else ''}{', '.join(parts)}")
+
+    def is_only_planned(
+        self, shown: Iterable[tuple[str, Record]], what: str, do: str, done: str, *, dry_run: bool, yes: bool
+    ) -> bool:
+        """Show what would be done, and ask; whether that is all.
+
+        Args:
+            shown: a sentence and a record of each thing.
+            what: the things, with their number.
+            do, done: what would be done with them, as an order and as a participle.
+
+        Raises:
+            RefusedError: the answer was no, or there is no terminal and no --yes.
+        """
+        from acidctl.cli.report.asking import confirm
+
+        for text, record in shown:
+            self.say(text)
+            if dry_run:
+                self.put({**record, "result": "planned"})
+        if not dry_run:
+            confirm(f"{what} would be {done}", f"{do} {what}?", f"nothing was {done}", yes=yes)
+        return dry_run
+
+
+def refuse(reasons: Sequence[tuple[str, str]]) -> None:
+    """Refuse for the first of several reasons; none refuses nothing.
+
+    Args:
+        reasons: what, and why it cannot be ended.
+    """
+    if reasons:
+        what, why = reasons[0]
+        more = f"; and {len(reasons) - 1} more like it" if len(reasons) > 1 else ""
+        raise RefusedError(f"{what} {why}", f"nothing was ended{more}", "see `acidctl hive txns` and `compactions`")
+
+
+def whole(seconds: float | None) -> int | None:
+    return None if seconds is None else int(seconds)
+
+
+def fields_of(value: DataclassInstance) -> Record:
+    """Return a value of the metastore as JSON has it: names in camel case, times as text, null for what is empty."""
+    found: Record = {}
+    for one in fields(value):
+        first, *rest = one.name.split("_")
+        item = getattr(value, one.name)
+        shown = time_of(item) if isinstance(item, float) else item
+        found[first + "".join(map(str.title, rest))] = shown if shown or one.name in _NUMBERED else None
+    return found
+
+
+def txn_record(txn: Txn, known: KnownTxns, locks: Sequence[Lock]) -> Record:
+    ages = {"age": whole(known.age(txn.started)), "silent": whole(known.age(txn.last_heartbeat))}
+    return {**fields_of(txn), **ages, "locks": list(map(lock_record, locks))}
+
+
+def lock_record(lock: Lock) -> Record:
+    """Return a lock in short, as part of another record."""
+    return {"lock": lock.id, "on": lock.on, "type": lock.type, "state": lock.state}
+
+
+def entry_record(entry: Compaction, now: float) -> Record:
+    record = {"on": entry.name, **fields_of(entry)}
+    del record["cleanerStart"]
+    return {**record, "age": None if entry.since is None else whole(max(now - entry.since, 0.0))}
+
+
+def locks_text(locks: Sequence[Lock]) -> str:
+    """Return ``SHARED_READ on sales.orders and 2 more``."""
+    return some([f"{lock.type} on {lock.on}{', which waits' if lock.is_waiting else ''}" for lock in locks])
+
+
+def held_text(record: Record) -> str:
+    """Return the locks of a record in short."""
+    return some([f"{lock['type']} on {lock['on']}" for lock in record["locks"]])
+
+
+def some(texts: Sequence[str]) -> str:
+    """Return the first texts, and how many more there are."""
+    rest = f" and {len(texts) - _NAMED:,} more" if len(texts) > _NAMED else ""
+    return ", ".join(texts[:_NAMED]) + rest
+
+
+def sentence(*parts: str | None) -> str:
+    """Return the parts that are not empty, with semicolons between them."""
+    return "; ".join(filter(None, parts))
+
+
+def table_named(name: str | None) -> tuple[str | None, str | None]:
+    """Return database and table of ``db.table``, with or without ``hive:``.
+
+    Raises:
+        UsageProblem: it is not the name of one table.
+    """
+    if name is None:
+        return None, None
+    database, dot, table = name.lower().removeprefix(HIVE).partition(".")
+    if not dot or not database or not table or any(mark in name for mark in "*?/") or "." in table:
+        raise UsageProblem(f"not the name of a table: {name}", "", "write db.table")
+    return database, table
