@@ -306,7 +306,7 @@ class Location:
                 "",
                 "give metastore, write_ids or assume_committed",
             )
-        events, where = Events(), self._selection()
+        events, where = _Strict(), self._selection()
         if table_type is not None:
             where = replace(where, table_type=member(TableType, table_type, "type of table"))
         return self._only(compact(where, options, events, engine or LocalEngine(1)), events)
@@ -324,7 +324,7 @@ class Location:
             RefusedError: it is not known to be transactional.
         """
         options = CleanOptions(older_than=as_seconds(older_than, "older_than"), leftovers=leftovers, dry_run=True)
-        events = Events()
+        events = _Strict()
         outcome = self._only(clean(self._selection(), options, events), events)
         assert isinstance(outcome, PlannedCleaning | RefusedCleaning)
         return outcome
@@ -358,7 +358,7 @@ class Location:
             unsafe_retention=unsafe_retention,
             locks=locks or LockOptions(),
         )
-        events = Events()
+        events = _Strict()
         *_, last = _done(clean(self._selection(), options, events), events)
         if isinstance(last, Cleaned):
             return last
@@ -380,7 +380,7 @@ class Location:
             AcidctlError: it cannot be restored, and nothing was moved.
         """
         options = RestoreOptions(run_id=run_id, locks=locks or LockOptions())
-        events = Events()
+        events = _Strict()
         *_, last = _done(restore(self._path_alone(), options, events), events)
         assert isinstance(last, Restored)
         return last
@@ -399,18 +399,18 @@ class Location:
         """
         age = None if older_than is None else as_seconds(older_than, "older_than")
         options = PurgeOptions(run_id=run_id, older_than=age, locks=locks or LockOptions())
-        events = Events()
+        events = _Strict()
         done = _done(purge(self._path_alone(), options, events), events)
         return [one for one in done if isinstance(one, InTrash) and one.result is Result.PURGED]
 
     def _only(self, outcomes: Iterator[Outcome], events: Events) -> Outcome:
         """Return the one outcome of a verb that only plans, or compacts; raises why there is none."""
         done = list(outcomes)
+        if done:
+            return done[-1]
         for _, error in events.errors:
             raise error
-        if not done:
-            raise NotFoundError(f"{self.path} is gone", "", "see whether its table was dropped")
-        return done[-1]
+        raise NotFoundError(f"{self.path} is gone", "", "see whether its table was dropped")
 
     def _selection(self) -> Selection:
         """The location by its name, or its path, for a verb that begins now."""
@@ -475,6 +475,13 @@ class Location:
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
         return found
+
+
+class _Strict(Events):
+    """The events of a verb on one location, which is not passed over."""
+
+    def skipped(self, found: Found, evidence: Evidence) -> None:
+        raise not_known(found.shown, evidence)
 
 
 def _done(outcomes: Iterator[Outcome], events: Events) -> list[Outcome]:

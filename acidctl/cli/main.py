@@ -241,7 +241,7 @@ def _clear_up() -> None:
     if sys.stderr.isatty() and not is_dumb():
         own_stream(sys.stderr).write(ERASE)
     if unfinished := NOTES["unfinished"]:
-        from acidctl.cli.rows.work.out_file import remove_unfinished  # noqa: PLC0415 - only after a crash
+        from acidctl.cli.rows.out_file import remove_unfinished  # noqa: PLC0415 - only after a crash
 
         remove_unfinished(unfinished)
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.local_completion import complete_partitions
 from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
+from acidctl.cli.options.shared import EXPORT_FORMS, is_default, refuse_unused
+from acidctl.cli.output.console import note, out_stream, put_json, put_line, warn, warn_of
+from acidctl.cli.output.progress import progress
+from acidctl.errors import BadDataError, UsageProblem
+from acidctl.location.lists import SnapshotLists
+from acidctl.wording import human_count, text_of
+
+if TYPE_CHECKING:
+    from acidctl.rows.read.visibility import Loss
+    from acidctl.rows.scan.table import TableScan
 
 
 @shared.command(
@@ -49,8 +62,27 @@ from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 @click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 @click.option("--to", type=NEW_FILE, metavar="PATH", hidden=True, help="What --out was called.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
-@shared.by_work(pages=True, isolates="skip_bad_files")
-def command() -> None:
+@shared.runs(pages=True, isolates="skip_bad_files")
+def command(
+    *,
+    location: str,
+    row_id: bool,
+    columns: list[str] | None,
+    where: str | None,
+    partitions: tuple[str, ...],
+    at: int | None,
+    deleted: bool,
+    count: bool,
+    checksum: bool,
+    limit: int | None,
+    record: bool | None,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+    out: str | None,
+    to: str | None,
+    skip_bad_files: bool,
+) -> None:
     """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
     would return them.
 
@@ -59,3 +91,95 @@ def command() -> None:
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.
     """
+    from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows  # noqa: PLC0415 - --help does without
+    from acidctl.rows.scan.table import table_at  # noqa: PLC0415 - --help does without
+
+    if out is not None and to is not None:
+        raise UsageProblem("--out and --to are one option", "", "leave --to out")
+    out = to if out is None else out
+    if count and (out is not None or columns is not None or row_id):
+        raise UsageProblem("--count prints one number", "", "leave --out, --columns and --row-id out")
+    if count:
+        refuse_unused("--count", "output")
+    if checksum:
+        refuse_unused("--checksum", "output", "count", "row_id", "limit", "record", "out", "skip_bad_files")
+    if record and not count and out is None and is_default("output"):
+        output = "table"
+    output = form_of(output, out, EXPORT_FORMS)
+    if count or output != "table":
+        refuse_unused("--count" if count else f"-o {output}", "record")
+    begin_document("" if count or checksum else output, out)
+    wanted = _partition(partitions)
+    losses: list[Loss] = []
+    table = table_at(location, storage, lists)
+    scan = table.scan(
+        columns,
+        where,
+        at=at,
+        row_id=row_id or checksum,
+        deleted=deleted,
+        partition=wanted,
+        on_loss=losses.append if skip_bad_files else None,
+        skip_hint="--skip-bad-files (on_loss in Python) reads the rest",
+    )
+    for text in dict.fromkeys(map(text_of, scan.notes)):
+        note(text)
+    if at is not None and scan.newest < at:
+        note(f"write id {at} is beyond the newest one here, {scan.newest}: these are the rows of now")
+    warn_of(scan.warnings)
+    if count:
+        _put_count(scan, limit)
+    elif checksum:
+        _put_checksum(scan)
+    else:
+        write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out, record=record)
+    if losses:
+        _fail(losses)
+
+
+def _put_count(scan: TableScan, limit: int | None) -> None:
+    found = 0
+    with progress("counting rows") as bar:
+        for rows in scan.counts():
+            found += rows
+            bar.advance(rows)
+    put_line(str(found if limit is None else min(found, limit)))
+
+
+def _put_checksum(scan: TableScan) -> None:
+    from acidctl.compaction.proof.row_digest import row_digest  # noqa: PLC0415 - only for --checksum
+
+    found = row_digest(scan)
+    record = {"rows": found.rows, "values": found.values, "rowIds": found.row_ids, "columns": found.columns}
+    put_json(record, lines=False)
+
+
+def _partition(given: Iterable[str]) -> dict[str, str | int | None]:
+    """The values by key, unescaped as the names of directories are not."""
+    wanted: dict[str, str | int | None] = {}
+    for item in given:
+        key, equals, value = item.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--partition")
+        if wanted.get(key, value) != value:
+            raise click.BadParameter(f"{key} cannot be both {wanted[key]} and {value}", param_hint="--partition")
+        wanted[key] = value
+    return wanted
+
+
+def _fail(losses: list[Loss]) -> None:
+    """Name every file that was skipped, wholly or in part, and fail."""
+    out_stream().flush()
+    files: dict[tuple[str, bool], list[Loss]] = {}
+    for loss in losses:
+        files.setdefault((loss.path, loss.deletes), []).append(loss)
+    for (path, deletes), parts in files.items():
+        known = None if any(part.rows is None for part in parts) else sum(part.rows or 0 for part in parts)
+        number = "an unknown number of" if known is None else str(known)
+        what = f"{number} delete events are lost: deleted rows may show" if deletes else f"{number} rows are lost"
+        warn(f"skipped {path}: {what} ({parts[0].error})")
+    raise BadDataError(
+        f"{human_count(len(files), 'file')} could not be read, wholly or in part",
+        "what is printed is incomplete",
+        "restore the files named above",
+    )

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION
+from acidctl.cli.output.console import Records, console
+from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
+from acidctl.cli.report.log_text import log_record, what, who
+from acidctl.cli.report.outcomes import Visits
+from acidctl.errors import AcidctlError
+from acidctl.location.change.work_log import LogEntry, read_log
+from acidctl.location.find import find
+from acidctl.location.lists import SnapshotLists
+from acidctl.printable import printable
+from acidctl.rows.scan.odd_layout import odd_layout
+from acidctl.wording import iso_time, text_of
+
+if TYPE_CHECKING:
+    from acidctl.rows.past.history import History, WriteIdHistory
+
+_COLUMNS = (
+    "location", "writeId", "state", "inserted", "updated", "deleted", "complete", "modified", "directories",
+    "compactedInto", "heldIn",
+)  # fmt: skip
 
 
 @shared.command(
@@ -16,8 +38,14 @@ from acidctl.cli.options.param_types import LOCATION
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
 @shared.reading_options("table", "json", "jsonl", "csv", default="table")
-@shared.by_work(pages=True, isolates=False)
-def command() -> None:
+@shared.runs(pages=True, isolates=False)
+def command(
+    *,
+    location: str,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+) -> int:
     """Show what every write id did to a LOCATION: rows inserted, updated and deleted, and where its directories went.
 
     An UPDATE is stored as a delete and an insert: as many rows as one write id has of both count as updated, and what
@@ -26,3 +54,96 @@ def command() -> None:
 
     What acidctl did there stands between, at its time, as `acidctl log` has it.
     """
+    from acidctl.rows.past.history import read_history  # noqa: PLC0415 - --help does without
+
+    visits = Visits()
+    known = lists.is_told
+    records = Records(output, _COLUMNS, "writeIds")
+    for found in find((location,), storage, lists, visits.observer):
+        try:
+            snapshot = found.snapshot(lists)
+            history = read_history(snapshot)
+            done = read_log(found.fs, found.location.path)
+        except AcidctlError as error:
+            if found.is_given:
+                raise
+            visits.failed(found.shown, error)
+            continue
+        visits.remember(map(text_of, snapshot.state.notes), odd_layout(snapshot))
+        for problem in history.problems:
+            visits.gap(problem)
+        if output == "table":
+            _print(found.shown, history, done, known=known)
+        else:
+            operations = {"operations": [log_record(entry) for entry in done]}
+            report = {**_report(found.shown, history, known=known), **operations}
+            records.put({**report, "snapshotSource": snapshot.source.record})
+    visits.looked_through()
+    visits.tell_notes()
+    visits.tell_strangers()
+    return visits.status
+
+
+def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
+    """The JSON form."""
+    return {
+        "location": location,
+        "unknownBelow": history.unknown_below,
+        "writeIds": [
+            {
+                "writeId": line.write_id,
+                "state": line.state if known else None,
+                "inserted": line.inserted,
+                "updated": line.updated,
+                "deleted": line.deleted,
+                "complete": line.is_complete,
+                "modified": iso_time(line.modified),
+                "directories": list(line.directories),
+                "compactedInto": list(line.compacted_into),
+                "heldIn": list(line.held_in),
+            }
+            for line in history.write_ids
+        ],
+        "problems": [str(problem) for problem in history.problems],
+    }
+
+
+def _in_time(lines: Sequence[WriteIdHistory], done: Sequence[LogEntry]) -> Iterator[WriteIdHistory | LogEntry]:
+    """The lines, and between them what acidctl did, each before the first line that was written after it.
+
+    Args:
+        done: newest first.
+    """
+    waiting = list(done)
+    for line in lines:
+        while waiting and line.modified is not None and waiting[-1].at < line.modified:
+            yield waiting.pop()
+        yield line
+    yield from reversed(waiting)
+
+
+def _print(location: str, history: History, done: Sequence[LogEntry], *, known: bool) -> None:
+    screen = console()
+    screen.print(printable(location), style="bold", soft_wrap=True)
+    columns = (
+        ScreenColumn("write id", right=True),
+        *([ScreenColumn("state")] if known else []),
+        *(ScreenColumn(name, right=True) for name in ("inserted", "updated", "deleted")),
+        ScreenColumn("written (UTC)"),
+    )
+
+    def row(line: WriteIdHistory | LogEntry) -> Row:
+        if isinstance(line, LogEntry):
+            remark = f"acidctl {line.verb}: {'; '.join(filter(None, (line.result, what(line), who(line))))}"
+            return Row(("", *([""] if known else []), "", "", "", on_screen(iso_time(line.at))), remark)
+        inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
+        written = on_screen(iso_time(line.modified))
+        where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
+        if line.held_in:
+            where = f"in {' '.join(line.held_in)}, which was compacted or streamed"
+        changed = ["?" if count is None else f"{count:,}" for count in (line.updated, line.deleted)]
+        return Row((str(line.write_id), *([line.state or ""] if known else []), inserted, *changed, written), where)
+
+    FittedTable(columns, "directories", tuple(map(row, _in_time(history.write_ids, done)))).print(screen)
+    if history.unknown_below is not None:
+        screen.print(f"rows: unknown below {history.unknown_below}, where a compaction merged what was deleted")

@@ -485,9 +485,8 @@ def test_options_of_a_group_s_command_stand_below_both(
 ) -> None:
     user('[hive.txns]\nuser = "etl"\n[hive.abort.txn]\ndry-run = true\n')
     monkeypatch.setenv("ACIDCTL_HIVE_TXNS_LIMIT", "7")
-    found = acidctl("config", "show", "-o", "json").json()
-    shown = {one["setting"]: one["value"] for one in found if one["setting"].startswith("hive.")}
-    assert shown == {"hive.txns.user": "etl", "hive.txns.limit": "7", "hive.abort.txn.dry-run": True}
+    values = {name: value for name, (value, _) in shown(acidctl).items() if name.startswith("hive.")}
+    assert values == {"hive.txns.user": "etl", "hive.txns.limit": "7", "hive.abort.txn.dry-run": True}
     monkeypatch.setenv("ACIDCTL_HIVE_TXNS_LIMTI", "7")
     found = acidctl("hive", "txns")
     assert (found.status, "did you mean ACIDCTL_HIVE_TXNS_LIMIT" in found.err) == (2, True)

@@ -104,7 +104,7 @@ def _write_all(
     if to is not None:
         if form == "table":
             raise UsageProblem("a table is for people, not for files", "", "use --out with another form: -o csv")
-        from acidctl.cli.rows.work.out_file import new_file  # noqa: PLC0415 - with hashes: only for --out
+        from acidctl.cli.rows.out_file import new_file  # noqa: PLC0415 - with hashes: only for --out
 
         with new_file(os.fspath(to)) as file:
             _write(batches, form, types, schema, file)
