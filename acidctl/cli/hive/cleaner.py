@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.hive.records import Results
-from acidctl.cli.hive.services import Figures, counter, gauge, listen_option, round_options, running
+from acidctl.cli.hive.services import Figures, counter, ended_by_signal, gauge, listen_option, round_options, serve
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import DURATION
 from acidctl.cli.options.removal import how_options
+from acidctl.cli.output.console import note
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.guardian import NOTES
 from acidctl.wording import human_bytes, human_count
@@ -95,9 +96,10 @@ def command(
         if once:
             return _look_once(metastore, asked, output).status
         cleaner = _cleaner(metastore, asked, Results(output))
-        begun = f"cleaning what {metastore.shown} has to clean every {every:g} s"
-        with running(listen, figures(cleaner.counts), begun, lambda: "what was begun is finished by the next look"):
-            cleaner.run(every)
+        with serve(listen, figures(cleaner.counts)):
+            note(f"cleaning what {metastore.shown} has to clean every {every:g} s; end it with Ctrl-C or SIGTERM")
+            with ended_by_signal(lambda: "what was begun is finished by the next look"):
+                cleaner.run(every)
     return ExitStatus.DONE
 
 

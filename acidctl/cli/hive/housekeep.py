@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -64,23 +64,22 @@ def command(
     dead = find_dead(metastore, silent)
     results = Results(output)
     for txn in dead.kept:
-        text = f"{_text(txn, dead)}; left alone: it is, or may be, of a replication"
-        results.put({**_record(txn, dead), "result": "kept"}, text)
+        text, record = _client(txn, txn.started, dead.by_txn.get(txn.id, ()), dead.now)
+        results.put({**record, "result": "kept"}, f"{text}; left alone: it is, or may be, of a replication")
     if not dead.txns and not dead.locks:
         if results.is_table:
             note(f"nothing is silent for {age_text(silent)} or longer")
         return ExitStatus.NOTHING_TO_DO if exit_code else ExitStatus.DONE
-    texts = (f"{_text(one, dead)}; {locks_text(_locks(one, dead)) or 'no locks'}" for one in _all(dead))
-    shown = zip(texts, (_record(one, dead) for one in _all(dead)), strict=True)
-    if results.is_only_planned(shown, _counts(dead), "End", "ended", dry_run=dry_run, yes=yes):
+    if results.is_only_planned(_clients(dead), _counts(dead), "End", "ended", dry_run=dry_run, yes=yes):
         return ExitStatus.DONE
     ended = end_dead(metastore, dead, silent)
-    for one in _all(ended):
-        results.put({**_record(one, ended), "result": "ended"})
-    ids = {(type(one), one.id) for one in _all(ended)}
-    alive = [one for one in _all(dead) if (type(one), one.id) not in ids]
-    for one in alive:
-        results.put({**_record(one, dead), "result": "alive"})
+    ids = set()
+    for _, record in _clients(ended):
+        ids.add((record["id"], record["lock"]))
+        results.put({**record, "result": "ended"})
+    alive = [record for _, record in _clients(dead) if (record["id"], record["lock"]) not in ids]
+    for record in alive:
+        results.put({**record, "result": "alive"})
     results.say(f"{_counts(ended) or 'nothing'} ended")
     if alive:
         note(f"{len(alive)} gave a sign of life, or ended, meanwhile")
@@ -91,53 +90,35 @@ def _warn_of_silent(url: str) -> None:
     warn(f"{url} does not answer: whether it keeps house is not known")
 
 
-def _all(dead: Dead) -> Iterator[Txn | Lock]:
-    yield from dead.txns
-    yield from dead.locks
-
-
 def _counts(dead: Dead) -> str:
     parts = ((dead.txns, "transaction"), (dead.locks, "lock"))
     return " and ".join(human_count(len(some), noun) for some, noun in parts if some)
 
 
-def _locks(one: Txn | Lock, dead: Dead) -> tuple[Lock, ...]:
-    from acidctl.metastore.activity import Lock
-
-    return (one,) if isinstance(one, Lock) else dead.by_txn.get(one.id, ())
-
-
-def _begun(one: Txn | Lock) -> float | None:
-    from acidctl.metastore.activity import Lock
-
-    return one.acquired if isinstance(one, Lock) else one.started
-
-
-def _since(moment: float | None, dead: Dead) -> float | None:
-    return None if moment is None else max(dead.now - moment, 0.0)
+def _clients(dead: Dead) -> Iterator[tuple[str, Record]]:
+    """Yield a sentence and a record of each transaction and lock."""
+    for txn in dead.txns:
+        locks = dead.by_txn.get(txn.id, ())
+        text, record = _client(txn, txn.started, locks, dead.now)
+        yield f"{text}; {locks_text(locks) or 'no locks'}", record
+    for lock in dead.locks:
+        text, record = _client(lock, lock.acquired, (lock,), dead.now)
+        yield f"{text}; {locks_text((lock,))}", {**record, "id": None, "lock": lock.id, "type": None}
 
 
-def _text(one: Txn | Lock, dead: Dead) -> str:
-    from acidctl.metastore.activity import Lock
-
-    noun = "lock" if isinstance(one, Lock) else "transaction"
-    begun, silent = age_text(_since(_begun(one), dead)), age_text(_since(one.last_heartbeat, dead))
-    return f"{noun} {one.id} of {one.user}@{one.host}: begun {begun} ago, silent for {silent}"
-
-
-def _record(one: Txn | Lock, dead: Dead) -> Record:
-    from acidctl.metastore.activity import Lock
-
-    is_lock = isinstance(one, Lock)
-    return {
-        "id": None if is_lock else one.id,
-        "lock": one.id if is_lock else None,
+def _client(one: Txn | Lock, begun: float | None, locks: Sequence[Lock], now: float) -> tuple[str, Record]:
+    age, silent = (None if when is None else max(now - when, 0.0) for when in (begun, one.last_heartbeat))
+    noun = "lock" if one in locks else "transaction"
+    text = f"{noun} {one.id} of {one.user}@{one.host}: begun {age_text(age)} ago, silent for {age_text(silent)}"
+    return text, {
+        "id": one.id,
+        "lock": None,
         "user": one.user,
         "host": one.host,
         "agent": one.agent or None,
-        "started": time_of(_begun(one)),
+        "started": time_of(begun),
         "lastHeartbeat": time_of(one.last_heartbeat),
-        "silent": whole(_since(one.last_heartbeat, dead)),
-        "type": None if isinstance(one, Lock) else one.type,
-        "locks": [lock_record(lock) for lock in _locks(one, dead)],
+        "silent": whole(silent),
+        "type": one.type,
+        "locks": list(map(lock_record, locks)),
     }

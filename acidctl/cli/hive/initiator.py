@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.hive.records import Results
-from acidctl.cli.hive.services import Figures, counter, gauge, listen_option, round_options, running
+from acidctl.cli.hive.services import Figures, counter, ended_by_signal, gauge, listen_option, round_options, serve
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
@@ -87,13 +87,14 @@ def command(
         as_hive_names(names or ("*.*",)), exclude, pool or "", most, changes_nothing=dry_run, storage=storage
     )
     initiator = Initiator(metastore, asked, done, failed)
-    begun = "" if once or dry_run else f"looking over {metastore.shown} every {every:g} s"
-    with running(listen, figures(initiator.counts), begun, lambda: "its lock is given back"):
+    with serve(listen, figures(initiator.counts)):
         if once or dry_run:
             initiator.once()
             results.sum_up(f"{human_count(results.counts.total(), 'location')} looked at")
             return results.status
-        initiator.run(every, _say_standby if standby else None)
+        note(f"looking over {metastore.shown} every {every:g} s; end it with Ctrl-C or SIGTERM")
+        with ended_by_signal(lambda: "its lock is given back"):
+            initiator.run(every, _say_standby if standby else None)
     return ExitStatus.DONE
 
 

@@ -6,7 +6,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,33 +64,27 @@ def gauge(name: str, text: str, value: float) -> Metric:
 
 
 @contextmanager
-def running(listen: str | None, figures: Figures, begun: str, ended: Callable[[], str]) -> Iterator[None]:
-    """Serve figures for the length of a block, which a signal may end: that is not a failure.
+def ended_by_signal(left: Callable[[], str]) -> Iterator[None]:
+    """Run a block that Ctrl-C or SIGTERM may end: for a service that is not a failure.
 
     Args:
-        begun: what is said first.
-        ended: what is said after a signal.
+        left: says what became of what was not done.
     """
-    with serve(listen, figures) if listen else nullcontext() as address:
-        if address:
-            note(f"metrics are at http://{address}/metrics")
-        if begun:
-            note(f"{begun}; end it with Ctrl-C or SIGTERM")
-        try:
-            yield
-        except KeyboardInterrupt:
-            note(f"told to end: {ended()}")
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"told to end: {left()}")
 
 
 @contextmanager
-def serve(listen: str, figures: Figures) -> Iterator[str]:
+def serve(listen: str | None, figures: Figures) -> Iterator[str]:
     """Answer requests for figures, and for whether the service is well, for the length of a block.
 
     Args:
-        listen: ``PORT`` or ``HOST:PORT``.
+        listen: ``PORT`` or ``HOST:PORT``; None serves nothing.
 
     Yields:
-        ``HOST:PORT``.
+        ``HOST:PORT``; empty where nothing is served.
 
     Raises:
         UsageProblem: it is not such an address.
@@ -98,6 +92,9 @@ def serve(listen: str, figures: Figures) -> Iterator[str]:
     """
     from prometheus_client import CollectorRegistry, make_wsgi_app
 
+    if listen is None:
+        yield ""
+        return
     host, _, port = listen.rpartition(":")
     if not _PORT.fullmatch(port) or int(port) > 65535:
         raise UsageProblem(f"not an address: {listen}", "", "write PORT or HOST:PORT")
@@ -127,7 +124,9 @@ def serve(listen: str, figures: Figures) -> Iterator[str]:
     thread = threading.Thread(target=server.serve_forever, name="acidctl-listen", daemon=True)
     thread.start()
     try:
-        yield f"{f'[{host}]' if ':' in host else host}:{server.server_port}"
+        address = f"{f'[{host}]' if ':' in host else host}:{server.server_port}"
+        note(f"metrics are at http://{address}/metrics")
+        yield address
     finally:
         server.shutdown()
         server.server_close()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.cli.hive.records import Record, Results
-from acidctl.cli.hive.services import Figures, counter, gauge, listen_option, running
+from acidctl.cli.hive.services import Figures, counter, ended_by_signal, gauge, listen_option, serve
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.engine_choice import check_engine, engine_options
@@ -107,18 +107,20 @@ def command(
     with _engines(engine, jobs, stores) as (engines, job):
         asked = Work(pool or "", max_parallel, max_bytes, once, grace, request, job, storage)
         worker = Worker(metastore, asked, engines, lambda one: _put(results, one), _complaint(results))
-        if freed := worker.free_dead():
-            note(f"{human_count(len(freed), 'entry', 'entries')} of dead workers given back to the queue")
 
         def left() -> str:
             where = "is given back to the queue" if worker.has_ended else "is left at work, for the next worker here"
             return f"what was not done {where}"
 
-        where = f"the pool {pool}" if pool else "the queue"
-        begun = "" if once else f"waiting for compactions of {where} of {metastore.shown}"
-        with running(listen, figures(worker.counts), begun, left):
-            worker.run()
-            return results.status
+        with serve(listen, figures(worker.counts)):
+            if freed := worker.free_dead():
+                note(f"{human_count(len(freed), 'entry', 'entries')} of dead workers given back to the queue")
+            if not once:
+                where = f"the pool {pool}" if pool else "the queue"
+                note(f"waiting for compactions of {where} of {metastore.shown}; end it with Ctrl-C or SIGTERM")
+            with ended_by_signal(left):
+                worker.run()
+                return results.status
     return ExitStatus.DONE
 
 

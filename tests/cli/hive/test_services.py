@@ -47,6 +47,7 @@ def test_it_listens_there(listen: str) -> None:
 def test_who_hangs_up_is_not_written_about(capfd: pytest.CaptureFixture[str]) -> None:
     with serve("0", worker.figures(Counts(running=1))) as address:
         host, _, port = address.rpartition(":")
+        assert address in capfd.readouterr().err
         for said in (b"", b"GET", b"GET /metrics HTTP/1.1\r\n\r\n"):
             with socket.create_connection((host, int(port)), timeout=10) as client:
                 client.sendall(said)
