@@ -710,8 +710,9 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     # whether a compaction is due, and whether there is work for one
     _means(Code.ASKED_FOR, "asked for", _NOTHING),
     _means(
-        Code.AUTO_IS_OFF, "no_auto_compaction is set for the {who}",
-        "compact it with `compact('major')`, or unset the property", who="table",
+        Code.AUTO_IS_OFF,
+        {"asked": "no_auto_compaction is set", "owner": "no_auto_compaction is set for the {who}"},
+        "compact it with `compact('major')`, or unset the property", who="table", how="owner",
     ),
     _means(Code.DROPPED_MEANWHILE, "it was dropped meanwhile", "nothing"),
     _means(Code.FEW_DELTAS, _few_deltas, _ASK, deltas=4, limit=10, ratio=0.05, most=0.1),
