@@ -435,9 +435,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         "nothing: `why()` says what it is, and what clears it", name="_SUCCESS",
     ),
     _means(Code.LEFT_OUT, "it holds rows of newer write ids", "look at a later time to see its rows"),
-    _means(
-        Code.NOT_ENOUGH_HISTORY, _history, _NEWER, by=(_BASE,), ids=(3,), high_watermark=9,
-    ),
+    _means(Code.NOT_ENOUGH_HISTORY, _history, _NEWER, by=(_BASE,), ids=(3,), high_watermark=9),
     _means(
         Code.OPEN_BELOW_BASE, _open_below, "wait until these write ids are committed or aborted",
         ids=(3, 5), base=5, runs=_OPEN,
@@ -470,9 +468,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         },
         _CLEAN, by=(_BASE,), how="delta",
     ),
-    _means(
-        Code.SUPERSEDED_BY_DELTA, "its write ids are in {by[0]}", _CLEAN, by=("delta_0000001_0000005",),
-    ),
+    _means(Code.SUPERSEDED_BY_DELTA, "its write ids are in {by[0]}", _CLEAN, by=("delta_0000001_0000005",)),
     _means(
         Code.UNPARSEABLE, _unparseable, "see what wrote it, and rename or move it by hand",
         why="the prefix is Hive's but the numbers are not",
@@ -548,9 +544,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         },
         _VALIDATE, path="base_0000005/bucket_00000", how="not-acid",
     ),
-    _means(
-        Code.STRANGE_PATH, "{path} is not what, or not where, Hive puts it", _MOVE, path="base_0000005/README.md",
-    ),
+    _means(Code.STRANGE_PATH, "{path} is not what, or not where, Hive puts it", _MOVE, path="base_0000005/README.md"),
     _means(
         Code.TRANSACTION_UNKNOWN,
         {
@@ -616,9 +610,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         "clean with `older_than=0` `unsafe_retention` when nothing reads or writes the table",
     ),
     _means(Code.LEFTOVER, _leftover, "nothing: nobody works in it", what="staging of a compaction", since=_AT),
-    _means(
-        Code.TOO_YOUNG, _young, "wait until then, or set `older_than`", since=_AT, until=_UNTIL, how="obsolete",
-    ),
+    _means(Code.TOO_YOUNG, _young, "wait until then, or set `older_than`", since=_AT, until=_UNTIL, how="obsolete"),
     _means(
         Code.UNSAFE_PLAN,
         {
@@ -642,9 +634,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         "{by[0]} may hold rows of aborted writes, and the metastore would forget that they are",
         "run `compact('major')`, which drops those rows", by=(_BASE,),
     ),
-    _means(
-        Code.LEFT_TO_HIVE, _left_to_hive, _HIVE, since=_AT,
-    ),
+    _means(Code.LEFT_TO_HIVE, _left_to_hive, _HIVE, since=_AT),
     _means(Code.STILL_LEFT, "{by[0]} is still there", "clean it again; `why()` says what keeps it", by=(_BASE,)),
     _means(
         Code.TRANSACTION_BELOW,
@@ -710,8 +700,9 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     # whether a compaction is due, and whether there is work for one
     _means(Code.ASKED_FOR, "asked for", _NOTHING),
     _means(
-        Code.AUTO_IS_OFF, "no_auto_compaction is set for the {who}",
-        "compact it with `compact('major')`, or unset the property", who="table",
+        Code.AUTO_IS_OFF,
+        {"asked": "no_auto_compaction is set", "owner": "no_auto_compaction is set for the {who}"},
+        "compact it with `compact('major')`, or unset the property", who="table", how="owner",
     ),
     _means(Code.DROPPED_MEANWHILE, "it was dropped meanwhile", "nothing"),
     _means(Code.FEW_DELTAS, _few_deltas, _ASK, deltas=4, limit=10, ratio=0.05, most=0.1),
@@ -745,9 +736,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         },
         "run `compact()`", deltas=12, limit=10, how="base",
     ),
-    _means(
-        Code.MORE_ABOVE, _more_above, "compact again when what is open there has ended", count=12, high_watermark=9,
-    ),
+    _means(Code.MORE_ABOVE, _more_above, "compact again when what is open there has ended", count=12, high_watermark=9),
     _means(Code.NO_DATA, "it holds no data", "nothing"),
     _means(
         Code.NOT_TRANSACTIONAL, lambda reason: f"{joined(reason.parts)}, but not known to be transactional", _SAY_TYPE,

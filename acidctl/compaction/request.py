@@ -406,7 +406,8 @@ def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decisio
         kind = CompactionKind.MAJOR if request.mode is Mode.REBALANCE else CompactionKind(request.mode)
         return Decision(kind, reason(Code.ASKED_FOR)), None
     if request.is_auto_off:
-        return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by or "table")), None
+        how = "owner" if request.auto_off_by else "asked"
+        return Decision(None, reason(Code.AUTO_IS_OFF, who=request.auto_off_by, how=how)), None
     return decide(figures, request.thresholds), figures
 
 

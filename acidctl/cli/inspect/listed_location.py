@@ -94,7 +94,7 @@ def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, 
     state = snapshot.state
     decision = decide(figures_of(snapshot.listing, state), wishes.thresholds)
     if wishes.auto_off_by:
-        decision = Decision(None, reason(Code.AUTO_IS_OFF, who=wishes.auto_off_by))
+        decision = Decision(None, reason(Code.AUTO_IS_OFF, who=wishes.auto_off_by, how="owner"))
     problems = layout_problems(snapshot.listing, state)
     if problems:
         decision = Decision(None, reason(Code.LAYOUT_REFUSED, *(problem.reason for problem in problems)))
