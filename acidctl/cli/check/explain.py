@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
 import click
 from click.shell_completion import CompletionItem
 
+from acidctl import errors
+from acidctl.acid.reasons import Code
+from acidctl.acid.state import State
 from acidctl.cli.options import shared
+from acidctl.cli.output.console import Records, put_line, put_text
+from acidctl.cli.report.status_advice import TO_DO
+from acidctl.cli.report.terms import PROVE, STATES, TERMS, Term, terms_of
+from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
+from acidctl.nearest import did_you_mean
+from acidctl.spelling import spelled
+from acidctl.wording import example, next_step, text_of
+
+if TYPE_CHECKING:
+    pass
 
 
 def _known(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    from acidctl.cli.check.work.explain import known_words  # noqa: PLC0415 - only where a shell asks
+    from acidctl.cli.check.explain import known_words  # noqa: PLC0415 - only where a shell asks
 
     return [CompletionItem(word) for word in known_words() if word.lower().startswith(incomplete.lower())]
+
+
+_WIDTH = 96
+_ERRORS = {
+    kind.code: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, AcidctlError) and kind is not AcidctlError
+}
+"""The codes of errors, each with its class."""
+_STATUSES = {str(one.value): one for one in ExitStatus}
+Meaning = dict[str, Any]
 
 
 @shared.command(
@@ -24,10 +51,109 @@ def _known(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
 )
 @click.argument("words", nargs=-1, metavar="[WORD...]", shell_complete=_known)
 @shared.output_option("table", "json", "jsonl", default="table")
-@shared.by_work(pages=True)
-def command() -> None:
+@shared.runs(pages=True)
+def command(*, words: tuple[str, ...], output: str) -> int:
     """Say what a word means that acidctl or its JSON has said, and what to do then.
 
     WORD is the code of a reason (few-deltas), an exit status (14), a rule of validate (V26), the code of an error
     (conflict), a state (obsolete), a term (snapshot), or the name of a directory. Without a word all are listed.
     """
+    found = [meaning for word in words for meaning in _meanings(word)] if words else list(_kinds())
+    records = Records(output)
+    for number, meaning in enumerate(found):
+        records.put(meaning)
+        if output == "table":
+            _print(meaning, is_first=number == 0)
+    return ExitStatus.DONE
+
+
+def known_words() -> list[str]:
+    """All that can be explained."""
+    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
+
+    return [*(code.value for code in Code), *_STATUSES, *RULES, *_ERRORS, *State, *(term.name for term in TERMS)]
+
+
+def _meanings(word: str) -> Sequence[Meaning]:
+    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
+
+    name = word.strip().lower()
+    found = []
+    if name in list(Code):
+        found.append(_of_code(Code(name)))
+    if name in _STATUSES:
+        found.append(_of_status(_STATUSES[name]))
+    if name.upper() in RULES:
+        found.append(_of_rule(name.upper()))
+    if name in _ERRORS:
+        found.append(_of_error(name))
+    if name in list(State):
+        found.append(_of_state(State(name)))
+    found += [_of_term(term) for term in terms_of(name)]
+    if not found:
+        raise UsageProblem(
+            f"nothing is called {word}",
+            "it is no code of a reason or an error, no exit status, no rule, no state, no term and no name of Hive's",
+            did_you_mean(name, known_words(), "`acidctl explain` lists what there is"),
+        )
+    return found
+
+
+def _of_code(code: Code) -> Meaning:
+    return _meaning(code.value, "reason", f"For example: {text_of(example(code))}", next_step(code))
+
+
+def _of_status(status: ExitStatus) -> Meaning:
+    return _meaning(str(status.value), "exit status", spelled(status.meaning), TO_DO[status])
+
+
+def _of_rule(name: str) -> Meaning:
+    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
+
+    rule = RULES[name]
+    return _meaning(rule.id, f"rule, {rule.severity.value}", f"{rule.what} {rule.why}", spelled(rule.hint))
+
+
+def _of_error(name: str) -> Meaning:
+    kind = _ERRORS[name]
+    what = (kind.__doc__ or "").split("\n")[0]
+    return _meaning(name, f"error, status {kind.exit_status.value}", what, TO_DO[kind.exit_status])
+
+
+def _of_state(state: State) -> Meaning:
+    return _meaning(state.value, "state", STATES[state], PROVE)
+
+
+def _of_term(term: Term) -> Meaning:
+    return _meaning(term.name, "term", term.what, term.todo)
+
+
+def _meaning(word: str, kind: str, what: str, todo: str) -> Meaning:
+    return {"word": word, "kind": kind, "what": what, "todo": todo}
+
+
+def _kinds() -> Iterator[Meaning]:
+    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
+
+    for name, what, words in (
+        ("reasons", "codes of why something was decided", list(Code)),
+        ("exit statuses", "what a command ends with", list(_STATUSES)),
+        ("rules", "what `acidctl validate` checks", list(RULES)),
+        ("errors", "codes of errors in JSON", sorted(_ERRORS)),
+        ("states", "what `acidctl ls` calls a directory", list(State)),
+        ("terms", "words of Hive's, also by the name of a directory: base_10_v0000123", [term.name for term in TERMS]),
+    ):
+        yield {"word": name, "kind": "kind", "what": what, "todo": None, "words": [str(word) for word in words]}
+
+
+def _print(meaning: Meaning, *, is_first: bool) -> None:
+    if meaning["kind"] == "kind":
+        put_text(f"{meaning['word']}: {meaning['what']}", most=_WIDTH)
+        words = meaning["words"]
+        put_text(f"    {(', ' if any(' ' in word for word in words) else ' ').join(words)}", most=_WIDTH)
+        return
+    if not is_first:
+        put_line()
+    put_line(f"{meaning['word']} ({meaning['kind']})")
+    for text in (meaning["what"], f"To do: {meaning['todo']}"):
+        put_text(f"    {text}", most=_WIDTH)

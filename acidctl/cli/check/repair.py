@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from acidctl.cli.options import shared
@@ -60,13 +62,16 @@ def command() -> None:
     short_help="Write the key index of a file anew from its rows.",
 )
 @_common
-@shared.by_work(kind="key-index")
-def key_index_command() -> None:
+@shared.runs()
+def key_index_command(**given: Any) -> int | None:
     """Write hive.acid.key.index anew where it is missing or wrong (rule V30), as Hive's fixacidkeyindex does.
 
     Stripes are copied byte for byte, and of the footer nothing but this entry changes. LOCATION may also be a
     directory of a location, or one file.
     """
+    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
+
+    return work(kind="key-index", **given)
 
 
 @shared.command(
@@ -79,13 +84,16 @@ def key_index_command() -> None:
 )
 @_common
 @_force
-@shared.by_work(kind="flush-length")
-def flush_length_command() -> None:
+@shared.runs()
+def flush_length_command(**given: Any) -> int | None:
     """Cut files of dead streaming writers to their last committed length, and take the side files away (rule V36).
 
     Rows beyond that length were never committed, and no reader returns them. A file that was written within the last
     hour is left alone: its writer may be alive. LOCATION may also be a directory of a location, or one file.
     """
+    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
+
+    return work(kind="flush-length", **given)
 
 
 @shared.command(
@@ -99,13 +107,16 @@ def flush_length_command() -> None:
 @shared.typed_option("--offline", is_flag=True, help="Nothing reads the table now: two renames may be needed.")
 @_common
 @_force
-@shared.by_work(kind="nested")
-def nested_command() -> None:
+@shared.runs()
+def nested_command(**given: Any) -> int | None:
     """Mend directories that a rename put into another of the same name (rule V17, HIVE-25600).
 
     Where the outer directory holds the same events, the inner one goes into the backup. Where the outer one holds no
     data, the inner one takes its place: between two renames readers see neither of them, so that asks for --offline.
     """
+    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
+
+    return work(kind="nested", **given)
 
 
 @shared.command(
@@ -117,14 +128,17 @@ def nested_command() -> None:
 )
 @_common
 @_force
-@shared.by_work(kind="empty-result")
-def empty_result_command() -> None:
+@shared.runs()
+def empty_result_command(**given: Any) -> int | None:
     """Take away the result of a compaction that has no file while what it replaced has rows (rule V43).
 
     Hive 4 makes such a one where the path of a partition is not ASCII and it compacts by MapReduce. Readers see the
     rows again, as long as no cleaning has removed them. Files do not tell whether its transaction is committed: what
     was made in one (base_3_v26) asks for --force, once no compaction of it is at work.
     """
+    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
+
+    return work(kind="empty-result", **given)
 
 
 @shared.command(
@@ -136,12 +150,15 @@ def empty_result_command() -> None:
 )
 @_common
 @_force
-@shared.by_work(kind="version-file")
-def version_file_command() -> None:
+@shared.runs()
+def version_file_command(**given: Any) -> int | None:
     """Write _orc_acid_version where it is missing or torn and the files are of version 2 beyond doubt (rule V13).
 
     Directories of ACID version 1 get none: they need a major compaction first.
     """
+    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
+
+    return work(kind="version-file", **given)
 
 
 @shared.command(
@@ -165,9 +182,12 @@ def version_file_command() -> None:
 @shared.lock_options
 @shared.changed_storage_options
 @_output
-@shared.by_work("undo_one")
-def undo_command() -> None:
+@shared.runs()
+def undo_command(**given: Any) -> int | None:
     """Take a repair of one LOCATION back: what was there before it is there again."""
+    from acidctl.cli.check.repair_run import undo_one  # noqa: PLC0415 - --help does without
+
+    return undo_one(**given)
 
 
 @shared.command(
@@ -184,6 +204,9 @@ def undo_command() -> None:
 @shared.lock_options
 @shared.named_locations
 @shared.changed_storage_options
-@shared.by_work("forget_all")
-def forget_command() -> None:
+@shared.runs()
+def forget_command(**given: Any) -> int | None:
     """Delete the backups of repairs in every location at or below LOCATION. This cannot be undone."""
+    from acidctl.cli.check.repair_run import forget_all  # noqa: PLC0415 - --help does without
+
+    return forget_all(**given)

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.engine_choice import engine_options
+from acidctl.cli.options.engine_choice import check_engine, engine_options
 from acidctl.cli.options.local_completion import complete_rules
 from acidctl.cli.options.param_types import NumberType
+from acidctl.cli.options.shared import refuse_unused
+from acidctl.cli.output.console import note
+from acidctl.cli.output.progress import progress
+from acidctl.cli.report.run_report import RunReport
+from acidctl.errors import AcidctlError, GoneError, RefusedError
+from acidctl.location.find import find
+from acidctl.location.lists import SnapshotLists
+from acidctl.nearest import did_you_mean
+from acidctl.storage.port import FileSystem
+from acidctl.validation.findings import Depth
+from acidctl.verbs.engine import EngineOptions
+from acidctl.worker_pool import Limits, Runner
+
+if TYPE_CHECKING:
+    from acidctl.cli.check.findings_printer import FindingsPrinter
+    from acidctl.validation.model import Options, Place
 
 _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 
@@ -72,8 +96,28 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     help="End a process that reads one stripe for longer: its file is a finding.",
 )
 @shared.reading_options("table", "json", "jsonl", default="table")
-@shared.by_work(pages=True)
-def command() -> None:
+@shared.runs(pages=True)
+def command(
+    *,
+    locations: tuple[str, ...],
+    footers: bool,
+    deep: bool,
+    all_directories: bool,
+    readers: tuple[str, ...],
+    only: tuple[str, ...],
+    ignored: tuple[str, ...],
+    fail_on: str,
+    schema: str | None,
+    list_rules: bool,
+    verbose: bool,
+    engine: EngineOptions,
+    jobs: int | None,
+    timeout: float,
+    lists: SnapshotLists,
+    storage: dict[str, str],
+    output: str,
+    run: RunReport,
+) -> int:
     """Check every location at or below LOCATION against the rules of Hive's ACID format; change nothing.
 
     Without options only names, sizes and times are looked at, from one listing per location. --footers reads the tails
@@ -83,3 +127,123 @@ def command() -> None:
     --engine spark these processes stand beside Spark's workers; locations are listed, and files compared with each
     other, here.
     """
+    from acidctl.cli.check.findings_printer import FindingsPrinter, print_rules  # noqa: PLC0415 - --help does without
+    from acidctl.validation.checks.column_types import parse_columns  # noqa: PLC0415 - --help does without
+    from acidctl.validation.model import Options  # noqa: PLC0415 - --help does without
+
+    if list_rules:
+        return print_rules(output)
+    if not locations:
+        raise click.UsageError("Missing argument 'LOCATION...'.")
+    check_engine(engine, "--jobs", jobs)
+    if not (deep or footers or readers):
+        refuse_unused("a look at names alone", "jobs", "timeout", "all_directories", "schema")
+    depth = Depth.DEEP if deep else Depth.FOOTERS if footers or readers else Depth.LISTING
+    rules, left_out = _rule_ids(only, "--rule"), _rule_ids(ignored, "--ignore")
+    _refuse_unseen(rules, left_out, depth)
+    options = Options(
+        depth,
+        readers,
+        parse_columns(schema) if schema is not None else None,
+        all_directories=all_directories,
+        processes=jobs or len(os.sched_getaffinity(0)),
+        limits=Limits(seconds=timeout),
+        only=rules,
+        ignored=left_out,
+        now=time.time(),
+    )
+    printer = FindingsPrinter(output, run, verbose=verbose)
+    with _runner(engine, locations, options) as runner:
+        _run(locations, storage, lists, options, printer, runner)
+    printer.close()
+    return printer.exit_status(fail_on)
+
+
+def _refuse_unseen(rules: frozenset[str], left_out: frozenset[str], depth: Depth) -> None:
+    """Raises UsageError for rules that were asked for and that this look cannot find broken."""
+    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
+
+    if both := sorted(rules & left_out):
+        raise click.UsageError(f"--rule {both[0]} and --ignore {both[0]} leave nothing to look for.")
+    for one in sorted(rules):
+        needed = RULES[one].depth
+        if needed.rank > depth.rank:
+            raise click.UsageError(f"--rule {one} is found with --{needed.value}.")
+
+
+def _rule_ids(given: tuple[str, ...], option: str) -> frozenset[str]:
+    from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
+
+    for one in given:
+        if one.upper() not in RULES:
+            near = did_you_mean(one, RULES, "see --list-rules.")
+            raise click.BadParameter(f"no rule is called {one!r}: {near}", param_hint=option)
+    return frozenset(one.upper() for one in given)
+
+
+@contextmanager
+def _runner(engine: EngineOptions, locations: tuple[str, ...], options: Options) -> Iterator[Runner | None]:
+    """What reads the files; None for processes of this machine. Spark starts with the first file."""
+    if engine.is_local:
+        yield None
+        return
+    from acidctl.spark.driver.session import start_session  # noqa: PLC0415 - only for --engine spark
+    from acidctl.spark.isolated import SparkRunner  # noqa: PLC0415 - the same
+
+    shown = locations[0].rstrip("/").rpartition("/")[2] if len(locations) == 1 else f"{len(locations)}-locations"
+    name = f"{socket.gethostname()}-validator-{shown}"
+    with ExitStack() as stack:
+        yield SparkRunner(
+            lambda stores: stack.enter_context(start_session(engine.spark(name, stores))), options.limits, note
+        )
+
+
+def _run(
+    locations: tuple[str, ...],
+    storage: dict[str, str],
+    lists: SnapshotLists,
+    options: Options,
+    printer: FindingsPrinter,
+    runner: Runner | None,
+) -> None:
+    from acidctl.validation.model import Place  # noqa: PLC0415 - --help does without
+    from acidctl.validation.run import validate  # noqa: PLC0415 - --help does without
+
+    folders: list[Place] = []
+
+    def folder(fs: FileSystem, path: str, table: str) -> None:
+        folders.append(Place(fs, path, holds=table))
+
+    def drained() -> Iterator[Place]:
+        while folders:
+            yield folders.pop(0)
+
+    def places() -> Iterator[Place]:
+        for found in find(locations, storage, lists, replace(printer.observer, container=folder)):
+            yield from drained()
+            at = found.location
+            printer.given |= {found.shown} if found.is_given else set()
+            try:
+                with found.unless_dropped(lists):
+                    counted = (seen := printer.readable(found, lists)).lists(lists)
+            except GoneError as error:
+                printer.failed(found.shown, error)
+            except RefusedError as error:
+                if found.is_given and len(locations) == 1:
+                    raise
+                printer.failed("", error)
+            except AcidctlError:  # its report says so
+                yield Place(found.fs, at.path, partition=at.partition)
+            else:
+                printer.counted(found, counted)
+                look = None if found.shown in printer.unlisted else seen.look  # which tells of what is closed
+                ahead = seen.ahead_of(lists)
+                yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look, ahead=ahead)
+        yield from drained()
+
+    with progress("checking parts") as bar:
+        for report in validate(places(), options, bar.reach, runner):
+            printer.report(report)
+    printer.looked_through()
+    printer.tell_notes()
+    printer.tell_strangers()

@@ -7,7 +7,6 @@ import inspect
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -96,35 +95,6 @@ def runs(*, pages: bool = False, isolates: bool | str = True) -> Callable[[Calla
                 NOTES.isolated() if apart else nullcontext(),
             ):
                 return work(**asked)
-
-        return body
-
-    return decorate
-
-
-def by_work(
-    function: str = "work",
-    *,
-    pages: bool = False,
-    isolates: bool | str = True,
-    **fixed: Any,
-) -> Callable[[Callable[[], None]], Callable[..., Any]]:
-    """The body of a command: a function of the module of the same name in ``work/``, imported when the command runs.
-
-    It stands last of the decorators, above what has nothing but the help.
-
-    Args:
-        pages, isolates: as of :func:`runs`.
-        fixed: what the function takes besides the options.
-    """
-
-    def decorate(described: Callable[[], None]) -> Callable[..., Any]:
-        folder, _, name = described.__module__.rpartition(".")
-
-        @runs(pages=pages, isolates=isolates)
-        @functools.wraps(described)
-        def body(**asked: Any) -> Any:
-            return getattr(import_module(f"{folder}.work.{name}"), function)(**asked, **fixed)
 
         return body
 

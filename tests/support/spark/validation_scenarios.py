@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from acidctl.cli.check.work.findings_printer import as_json
+from acidctl.cli.check.findings_printer import as_json
 from acidctl.location.snapshot import EVERYTHING
 from acidctl.location.walk import walk_locations
 from acidctl.spark.driver.session import Session

@@ -1,1 +1,0 @@
-"""What the commands that check, mend and try do, and what they say."""

@@ -1,1 +1,0 @@
-"""What the commands that compact, clean and undo do, and what they say."""
