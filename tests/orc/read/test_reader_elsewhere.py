@@ -90,7 +90,7 @@ def test_a_crash_is_an_error_of_the_file(
 def test_a_hang_is_an_error_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_pool, "SILENT_SECONDS", 0.5)
     reader = worker_pool.Elsewhere("file", partial(time.sleep, 60), 1, forks=True)
-    with pytest.raises(BadDataError, match="no sign of life for 0.5 seconds"):
+    with pytest.raises(BadDataError, match=r"no sign of life for 0\.5 seconds"):
         reader.read_stripe(0)
     reader.close()
 
