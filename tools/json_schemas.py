@@ -95,7 +95,7 @@ _OVERVIEW = {
     "trash": {"locations": "int", "runs": "int", "bytes": "int", "oldest": "time?"},
     "unfinished": {"count": "int", "first": [{"location": "str", "staging": "str"}]},
     "refused": {"locations": "int", "first": [{"location": "str", **_WHY}]},
-    "blocked": ({"count": "int", "first": [{**_BLOCKER, "advice": "str"}]},),
+    "blocked": ({"count": "int", "overdue": "int", "first": [{**_BLOCKER, "advice": "str"}]},),
     "stuck": (
         {
             "count": "int",
@@ -149,7 +149,7 @@ SHAPES: dict[str, Shape] = {
     "report": {
         "at": "time", "acidctl": "str", "olderThan": "num", **_OVERVIEW, "failed": "int", "sources": "map",
         "whole": _OF_TABLE, "largest": [_OF_TABLE], "others": ({"tables": "int", **_OF_TABLE},), "helped": "int",
-        "worst": [_OF_TABLE], "days": [{"day": "str", "deltas": "int"}],
+        "worst": [_OF_TABLE],
         "before": [
             {
                 "at": "time", "tables": "int", "locations": "int", "bytes": "int", "freeBytes": "int",

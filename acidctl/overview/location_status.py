@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import LAST_SECONDS
-from acidctl.acid.names import Kind
 from acidctl.acid.reasons import Reason
 from acidctl.acid.triggers import NO_COST, Advice, advise
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
@@ -27,9 +26,6 @@ from acidctl.storage.port import parent_of
 
 if TYPE_CHECKING:  # what it needs is there only where a metastore is used
     from acidctl.hive.waiting import Waiting
-
-DAYS = 30
-"""Writes are counted day by day this far back."""
 
 DAY_SECONDS = 86400
 """What may go within a day goes soon."""
@@ -91,8 +87,6 @@ class LocationStatus:
         uses: bytes by what they are for; `bytes` are all but the trash.
         reading: what it costs its readers; nothing if it cannot be read.
         deltas: how many current deltas and delete deltas there are.
-        written: deltas and delete deltas that are there and that no compaction made, by the day of their newest file,
-            counted from the epoch in UTC.
         source: the kind of what says which write ids count.
         due: None where no compaction is.
         free: bytes that a cleaning can free now; `soon` within a day, `later` after that, or nobody knows when.
@@ -110,7 +104,6 @@ class LocationStatus:
     uses: Counter[Use]
     reading: Advice
     deltas: int
-    written: Mapping[int, int]
     source: str
     due: DueCompaction | None
     free: int
@@ -176,7 +169,6 @@ def status_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) ->
         uses=uses,
         reading=NO_COST if state.history_problem else advise(snapshot.listing, state),
         deltas=len(state.deltas),
-        written=_written(children, now),
         source=snapshot.source.kind,
         due=due,
         free=plan.bytes if plan else 0,
@@ -226,16 +218,6 @@ def _uses(children: Iterable[Child]) -> Counter[Use]:
         verdict = child.verdict
         uses[Use.TRASH if verdict.name == TRASH else Use(verdict.state.value)] += child.amount.bytes
     return uses
-
-
-def _written(children: Iterable[Child], now: float) -> Mapping[int, int]:
-    days: Counter[int] = Counter()
-    for child in children:
-        directory, modified = child.verdict.directory, child.amount.modified
-        is_delta = directory is not None and directory.kind is not Kind.BASE and not child.verdict.compacted
-        if is_delta and modified is not None and now - DAYS * DAY_SECONDS <= modified <= now:
-            days[int(modified // DAY_SECONDS)] += 1
-    return days
 
 
 def _waiting_bytes(plan: CleaningPlan | None, sizes: dict[str, int], now: float) -> tuple[int, int]:

@@ -22,8 +22,6 @@ from acidctl.errors import AcidctlError
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.overview.location_status import (
-    DAY_SECONDS,
-    DAYS,
     DueCompaction,
     InTheTrash,
     KeptBack,
@@ -103,7 +101,6 @@ class WarehouseStatus:
         trash: of all locations together; `in_trash` have one.
         waiting: locations of tables of a metastore of which something waits for cleaning.
         last_done: when acidctl changed any of them last.
-        written: deltas by the day on which they were written.
         sources: locations by the kind of what says which write ids count there.
     """
 
@@ -124,7 +121,6 @@ class WarehouseStatus:
     in_trash: int = 0
     waiting: list[Waiting] = field(default_factory=list)
     last_done: float | None = None
-    written: Counter[int] = field(default_factory=Counter)
     sources: Counter[str] = field(default_factory=Counter)
     _worst: list[tuple[float, int, DueCompaction]] = field(default_factory=list)
     _hive_names: set[str] = field(default_factory=set)
@@ -145,11 +141,6 @@ class WarehouseStatus:
         helped = [table for table in self.tables.values() if table.reading.saved]
         return sorted(helped, key=lambda table: (table.reading.score, -table.reading.saved, table.name))
 
-    def days(self) -> list[tuple[float, int]]:
-        """Return the beginning of each day with what was written on it that is still there, the oldest day first."""
-        today = int(self.now // DAY_SECONDS)
-        return [(day * float(DAY_SECONDS), self.written[day]) for day in range(today - DAYS + 1, today + 1)]
-
     @property
     def worst(self) -> list[DueCompaction]:
         """The compactions of which readers gain most."""
@@ -163,7 +154,6 @@ class WarehouseStatus:
         """Count one more location."""
         table = TableStats.of(one)
         self.tables[one.root] = self.tables[one.root] + table if one.root in self.tables else table
-        self.written.update(one.written)
         self.sources[one.source] += 1
         self.helped += one.helped
         if one.hive_name:

@@ -183,11 +183,11 @@ def version_file_command(**given: Any) -> int | None:
 @shared.changed_storage_options
 @_output
 @shared.runs()
-def undo_command(**given: Any) -> int | None:
+def undo_command(**given: Any) -> None:
     """Take a repair of one LOCATION back: what was there before it is there again."""
     from acidctl.cli.check.repair_run import undo_one  # noqa: PLC0415 - --help does without
 
-    return undo_one(**given)
+    undo_one(**given)
 
 
 @shared.command(

@@ -24,6 +24,7 @@ def location_report(
     snapshot: Snapshot,
     evidence: Evidence,
     *,
+    compacting: Snapshot,
     reading: Advice | None,
     rows: bool,
     wishes: Wishes,
@@ -33,6 +34,7 @@ def location_report(
 
     Args:
         evidence: whether it is known to be of a transactional table.
+        compacting: the snapshot as a compaction sees it, which decides whether one is due.
         reading: what it costs its readers; None if it cannot be read.
         rows: count rows from the files' footers.
         wishes: of the table's owner, which decide whether a compaction is due.
@@ -56,7 +58,7 @@ def location_report(
         "base": state.base.name if state.base else None,
         "entries": entries,
         "reading": reading_record(reading) if reading else None,
-        "summary": _summary(snapshot, entries, wishes, is_known=evidence.may_change),
+        "summary": _summary(snapshot, compacting, entries, wishes, is_known=evidence.may_change),
     }
 
 
@@ -90,9 +92,11 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
     return counts
 
 
-def _summary(snapshot: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, *, is_known: bool) -> dict[str, Any]:
+def _summary(
+    snapshot: Snapshot, compacting: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, *, is_known: bool
+) -> dict[str, Any]:
     state = snapshot.state
-    decision = decide(figures_of(snapshot.listing, state), wishes.thresholds)
+    decision = decide(figures_of(compacting.listing, compacting.state), wishes.thresholds)
     if wishes.auto_off_by:
         decision = Decision(None, reason(Code.AUTO_IS_OFF, who=wishes.auto_off_by, how="owner"))
     problems = layout_problems(snapshot.listing, state)

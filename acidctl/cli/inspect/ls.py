@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from acidctl.cli.report.entry_list import ENTRY_COLUMNS, MOST_ENTRIES, PLAIN_COD
 from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList, line_of, verdict_style
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.verdicts import Freeable, freeable_in, verdict_of, why_of
-from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.location.evidence import Evidence
 from acidctl.location.find import Found, find
 from acidctl.location.lists import SnapshotLists
@@ -118,7 +119,15 @@ def command(
             wishes = lists.wishes_of(found.hive)
             evidence = seen.evidence()
             reading = None if snapshot.state.history_problem else advise(snapshot.listing, snapshot.state)
-            report = location_report(snapshot, evidence, reading=reading, rows=rows, wishes=wishes, on_error=visits.gap)
+            report = location_report(
+                snapshot,
+                evidence,
+                compacting=_as_compacted(seen, lists, snapshot),
+                reading=reading,
+                rows=rows,
+                wishes=wishes,
+                on_error=visits.gap,
+            )
             free = _free(seen, lists, snapshot, evidence, visits) if chosen.needs_free else Freeable()
         except AcidctlError as error:
             visits.failed(found.shown, error)
@@ -142,6 +151,14 @@ def command(
     visits.tell_notes()
     visits.tell_strangers()
     return visits.status
+
+
+def _as_compacted(found: Found, lists: SnapshotLists, snapshot: Snapshot) -> Snapshot:
+    """Return what a compaction would see: nothing above the lowest open write id."""
+    if not snapshot.write_ids.is_everything:
+        with suppress(RefusedError):  # who says what is committed is shown beside it
+            return found.snapshot(lists, compactor=True, settled=False)
+    return snapshot
 
 
 def _free(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence: Evidence, visits: Visits) -> Freeable:

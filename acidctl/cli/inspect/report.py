@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from acidctl import __version__
 from acidctl.cleaning.retention import Policy
-from acidctl.cli.inspect.report_record import figures_of_report, report_record
+from acidctl.cli.inspect.status import everything, queue_seen, status_record
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import NEW_FILE
 from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.looked_over import everything, queue_seen
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.run_files import refuse_target
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.change.own_files import alone_in, followed, replace_file
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
-from acidctl.overview.trend import PastReport, earlier, moments_in, text_with
-from acidctl.overview.warehouse_status import look_over, overall_condition
+from acidctl.overview.location_status import Use
+from acidctl.overview.trend import FIGURES, PastReport, earlier, moments_in, text_with
+from acidctl.overview.warehouse_status import (
+    Condition,
+    TableStats,
+    WarehouseStatus,
+    look_over,
+    overall_condition,
+    sum_of,
+)
 from acidctl.storage.os_errors import mapped
+from acidctl.wording import time_of
+
+if TYPE_CHECKING:  # what it needs is there only where a metastore is used
+    from acidctl.overview.queue_view import QueueView
+
+Record = dict[str, Any]
+LARGEST, WORST, BEFORE = 40, 15, 90
+"""The most tables that are named by their size and by their score, and the most earlier reports."""
 
 _MOST_HISTORY = 64 << 20
 
@@ -64,8 +81,8 @@ def command(
     """Write a report on tables: one page of HTML that needs nothing else, Markdown, or JSON.
 
     It has the bytes of every table by what they are for (current, obsolete, aborted, trash); the tables that are read
-    worst; what cleaning can free now, within a day or later, and what holds back the rest; what was written in the
-    last 30 days; and, with --history, the reports before it.
+    worst; what cleaning can free now, within a day or later, and what holds back the rest; and, with
+    --history, the reports before it.
 
     The page loads nothing, runs no script, and adapts to light, dark, a small screen and paper. At most 40 tables are
     named, the largest first; the rest are one. Each location is listed once, and no file of data is opened.
@@ -132,3 +149,68 @@ def _moments(history: str | None) -> list[PastReport]:
 def _remember(history: str, new: PastReport) -> None:
     with mapped("write", history), alone_in(followed(Path(history)).parent):
         replace_file(Path(history), text_with(_moments(history), new).encode("ascii"))
+
+
+# --- for programs ---------------------------------------------------------------------------------------------------
+
+
+def report_record(
+    where: Sequence[str],
+    found: WarehouseStatus,
+    queue: QueueView | None,
+    verdict: Condition,
+    older_than: float,
+    before: Sequence[PastReport],
+) -> Record:
+    """What `docs/reference/json.md` says of it.
+
+    Args:
+        before: the reports of the same places before this one, the oldest first.
+    """
+    tables = found.largest
+    slowest, others = found.slowest, sum_of(tables[LARGEST:])
+    return {
+        "at": time_of(found.now),
+        "acidctl": __version__,
+        "olderThan": older_than,
+        **status_record(where, found, queue, verdict, older_than),
+        "failed": found.failed,
+        "sources": dict(sorted(found.sources.items())),
+        "whole": _table(found.whole),
+        "largest": [_table(table) for table in tables[:LARGEST]],
+        "others": {"tables": len(tables) - LARGEST, **_table(others)} if len(tables) > LARGEST else None,
+        "helped": len(slowest),
+        "worst": [_table(table) for table in slowest[:WORST]],
+        "before": [{"at": time_of(one.at), **one.figures} for one in before[-BEFORE:]],
+    }
+
+
+def _table(table: TableStats) -> Record:
+    advice = table.reading
+    return {
+        "table": table.name,
+        "locations": table.locations,
+        "bytes": table.bytes,
+        **{use.value: table.uses[use] for use in Use},
+        "deltas": table.deltas,
+        "files": advice.files,
+        "filesAfter": advice.files_after,
+        "score": advice.score,
+        "seconds": round(advice.seconds, 3),
+        "secondsAfter": round(advice.seconds_after, 3),
+        "compaction": advice.kind.value if advice.kind else None,
+        "rewritten": advice.rewritten,
+        "freeBytes": table.free,
+        "soonBytes": table.soon,
+        "due": table.due,
+    }
+
+
+def figures_of_report(record: Record) -> dict[str, int]:
+    """What is kept of a report for those after it."""
+    cleaning = record["cleaning"]
+    found = {
+        **record, **record["whole"], **cleaning, "trashBytes": record["trash"]["bytes"],
+        "due": record["compaction"]["due"], "bytes": record["bytes"], "locations": record["locations"],
+    }  # fmt: skip
+    return {name: found[name] for name in FIGURES}

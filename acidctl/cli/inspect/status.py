@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY
 from acidctl.cli.output.console import put_json, put_text
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.looked_over import everything, queue_seen
 from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import ExitStatus
+from acidctl.cli.report.status_lines import blocked_lines, moment_text, trouble_lines, where_text
+from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.location.find import find, once
 from acidctl.location.lists import SnapshotLists
 from acidctl.overview.location_status import Use
@@ -26,8 +26,6 @@ from acidctl.verbs.nightly_state import NightlyState, usual_folder
 from acidctl.wording import age_text, human_bytes, human_count, text_of, time_of, utc
 
 if TYPE_CHECKING:  # what these need is there only where a metastore is used
-    from acidctl.hive.blocking import Blocker
-    from acidctl.metastore.queue.stuck import Stuck
     from acidctl.overview.queue_view import QueueView
 
 Record = dict[str, Any]
@@ -72,7 +70,8 @@ def command(
 
     WHERE is a location, a table, a database, a warehouse, or names of a metastore: hive:db.table, hive:db.*. Without
     one, where a metastore is configured, it is all of its tables. At most five of each kind are named, the worst
-    first; `acidctl ls --sort gain`, `clean --dry-run`, `txns --blocking` and `compactions --stuck` have the rest.
+    first; `acidctl ls --sort gain`, `clean --dry-run`, `hive txns --blocking` and `hive compactions --stuck` have the
+    rest.
 
     Trouble is: a publication that was interrupted half-way; a location that cannot be compacted, cleaned or read as it
     is; an entry of Hive's queue that is stuck; a transaction or lock that has held back a cleaning for longer than
@@ -87,23 +86,53 @@ def command(
     visits.looked_through(last_run.looked)
     queue = queue_seen(lists, status, where, visits)
     verdict = overall_condition(status, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than)))
+    record = status_record(where, status, queue, verdict, older_than)
     ended = last_run.written
     if output == "json":
-        record = status_record(where, status, queue, verdict)
         record |= {"notLookedAt": visits.coverage.as_json(), "lastNightly": ended and time_of(ended)}
         put_json(record, lines=False)
     else:
-        for line in _screen(where, status, queue, ended, verdict, older_than):
+        for line in _screen(record, ended, older_than):
             put_text(line, _LABEL + 2 * line.startswith(" "))
     visits.tell_strangers()
     wanted = verdict is Condition.TROUBLE or (verdict is Condition.DUE and fail_on == "due")
     return visits.status or (ExitStatus.FINDINGS if wanted else ExitStatus.DONE)
 
 
+def everything(lists: SnapshotLists) -> tuple[str, ...]:
+    """All tables of the metastore, for a command that was told no place.
+
+    Raises:
+        UsageProblem: there is no metastore.
+    """
+    if lists.warehouse is None:
+        raise UsageProblem(
+            "nothing says where to look",
+            "no WHERE is given, and no metastore is known of which all tables could be meant",
+            "give a table, a database or a warehouse; or give `metastore`",
+        )
+    return ("hive:*.*",)
+
+
+def queue_seen(lists: SnapshotLists, status: WarehouseStatus, where: Sequence[str], visits: Visits) -> QueueView | None:
+    """Return the metastore's view of these places; None without a metastore, or if it fails, which is reported."""
+    if lists.warehouse is None:
+        return None
+    from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
+
+    try:
+        return look_at_queue(lists.warehouse.metastore, status, where)
+    except AcidctlError as error:  # what the disk told is told all the same
+        visits.failed("", error)
+        return None
+
+
 # --- for programs ---------------------------------------------------------------------------------------------------
 
 
-def status_record(where: Sequence[str], status: WarehouseStatus, queue: QueueView | None, verdict: Condition) -> Record:
+def status_record(
+    where: Sequence[str], status: WarehouseStatus, queue: QueueView | None, verdict: Condition, older_than: float
+) -> Record:
     """What was looked over, as JSON has it, but for what the last night left."""
     whole = status.whole
     by_kind = {kind.value: status.due[kind] for kind in CompactionKind}
@@ -162,7 +191,7 @@ def status_record(where: Sequence[str], status: WarehouseStatus, queue: QueueVie
                 for location, error in status.refused
             ],
         },
-        "blocked": _blocked_record(queue),
+        "blocked": _blocked_record(queue, older_than),
         "stuck": _stuck_record(queue),
         "lastDone": time_of(status.last_done),
     }
@@ -172,13 +201,14 @@ def _kept_back(status: WarehouseStatus) -> list[Any]:
     return sorted(status.kept_back.values(), key=lambda pair: -pair[0].bytes)[:NAMED]
 
 
-def _blocked_record(queue: QueueView | None) -> Record | None:
+def _blocked_record(queue: QueueView | None, older_than: float) -> Record | None:
     if queue is None:
         return None
     from acidctl.cli.report.waits import what_to_do, who_blocks  # noqa: PLC0415 - with thrift: where a metastore is
 
     return {
         "count": len(queue.blockers),
+        "overdue": len(queue.overdue(older_than)),
         "first": [
             {**who_blocks(one), "advice": what_to_do(one, queue.known, queue.switches)}
             for one in queue.blockers[:NAMED]
@@ -211,140 +241,73 @@ def _stuck_record(queue: QueueView | None) -> Record | None:
 # --- for people -----------------------------------------------------------------------------------------------------
 
 _LABEL = 12
-VERDICTS = {
+_VERDICTS = {
     Condition.FINE: "fine: nothing to do",
     Condition.DUE: "due: there is work, and nothing is wrong",
     Condition.TROUBLE: "trouble: something needs attention",
 }
-"""The verdict in a line."""
 
 
-def _screen(
-    where: Sequence[str],
-    status: WarehouseStatus,
-    queue: QueueView | None,
-    ended: float | None,
-    verdict: Condition,
-    older_than: float,
-) -> Iterator[str]:
-    whole = status.whole
-    tables, places = human_count(len(status.tables), "table"), human_count(whole.locations, "location")
-    more = f" and {len(where) - 1:,} more" if len(where) > 1 else ""
-    yield f"{where[0]}{more}: {tables}, {places}, {human_bytes(whole.bytes - whole.uses[Use.TRASH])}"
-    yield _line("verdict", VERDICTS[verdict])
-    yield from _compaction(status)
-    yield from _cleaning(status, has_queue=queue is not None)
-    if queue:
-        yield from _queue(queue, older_than)
-    yield from _trash(status)
-    yield from _named(
-        "unfinished",
-        human_count(status.unfinished_count, "half-published compaction") if status.unfinished_count else "",
-        status.unfinished,
-        status.unfinished_count,
-        lambda pair: f"{pair[0]}: {pair[1]} is half published: acidctl compact finishes it",
-    )
-    yield from _named(
-        "refused",
-        f"{human_count(status.refused_count, 'location')} as they are" if status.refused_count else "",
-        status.refused,
-        status.refused_count,
-        lambda pair: str(pair[1]) if pair[0] in pair[1].what else f"{pair[0]}: {pair[1]}",
-    )
-    if status.last_done is not None:
-        yield _line("last run", f"{utc(status.last_done)}: acidctl log tells of what was done")
+def _screen(record: Record, ended: float | None, older_than: float) -> Iterator[str]:
+    tables, places = human_count(record["tables"], "table"), human_count(record["locations"], "location")
+    yield f"{where_text(record)}: {tables}, {places}, {human_bytes(record['bytes'])}"
+    yield from _labelled("verdict", [_VERDICTS[record["verdict"]]])
+    yield from _labelled("compaction", _compaction(record["compaction"]))
+    cleaning = record["cleaning"]
+    yield from _labelled("cleaning", [_when(cleaning)])
+    if size := cleaning["abortedBytes"]:
+        yield from _labelled("aborted", [f"{human_bytes(size)} of aborted writes, among it or still to come"])
+    kept = [one for one in cleaning["keptBack"] if not (record["blocked"] and one["code"] == Code.READER_HOLDS)]
+    texts = (f"{human_bytes(one['bytes'])}{_in(one['locations'])}: {one['reason']}" for one in kept)
+    yield from _labelled("kept back", texts)
+    yield from _labelled("blocked", _blocked(record, older_than))
+    yield from _labelled("trash", _trash(record["trash"]))
+    yield from _labelled("trouble", trouble_lines(record))
+    if record["lastDone"]:
+        yield from _labelled("last run", [f"{moment_text(record['lastDone'])}: acidctl log tells of what was done"])
     if ended is not None:
-        yield _line("last nightly", utc(ended))
+        yield from _labelled("last nightly", [utc(ended)])
 
 
-def _line(label: str, text: str) -> str:
-    return f"{label:<{_LABEL}}{text}".rstrip()
+def _labelled(label: str, texts: Iterable[str]) -> Iterator[str]:
+    for place, text in enumerate(texts):
+        yield f"{'' if place else label:<{_LABEL}}{text}".rstrip()
 
 
-def _named(label: str, first: str, some: Sequence[Any], count: int, text: Callable[[Any], str]) -> Iterator[str]:
-    """A line, and below it the first of so many; nothing where the line is empty."""
-    if not first:
-        return
-    yield _line(label, first)
-    for one in some[:NAMED]:
-        yield _line("", text(one))
-    if count > len(some[:NAMED]):
-        yield _line("", f"and {count - len(some[:NAMED]):,} more")
-
-
-def _compaction(status: WarehouseStatus) -> Iterator[str]:
-    total = status.due.total()
+def _compaction(record: Record) -> Iterator[str]:
+    kinds = ", ".join(f"{record[kind.value]:,} {kind.value}" for kind in CompactionKind if record[kind.value])
+    due = f"{record['due']:,} due: {kinds}" if kinds else "none due"
     # The thresholds count directories and bytes, and not what readers would gain.
-    helped = f"; no threshold asks for {status.helped:,} that would save reads: acidctl ls --sort gain"
-    helped = helped if status.helped else ""
-    kinds = ", ".join(f"{status.due[kind]:,} {kind.value}" for kind in CompactionKind if status.due[kind])
-    yield from _named(
-        "compaction",
-        (f"{total:,} due: {kinds}" if total else "none due") + helped,
-        status.worst,
-        total,
-        lambda one: f"{one.location}: {one.kind.value}: {text_of(one.reason)}",
-    )
+    more = f", but {record['helped']:,} {'more ' * bool(kinds)}would save reads: acidctl ls --sort gain"
+    yield due + more if record["helped"] else due
+    for one in record["worst"]:
+        yield f"{one['location']}: {one['kind']}: {one['reason']}"
+    if left := record["due"] - len(record["worst"]):
+        yield f"and {left:,} more"
 
 
-def _cleaning(status: WarehouseStatus, *, has_queue: bool) -> Iterator[str]:
-    whole = status.whole
-    parts = [f"{human_bytes(whole.free)} can go now" + (_in(status.to_clean) if whole.free else "")]
-    parts += [f"{human_bytes(whole.soon)} within a day"] * (whole.soon > 0)
-    parts += [f"{human_bytes(status.later)} later"] * (status.later > 0)
-    yield _line("cleaning", ", ".join(parts))
-    if status.aborted:
-        yield _line("aborted", f"{human_bytes(status.aborted)} of aborted writes, among it or still to come")
-    kept = [pair for pair in _kept_back(status) if not (has_queue and pair[0].reason.code is Code.READER_HOLDS)]
-    for number, (one, places) in enumerate(kept):
-        yield _line("" if number else "kept back", f"{human_bytes(one.bytes)}{_in(places)}: {text_of(one.reason)}")
+def _when(cleaning: Record) -> str:
+    free, soon, later = (cleaning[key] for key in ("freeBytes", "soonBytes", "laterBytes"))
+    parts = [f"{human_bytes(free)} can go now" + (_in(cleaning["locations"]) if free else "")]
+    parts += [f"{human_bytes(soon)} within a day"] * (soon > 0)
+    parts += [f"{human_bytes(later)} later"] * (later > 0)
+    return ", ".join(parts)
 
 
 def _in(places: int) -> str:
     return f" in {human_count(places, 'location')}"
 
 
-def _queue(queue: QueueView, older_than: float) -> Iterator[str]:
-    overdue = len(queue.overdue(older_than))
-    late = f", {overdue:,} for longer than {age_text(older_than)}" if overdue else ""
-    yield from _named(
-        "blocked",
-        f"by {human_count(len(queue.blockers), 'transaction or lock', 'transactions or locks')}{late}"
-        if queue.blockers
-        else "",
-        queue.blockers,
-        len(queue.blockers),
-        lambda one: _blocker(one, queue),
-    )
-    yield from _named(
-        "stuck",
-        f"{human_count(len(queue.stuck), 'entry', 'entries')} of Hive's queue" if queue.stuck else "",
-        queue.stuck,
-        len(queue.stuck),
-        lambda one: _stuck(one, queue),
-    )
+def _blocked(record: Record, older_than: float) -> Iterator[str]:
+    blocked = record["blocked"]
+    if blocked and blocked["count"]:
+        overdue = f", {blocked['overdue']:,} for longer than {age_text(older_than)}" if blocked["overdue"] else ""
+        yield f"by {human_count(blocked['count'], 'transaction or lock', 'transactions or locks')}{overdue}"
+        yield from blocked_lines(record)
 
 
-def _blocker(one: Blocker, queue: QueueView) -> str:
-    from acidctl.cli.report.waits import what_to_do  # noqa: PLC0415 - with thrift: where a metastore is
-
-    what = f"transaction {one.txn.id}" if one.txn else f"lock {one.locks[0].id}"
-    size = f", {human_bytes(one.bytes)}" if one.bytes is not None else ""
-    since = f" since {age_text(queue.known.age(one.started))}" if one.started is not None else ""
-    advice = what_to_do(one, queue.known, queue.switches)
-    return f"{what} of {one.user}@{one.host}{since}: {human_count(one.count, 'location')}{size}; {advice}"
-
-
-def _stuck(one: Stuck, queue: QueueView) -> str:
-    from acidctl.cli.report.waits import why_stuck  # noqa: PLC0415 - with thrift: where a metastore is
-
-    return f"{one.entry.id} {one.entry.kind} of {one.entry.name}: {why_stuck(one, queue.switches)}"
-
-
-def _trash(status: WarehouseStatus) -> Iterable[str]:
-    trash = status.trash
-    if not trash.runs:
-        return
-    oldest = f", the oldest of {utc(trash.oldest)}" if trash.oldest is not None else ""
-    runs = human_count(trash.runs, "cleaning run")
-    yield _line("trash", f"{human_bytes(trash.bytes)}{_in(status.in_trash)}, {runs}{oldest}")
+def _trash(trash: Record) -> Iterator[str]:
+    if trash["runs"]:
+        oldest = f", the oldest of {moment_text(trash['oldest'])}" if trash["oldest"] else ""
+        runs = human_count(trash["runs"], "cleaning run")
+        yield f"{human_bytes(trash['bytes'])}{_in(trash['locations'])}, {runs}{oldest}"

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from acidctl.cli.output.redact import hidden_in
-from acidctl.cli.output.screen import on_screen
+from acidctl.cli.report.status_lines import moment_text
 from acidctl.printable import printable
 from acidctl.wording import human_bytes, human_count
 
@@ -76,11 +76,6 @@ def _finalized(escape: Callable[[str], str], value: object) -> object:
 def count(number: int) -> str:
     """Return the number with separators: ``1,234``."""
     return f"{number:,}"
-
-
-def moment_text(at: str | None) -> str:
-    """Return the time to the minute: ``2026-11-25 20:02 UTC``."""
-    return f"{on_screen(at)[:16]} UTC"
 
 
 def reads_text(table: dict[str, Any]) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from acidctl.cli.page.rendering import GENERATOR, count, moment_text, rendered, resource
+from acidctl.cli.page.rendering import GENERATOR, count, rendered, resource
+from acidctl.cli.report.status_lines import blocked_lines, moment_text, trouble_lines, where_text
 from acidctl.wording import duration, human_bytes, human_count
 
 Record = Mapping[str, Any]
@@ -149,12 +150,6 @@ def _trends(series: Sequence[Record]) -> Iterator[tuple[str, Callable[[int], str
         yield label, shown, first, last, change_text(last, first, shown, "at first") or "unchanged", points
 
 
-def where_text(report: Record) -> str:
-    """Return the first place, and how many more there are."""
-    where: list[str] = report["where"]
-    return where[0] + (f" and {len(where) - 1:,} more" if len(where) > 1 else "")
-
-
 def headline(report: Record) -> str:
     """Return how much there is, and the time of the report."""
     tables, places = human_count(report["tables"], "table"), human_count(report["locations"], "location")
@@ -166,45 +161,6 @@ def change_text(now: int, before: int | None, shown: Callable[[int], str], when:
     if before is None or now == before:
         return ""
     return f"{shown(abs(now - before))} {'more' if now > before else 'less'} than {when}"
-
-
-def trouble_lines(report: Record) -> Iterator[str]:
-    """Yield a line for each problem, and a last line with the number of those left out."""
-    if report["failed"]:
-        yield f"{human_count(report['failed'], 'location')} could not be looked at: see acidctl status"
-    unfinished = report["unfinished"]
-    for one in unfinished["first"]:
-        yield f"{one['location']}: {one['staging']} is half published: acidctl compact finishes it"
-    yield from _more(unfinished["count"], unfinished["first"], "half-published compactions")
-    refused = report["refused"]
-    for one in refused["first"]:
-        yield f"{one['location']}: {one['what']}" + (f": {one['why']}" if one["why"] else "")
-    yield from _more(
-        refused["locations"], refused["first"], "locations that cannot be compacted or cleaned as they are"
-    )
-    if stuck := report["stuck"]:
-        for one in stuck["first"]:
-            yield f"{one['id']} {one['kind']} of {one['on']} is stuck: {one['why']}"
-        yield from _more(stuck["count"], stuck["first"], "stuck entries of the queue")
-
-
-def _more(number: int, first: list[Any], noun: str) -> Iterator[str]:
-    if number > len(first):
-        yield f"{number - len(first):,} more: {noun}"
-
-
-def blocked_lines(report: Record) -> Iterator[str]:
-    """Yield a line for each transaction or lock that holds back cleaning."""
-    blocked = report["blocked"]
-    if not blocked:
-        return
-    for one in blocked["first"]:
-        what = f"transaction {one['id']}" if one["id"] else f"lock {one['lock']}"
-        size = f", {human_bytes(one['bytes'])}" if one["bytes"] is not None else ""
-        since = f" since {moment_text(one['started'])}" if one["started"] else ""
-        places = human_count(one["waiting"], "location")
-        yield f"{what} of {one['user']}@{one['host']}{since}: {places}{size}; {one['advice']}"
-    yield from _more(blocked["count"], blocked["first"], "transactions and locks")
 
 
 def notes_of(report: Record) -> Iterator[str]:

@@ -130,7 +130,8 @@ class LocationList:
             parts = [human_count(self._seen, "location"), human_bytes(self._bytes)]
             due = f"a compaction is due in {self._due:,}" if self._due else "no compaction is due"
             # The thresholds count directories and bytes, and not what readers would gain.
-            parts += [f"{due}, {'and' if self._due else 'but'} would help in {self._helped:,}" if self._helped else due]
+            more = f", but one would save reads in {self._helped:,}{' more' * bool(self._due)}"
+            parts += [due + more if self._helped else due]
             parts += [self._free.text] * bool(self._free.text)
             put_text(", ".join(parts))
 

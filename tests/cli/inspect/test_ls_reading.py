@@ -75,7 +75,7 @@ def test_folded_partitions_have_the_sums(acidctl, tmp_path: Path) -> None:  # ty
 def test_what_helps_though_nothing_is_due_is_counted(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     for number in range(6):
         acidctl("demo", tmp_path / f"worn{number}")
-    assert ", no compaction is due, but would help in 6" in acidctl("ls", tmp_path).out
+    assert ", no compaction is due, but one would save reads in 6" in acidctl("ls", tmp_path).out
 
 
 def test_what_cannot_be_read_has_no_cost(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,7 +17,7 @@ from support.tables import CLEAN_NOW, age, make
 from support.terminals import Terminals
 
 from acidctl.acid.listing import Listing
-from acidctl.cli.inspect.report_record import BEFORE, LARGEST, WORST
+from acidctl.cli.inspect.report import BEFORE, LARGEST, WORST
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 Acidctl = Callable[..., Result]
@@ -88,17 +87,6 @@ def test_the_figures_are_those_of_status_and_ls(acidctl: Acidctl, tree: Path) ->
     assert found["whole"]["bytes"] == sum(table["bytes"] for table in tables.values())
     assert found["worst"][0]["table"] == str(tree / "worn")
     assert found["sources"] == {"everything": 4}
-
-
-def test_deltas_are_told_by_the_day_on_which_they_were_written(acidctl: Acidctl, tmp_path: Path) -> None:
-    table = make(tmp_path / "t", BASE, *TEN, "delta_0000011_0000012_v0000099")
-    age(table, 24 * 3, *TEN[:4])
-    age(table, 24 * 90, TEN[4])
-    days = report_of(acidctl, table)["days"]
-    assert len(days) == 30
-    assert days[-1]["day"] in {time.strftime("%Y-%m-%d", time.gmtime(time.time() - wait)) for wait in (0, 60)}
-    assert days[-4]["deltas"] == 4
-    assert sum(one["deltas"] for one in days) == 9, "neither a base, nor a compaction's, nor an old one"
 
 
 def test_trash_is_a_use_of_its_own(acidctl: Acidctl, tree: Path) -> None:

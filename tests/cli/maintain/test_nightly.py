@@ -129,22 +129,6 @@ def test_all_that_a_night_did_is_known_by_its_id(acidctl: Acidctl, warehouse: Pa
     assert purged["facts"]["night"] > runs[1]
 
 
-def test_a_cleaning_that_left_no_line_is_told_beside_the_compaction_of_its_night(
-    acidctl: Acidctl, warehouse: Path
-) -> None:
-    orders = warehouse / "sales.db" / "orders"
-    for first in (6, 11):
-        assert acidctl(*DUE, "--yes", warehouse).status == 0
-        age(warehouse, 48)
-        write_deltas(orders, first, first + 4)
-        age(orders, 30)
-    (path,) = orders.glob(".acidctl-log-*")
-    kept = [line for line in path.read_text().splitlines() if '"clean"' not in line]
-    path.write_text("\n".join([*kept, "", ""]))
-    logged = acidctl("log", "-o", "json", orders).json()
-    assert sorted(one["verb"] for one in logged) == ["clean", "compact", "compact"]
-
-
 def test_what_bytes_do_not_reach_is_left(acidctl: Acidctl, warehouse: Path) -> None:
     every = acidctl(*DUE, "--dry-run", "-o", "jsonl", warehouse)
     sizes = {step["location"]: step["inputBytes"] for step in every.lines() if step["result"] == "planned"}

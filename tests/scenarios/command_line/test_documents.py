@@ -169,7 +169,8 @@ def slow(paths, storage, lists, on_error=None, **_):
     class Found:
         is_given, shown, ahead, hive = True, "x", "listed", None
         def snapshot(self, lists):
-            return SimpleNamespace(state=SimpleNamespace(history_problem="none is read"))
+            everything = SimpleNamespace(is_everything=True)
+            return SimpleNamespace(state=SimpleNamespace(history_problem="none is read"), write_ids=everything)
         def evidence(self):
             return None
     for place in range(1000000):
