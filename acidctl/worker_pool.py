@@ -48,6 +48,8 @@ _POLL_SECONDS = 0.001
 """Between two checks whether a fork that is about to end has ended."""
 _LOOK_SECONDS = 1.0
 """Between two looks at whether the time is up."""
+_FREED_AT_ONCE = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""For a process with a limit: Arrow's usual allocator keeps the address space of what it frees."""
 _AHEAD = 4
 """Tasks in the queue for every process; below that, there is room for more."""
 _CODE = (
@@ -453,7 +455,7 @@ def _start(memory: int, *, is_quiet: bool) -> _Worker:
                 stdout=stream,
                 stderr=stream,
                 pass_fds=[theirs.fileno()],
-                env=child_environment(),
+                env=child_environment() | (_FREED_AT_ONCE if memory else {}),
             )
     except OSError:
         ours.close()

@@ -19,6 +19,7 @@ from support.validating import check, found, healthy, three_stripes
 from acidctl import worker_pool
 from acidctl.deadline import Deadline
 from acidctl.errors import EnvironmentProblem, NotFoundError
+from acidctl.orc.limits import STRIPE_MEMORY, LimitError
 from acidctl.validation import location
 from acidctl.worker_pool import Crash, Limits, Pool
 
@@ -44,6 +45,13 @@ def test_a_death_is_the_result_of_its_task() -> None:
     greedy = results["greedy"]
     assert isinstance(greedy, Crash)
     assert "MemoryError" in greedy.reason
+
+
+def test_what_files_beyond_the_limit_took_is_free_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STRIPE_MEMORY.variable, "10M")
+    names = [f"grow {number}" for number in range(8)]
+    results = run(*names, limits=Limits(memory=3 << 30), size=1)
+    assert [type(results[name]) for name in names] == [LimitError] * len(names)
 
 
 @pytest.mark.slow

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from acidctl.errors import NotFoundError
+from acidctl.orc.byte_source import native_read
 from acidctl.validation.checks.footers import MarkerTask, TailTask
 from acidctl.validation.checks.rows import RowTask
 from acidctl.worker_pool import Beat
@@ -44,6 +46,9 @@ class Toy:
             return subprocess.run(["cat"], capture_output=True, check=True, timeout=60).stdout
         if self.what == "greedy":
             return len(np.ones(1 << 40, np.int8))
+        if self.what.startswith("grow"):
+            with native_read("f"):
+                return len([pa.allocate_buffer(size << 20) for size in range(40, 400, 40)])
         if self.what == "raise":
             raise ValueError("of a kind that nobody expected")
         if self.what == "refuse":
