@@ -13,9 +13,8 @@ from support.tables import snapshot_of
 from support.validating import check, found
 
 from acidctl.api import Location
-from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.request import CompactionRequest
 from acidctl.validation.findings import Depth
+from acidctl.verbs.compact_options import CompactOptions, WriteOptions
 
 TABLES = sorted(path.name for path in HIVE23.iterdir() if path.is_dir())
 
@@ -41,7 +40,7 @@ def test_updates_and_deletes_among_inserts_are_told(name: str, tmp_path: Path) -
     assert must_be_compacted(table) == bool(changes(table))
     if changes(table):
         before = Location(table).row_digest()
-        Location(table, assume_committed=0).compact(CompactionRequest("major", writing=Writing(reader="hive2")))
+        Location(table, assume_committed=0).compact(CompactOptions(major=True, writing=WriteOptions(reader="hive2")))
         assert not must_be_compacted(table)
         assert Location(table).row_digest() == before
 

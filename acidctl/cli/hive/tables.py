@@ -39,17 +39,22 @@ _THRESHOLD = "compactorthreshold."
     "acidctl hive tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
 )
 @click.argument("patterns", nargs=-1, metavar="[PATTERN...]")
-@click.option("--partitions", is_flag=True, help="Count the partitions of each table, which takes a call each.")
+@click.option(
+    "--partitions",
+    "counts_partitions",
+    is_flag=True,
+    help="Count the partitions of each table, which takes a call each.",
+)
 @exclude_option
 @chosen_view_options("owner = 'etl'", lambda: COLUMNS)
 def command(
-    patterns: tuple[str, ...], partitions: bool, exclude: tuple[str, ...], metastore: Metastore, view: View
+    patterns: tuple[str, ...], counts_partitions: bool, exclude: tuple[str, ...], metastore: Metastore, view: View
 ) -> int:
     """List the transactional tables of a metastore: what they are, where they lie, and what is set for them.
 
     PATTERN is db.table with * and ? for what may stand there, or a database; all tables by default.
     """
-    found = [_record(metastore, table, of, partitions) for table, of in _tables(metastore, patterns, exclude)]
+    found = [_record(metastore, table, of, counts_partitions) for table, of in _tables(metastore, patterns, exclude)]
     return view.show(found, COLUMNS, _table, "the metastore has no such transactional table")
 
 

@@ -295,7 +295,7 @@ def test_too_little_memory_is_no_bug(acidctl, tmp_path: Path, monkeypatch: pytes
         raise MemoryError("no 5 bytes left")
 
     assert acidctl("demo", tmp_path / "t").status == 0
-    monkeypatch.setattr("acidctl.cli.rows.cat.write_rows", fail)
+    monkeypatch.setattr("acidctl.cli.rows.rows_out.write_rows", fail)
     found = acidctl("cat", tmp_path / "t")
     assert found.status == 16
     assert "not enough memory" in found.err

@@ -181,7 +181,7 @@ def test_secrets_of_a_configuration_file(child_environ: dict[str, str], tmp_path
     fs, path = open_location(str(tmp_path / "table"))
     write_walkthrough(fs, path)
     config = tmp_path / "config.toml"
-    config.write_text("[compact]\nconf = {'spark.hadoop.fs.s3a.secret.key' = 'hush-config'}\n")
+    config.write_text("[compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hush-config']\n")
     config.chmod(0o600)
     command = [
         sys.executable,
