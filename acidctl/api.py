@@ -55,10 +55,7 @@ from acidctl.verbs.clean import CleanOptions, clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
-from acidctl.verbs.nightly import NightlyOptions, Part, Step
-from acidctl.verbs.nightly import nightly as run_nightly
 from acidctl.verbs.options import LockOptions
-from acidctl.verbs.policy import Policies
 from acidctl.verbs.purge import PurgeOptions, purge
 from acidctl.verbs.restore import RestoreOptions, restore
 from acidctl.verbs.selection import Selection
@@ -101,20 +98,20 @@ class Location:
         valid_txns: str | ValidTxns | None = None,
         assume_committed: Duration | None = None,
     ) -> None:
-        self._storage = _storage(storage_options)
-        self._lists = _lists(write_ids, valid_txns, assume_committed, open_warehouse(metastore))
+        self._storage = storage_of(storage_options)
+        self._lists = lists_of_user(write_ids, valid_txns, assume_committed, open_warehouse(metastore))
         path = as_path(url)
         found = list(find([path], self._storage, self._lists, looks=False))
         if len(found) != 1:
             raise UsageProblem(
                 f"{path} holds {len(found) or 'no'} locations",
                 f"the first is {found[0].shown}" if found else "",
-                "give one of them, or take all from acidctl.find_locations",
+                "give one of them, or take all from acidctl.find",
             )
         self._found = found[0]
 
     @classmethod
-    def _of(cls, found: Found, storage: Mapping[str, str], lists: SnapshotLists) -> Location:
+    def of(cls, found: Found, storage: Mapping[str, str], lists: SnapshotLists) -> Location:
         one = cls.__new__(cls)
         one._storage, one._lists, one._found = dict(storage), lists, found
         return one
@@ -269,7 +266,7 @@ class Location:
         Raises:
             RefusedError: nobody said which write ids are committed, or it is not known to be transactional.
         """
-        answer = self._compacted(replace(_compact_options(options), dry_run=True), table_type)
+        answer = self._compacted(replace(compact_options(options), dry_run=True), table_type)
         assert isinstance(answer, Planned | Nothing | Refused)
         return answer
 
@@ -291,7 +288,7 @@ class Location:
         Raises:
             AcidctlError: it was refused or failed; nothing was changed then.
         """
-        answer = self._compacted(_compact_options(options), table_type, engine)
+        answer = self._compacted(compact_options(options), table_type, engine)
         if answer.error:
             raise answer.error
         assert isinstance(answer, Compacted | Nothing)
@@ -493,78 +490,19 @@ def _done(outcomes: Iterator[Outcome], events: Events) -> list[Outcome]:
     return done
 
 
-def find_locations(
-    url: str | os.PathLike[str],
-    *,
-    storage_options: Mapping[str, str] | None = None,
-    metastore: str | Mapping[str, str] | None = None,
-    exclude: Sequence[str] = (),
-    write_ids: str | ValidWriteIds | None = None,
-    valid_txns: str | ValidTxns | None = None,
-    assume_committed: Duration | None = None,
-) -> Iterator[Location]:
-    """Every location at or below a path, or of the tables that ``hive:db.*`` names.
-
-    Args and errors are those of :class:`Location`; one write-id list is good for one table. `exclude` are names of
-    tables, ``db.tmp_*``, that are left out where such a name means several.
-    """
-    lists = _lists(write_ids, valid_txns, assume_committed, open_warehouse(metastore, exclude))
-    storage = _storage(storage_options)
-    for found in find([as_path(url)], storage, lists, looks=False):
-        yield Location._of(found, storage, lists)
-
-
-def nightly(
-    *urls: str | os.PathLike[str],
-    options: NightlyOptions | None = None,
-    policies: Policies | None = None,
-    engine: Engine | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    metastore: str | Mapping[str, str] | None = None,
-    exclude: Sequence[str] = (),
-    assume_committed: Duration | None = None,
-) -> Iterator[Step]:
-    """Compact what is due, clean what is obsolete and purge what is old, at or below paths and names of tables.
-
-    Args:
-        urls: as :func:`find_locations` takes one.
-        options: those of ``acidctl nightly``.
-        policies: what is wanted of some tables.
-        engine: where compactions run; without one in this process.
-        storage_options, metastore, exclude, assume_committed: as :func:`find_locations` takes them.
-
-    Yields:
-        The outcome of each part in each location; one that failed has its `error`, and does not stop the others. If a
-        path leads to no table, or all paths lead to fewer locations than the last time, one outcome says so.
-
-    Raises:
-        RefusedError: nobody said which write ids are committed, or a path itself is not known to be transactional.
-        ConflictError: another run works with the same folder.
-    """
-    lists = _lists(None, None, assume_committed, open_warehouse(metastore, exclude))
-    where = Selection(tuple(map(as_path, urls)), _storage(storage_options), lists)
-    events, run_id = Events(), ""
-    for step in run_nightly(where, options or NightlyOptions(), events, engine or LocalEngine(1), policies=policies):
-        run_id = step.run
-        yield step
-    for location, error in events.errors:
-        failed = Outcome(location=location, result=Result.FAILED, error=error)
-        yield Step(location=location, result=Result.FAILED, error=error, part=Part.COMPACT, of=failed, run=run_id)
-
-
-def _compact_options(options: CompactOptions | str) -> CompactOptions:
+def compact_options(options: CompactOptions | str) -> CompactOptions:
     if isinstance(options, CompactOptions):
         return options
     chosen: dict[str, Any] = {member(Mode, options, "type of compaction").value: True}
     return CompactOptions(**chosen)
 
 
-def _storage(options: Mapping[str, str] | None) -> dict[str, str]:
+def storage_of(options: Mapping[str, str] | None) -> dict[str, str]:
     require_type(options, Mapping, "storage_options", "give a dict with the options of the store")
     return dict(options or {})
 
 
-def _lists(
+def lists_of_user(
     write_ids: str | ValidWriteIds | None,
     valid_txns: str | ValidTxns | None,
     assume_committed: Duration | None,
