@@ -122,7 +122,7 @@ class Location:
 
     @property
     def path(self) -> str:
-        """As a user would type it."""
+        """The path, as a user would type it."""
         return self._found.shown
 
     @property
@@ -148,13 +148,13 @@ class Location:
         return self._found.hive_name
 
     def _now(self) -> SnapshotLists:
-        """What was said of the snapshot, for a verb that begins: a metastore is asked before anything is listed."""
+        """Return the lists for a verb that begins now: a metastore is asked before anything is listed."""
         return self._lists.renewed().begun()
 
     # -- what is there -----------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """The location, listed now, and its state by the lists that were given.
+        """Return the location, listed now, and its state by the lists that were given.
 
         Raises:
             RefusedError: the lists are not for its table.
@@ -164,37 +164,37 @@ class Location:
         return self._found.afresh().snapshot(lists)
 
     def evidence(self) -> Evidence:
-        """Whether it is known to be of a transactional table, and of which type."""
+        """Return whether it is known to be of a transactional table, and of which type."""
         return self._found.afresh().evidence()
 
     def state(self) -> LocationState:
-        """What every directory is, and why; a table for Arrow, too."""
+        """Return the state of every directory, and why; Arrow takes it as a table."""
         return LocationState(self.snapshot())
 
     def why(self) -> tuple[VerdictProof, ...]:
-        """The proof of every verdict, and what must happen before cleaning may take an entry.
+        """Return the proof of every verdict, and what must happen before cleaning may take an entry.
 
         :func:`acidctl.wording.text_of` makes sentences of their reasons.
         """
         return prove_all(proof_inputs(self.snapshot()))
 
     def rows(self) -> Table:
-        """The rows that a reader sees; see :func:`acidctl.open_table`."""
+        """Return the rows that a reader sees; see :func:`acidctl.open_table`."""
         lists = self._lists.renewed()
         if self.hive:
             return Table(self.path, [self._found.afresh()], lists)
         return table_at(self.path, self._storage, lists)
 
     def history(self) -> History:
-        """What every write id did, as far as it can still be told."""
+        """Return what every write id did, as far as the files still show it."""
         return read_history(self.snapshot())
 
     def log(self) -> list[LogEntry]:
-        """What acidctl did there, newest first: compactions, cleanings, what was restored, purged or repaired."""
+        """Return the runs of acidctl that changed it, newest first."""
         return read_log(self._found.fs, self._found.location.path)
 
     def blame(self, row: str | RowId) -> Blame:
-        """The life of one row.
+        """Return the life of one row.
 
         Args:
             row: ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID as JSON.
@@ -204,7 +204,7 @@ class Location:
     def diff(
         self, start: int, end: int | None = None, columns: Sequence[str] | None = None, *, row_id: bool = False
     ) -> Difference:
-        """The rows that disappeared and appeared between two write ids; without `end` until now.
+        """Return the rows that disappeared and appeared between two write ids; without `end` until now.
 
         Raises:
             HistoryError: a compaction has destroyed one of the two.
@@ -212,7 +212,7 @@ class Location:
         return table_difference(self.rows(), start, end, columns, row_id=row_id)
 
     def advise(self) -> Advice:
-        """What it costs its readers, and what a compaction would save."""
+        """Return what reading it costs, and what a compaction would save."""
         snapshot = self.snapshot()
         return advise(snapshot.listing, snapshot.state)
 
@@ -410,17 +410,17 @@ class Location:
         raise NotFoundError(f"{self.path} is gone", "", "see whether its table was dropped")
 
     def _selection(self) -> Selection:
-        """The location by its name, or its path, for a verb that begins now."""
+        """Return the location by its name, or its path, for a verb that begins now."""
         return Selection((self.hive_name or self.path,), self._storage, self._lists.renewed())
 
     def _path_alone(self) -> Selection:
-        """The location for a verb that takes no snapshot."""
+        """Return the location for a verb that takes no snapshot."""
         return Selection((self.path,), self._storage)
 
     # -- repairs -----------------------------------------------------------------------------------------------
 
     def plan_repair(self, kind: str, path: str = "", *, force: bool = False) -> RepairPlan:
-        """What a repair would mend, and what it would refuse to; nothing is changed.
+        """Return what a repair would mend, and what it would refuse to mend; nothing is changed.
 
         Args:
             kind: key-index, flush-length, nested or version-file.
@@ -460,7 +460,7 @@ class Location:
         return undo_last(self._found.fs, self._found.location.path, run_id, locking)
 
     def _changeable(self, said: TableType | None, lists: SnapshotLists) -> Found:
-        """The location, found anew, where it may be changed.
+        """Return the location, found anew, where it may be changed.
 
         Raises:
             RefusedError: it is not known to be transactional, or lies in something that is not ours.

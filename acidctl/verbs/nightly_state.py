@@ -59,7 +59,7 @@ class NightlyState:
 
     @property
     def written(self) -> float | None:
-        """When it was written last, seconds since the epoch; None if no run was here, or it may not be looked at."""
+        """The time of the last write, seconds since the epoch; None without a file that can be looked at."""
         try:
             return (self.folder / NAME).stat().st_mtime
         except OSError:

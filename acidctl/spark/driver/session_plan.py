@@ -128,7 +128,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
 
 
 def _logins(stores: Iterable[FileSystemSpec], conf: dict[str, str]) -> dict[str, str]:
-    """The properties, with those by which Spark fetches tokens for stores that Kerberos opens."""
+    """Return the properties, with those by which Spark fetches tokens for stores that Kerberos opens."""
     secured = [(store, dict(store.options)) for store in stores if store.protocol == "hdfs"]
     secured = [(store, options) for store, options in secured if wants_kerberos(options)]
     if not secured:
