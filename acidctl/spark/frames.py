@@ -35,7 +35,7 @@ def read_changes(
     key: Sequence[str] = (),
     **options: Any,
 ) -> DataFrame:
-    """Return the changes of the write ids start+1..end: ``_change`` (``insert`` or ``delete``), ``_write_id``, the rows.
+    """Return the changes of the write ids start+1..end: ``_change`` (``insert`` or ``delete``), ``_write_id``, rows.
 
     An UPDATE is a ``delete`` of what was and an ``insert`` of what is; with a key they become one row, see
     :func:`pair_changes`.
