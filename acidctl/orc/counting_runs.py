@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 Int64 = NDArray[np.int64]
 
 LONGEST: Final = 512
-"""Values of a run, at most."""
+"""The most values of a run."""
 
 _DIGITS, _STEP = 2, 12
-"""Where in a row of bytes: two of the header, ten of the base at most, one of the step."""
+"""Offsets in an encoded run: two bytes of header, at most ten of the base, one of the step."""
 _DELTA: Final = 0xC0
 _DIRECT_64: Final = 0x40 | 31 << 1
 
 
 def encoded_runs(bases: Int64, lengths: Int64, step: int) -> tuple[bytes, Int64]:
-    """Runs as bytes, and where each begins.
+    """Return runs as bytes, and the offset of each run.
 
     Args:
-        bases: first values.
-        lengths: 1 to 512.
-        step: from each value to the next, 0 or 1.
+        bases: the first value of each run.
+        lengths: the number of values of each run, 1 to 512.
+        step: the difference between neighbouring values, 0 or 1.
     """
     raw = np.zeros((len(bases), _STEP + 1), np.uint8)
     used = np.zeros(raw.shape, np.bool_)
@@ -37,13 +37,13 @@ def encoded_runs(bases: Int64, lengths: Int64, step: int) -> tuple[bytes, Int64]
     used[:, :_DIGITS] = True
     raw[:, 0] = np.where(alone, _DIRECT_64, _DELTA | lengths - 1 >> 8)
     raw[:, 1] = np.where(alone, 0, lengths - 1 & 0xFF)
-    left = zigzag.copy()
+    remaining = zigzag.copy()
     for digit in range(_DIGITS, _STEP):
-        used[:, digit] = left != 0 if digit > _DIGITS else True
-        rest = left >> np.uint64(7)
-        raw[:, digit] = (left & np.uint64(0x7F)).astype(np.uint8) | np.where(rest != 0, 0x80, 0).astype(np.uint8)
-        left = rest
-        if not left.any():
+        used[:, digit] = remaining != 0 if digit > _DIGITS else True
+        rest = remaining >> np.uint64(7)
+        raw[:, digit] = (remaining & np.uint64(0x7F)).astype(np.uint8) | np.where(rest != 0, 0x80, 0).astype(np.uint8)
+        remaining = rest
+        if not remaining.any():
             break
     used[:, _STEP] = True
     raw[:, _STEP] = step << 1

@@ -1,4 +1,4 @@
-"""How many messages and texts a protobuf message has in it, counted without parsing it."""
+"""Count the messages and texts inside a protobuf message without parsing it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from google.protobuf.descriptor import FieldDescriptor
 from acidctl.orc.varint import unsigned
 
 LEAST_PART: Final = 2
-"""Bytes of an empty message or text, which takes a hundred once it is parsed."""
+"""Bytes of an empty message or text; parsed, it takes a hundred bytes of memory."""
 
 _LENGTHS, _NUMBER = 2, 0
 _FIXED: Final = {1: 8, 5: 4}
 
 Shape: TypeAlias = "dict[int, Shape]"
-"""The fields that count, by their number, each with those of its own."""
+"""The fields that count, by number, each with the shape of its own message."""
 
 
 def count_parts(kind: Any, plain: bytes, most: int) -> int:
-    """How many parts there are, or more than `most` as soon as there are more.
+    """Return the number of parts; counting stops as soon as there are more than `most`.
 
     Args:
         kind: the descriptor of the message.
-        plain: its bytes.
+        plain: the bytes of the message.
 
     Raises:
-        ValueError: they are not a message.
+        ValueError: the bytes are not a message.
     """
     try:
         return _count(_shape(kind), plain, most)
@@ -69,10 +69,10 @@ def _count(shape: Shape, plain: bytes, most: int) -> int:
 
 @lru_cache(maxsize=64)
 def _shape(kind: Any) -> Shape:
-    found: Shape = {}
+    shape: Shape = {}
     for field in kind.fields:
         if field.type == FieldDescriptor.TYPE_MESSAGE and field.message_type is not kind:
-            found[field.number] = _shape(field.message_type)
+            shape[field.number] = _shape(field.message_type)
         elif field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
-            found[field.number] = {}
-    return found
+            shape[field.number] = {}
+    return shape

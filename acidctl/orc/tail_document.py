@@ -1,4 +1,4 @@
-"""A file's tail as a plain dictionary: what ``acidctl meta`` prints and other programs may read."""
+"""Turn a file's footer into a plain dictionary, which ``acidctl meta`` prints and other programs may read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ACID_KEYS = (KEY_INDEX, ACID_STATS, ACID_VERSION)
 
 
 def tail_document(tail: Tail, *, with_streams: bool = False) -> dict[str, Any]:
-    """Everything the tail says, ready for JSON: strings, numbers, booleans, None, lists and dictionaries only.
+    """Return the whole footer, ready for JSON: strings, numbers, booleans, None, lists and dictionaries only.
 
     Args:
         with_streams: read the stripes' footers as well, for the writer's time zone and the streams of each stripe.
 
     Returns:
-        A dictionary with ``schema_version``; keys are only ever added within a version.  What the file holds but cannot
-        be decoded is named under ``problems``, never raised.
+        A dictionary with ``schema_version``; keys are only ever added within a version.  Values that cannot be decoded
+        are named under ``problems``, never raised.
 
     Raises:
         BadDataError: the types make no tree, or a section that the tail points to cannot be read.
@@ -60,7 +60,7 @@ def tail_document(tail: Tail, *, with_streams: bool = False) -> dict[str, Any]:
 
 
 def _acid(tail: Tail, problems: list[str]) -> dict[str, Any] | None:
-    """The three ``hive.acid.*`` entries; None when the file has none of them and is not an ACID file."""
+    """Return the ``hive.acid.*`` entries; None if the file has none of them and is not an ACID file."""
     if not tail.is_acid and not any(key in tail.user_metadata for key in _ACID_KEYS):
         return None
     found: dict[str, Any] = {}
@@ -80,7 +80,7 @@ def _acid(tail: Tail, problems: list[str]) -> dict[str, Any] | None:
 
 
 def _key(key: RecordKey | None) -> dict[str, int] | None:
-    """By the names of the columns, as rows show them."""
+    """Return a key under the names of the columns, as rows are shown."""
     if key is None:
         return None
     return {"originalTransaction": key.original_write_id, "bucket": key.bucket, "rowId": key.row_id}
@@ -114,7 +114,7 @@ def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, *, with_streams: bo
 
 
 def _columns(tail: Tail) -> Iterator[dict[str, Any]]:
-    """Every column by its id, with its dotted name, its type and the file's statistics of it."""
+    """Yield every column by its id, with its dotted name, its type and the file's statistics of it."""
     for name, node in _named(tail.type_tree, ""):
         statistics = tail.column_statistics(node.column_id)
         yield {
@@ -126,7 +126,7 @@ def _columns(tail: Tail) -> Iterator[dict[str, Any]]:
 
 
 def _named(node: OrcType, name: str) -> Iterator[tuple[str, OrcType]]:
-    """(dotted name, node) by pre-order; children of lists, maps and unions go by the names that ORC gives them."""
+    """Yield (dotted name, node) by pre-order; children of lists, maps and unions have the names that ORC gives them."""
     yield name, node
     labels = {"struct": tuple(map(quoted_name, node.names)), "array": ("_elem",), "map": ("_key", "_value")}.get(
         node.kind, tuple(map(str, range(len(node.children))))
@@ -146,7 +146,7 @@ def _statistics(column: pb.ColumnStatistics) -> dict[str, Any]:
             block = getattr(column, kind)
             found |= {field.name: _plain(value) for field, value in block.ListFields()}
     if column.HasField("bucketStatistics"):
-        # One bucket in practice: how many are true.
+        # There is one bucket in practice, the number of true values.
         found["true"] = sum(column.bucketStatistics.count)
     if column.HasField("dateStatistics"):
         dates = column.dateStatistics
@@ -159,7 +159,6 @@ def _statistics(column: pb.ColumnStatistics) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A statistic as JSON can hold it."""
     if isinstance(value, bytes):
         return _value(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -168,7 +167,7 @@ def _plain(value: Any) -> Any:
 
 
 def _timestamps(block: pb.TimestampStatistics) -> dict[str, Any]:
-    """Bounds as wall-clock text; the older fields, in the writer's zone, only where the newer are missing."""
+    """Return bounds as wall-clock text, from the older fields (in the writer's zone) only if the newer are missing."""
     found = {}
     for name, utc, nanos in (("minimum", "minimumUtc", "minimumNanos"), ("maximum", "maximumUtc", "maximumNanos")):
         field = utc if block.HasField(utc) else name
@@ -182,7 +181,7 @@ def _timestamps(block: pb.TimestampStatistics) -> dict[str, Any]:
 
 
 def _value(raw: bytes) -> Any:
-    """UTF-8 as text; other bytes as ``{"base64": ...}``."""
+    """Return UTF-8 as text, other bytes as ``{"base64": ...}``."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:

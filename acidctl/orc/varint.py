@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 _MOST_BITS = 63
-"""Before the last byte: so many, and a hostile one takes no time that grows with its square."""
+"""The most bits before the last byte; without a bound the time would grow with the square of a hostile length."""
 
 
 class TooLongError(ValueError):
-    """More bytes than a number of 64 bits has."""
+    """A number has more bytes than 64 bits need."""
 
 
 def unsigned(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """The number at a place, and where it ends.
+    """Return the number at an offset, and the offset behind it.
 
     Raises:
-        IndexError: it is cut short.
-        TooLongError: it is longer than any number of 64 bits.
+        IndexError: the number is cut short.
+        TooLongError: the number is longer than any number of 64 bits.
     """
     value = data[at]
     if value < 0x80:
@@ -33,7 +33,7 @@ def unsigned(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def encoded(number: int) -> bytes:
-    """A number that is not negative, as :func:`unsigned` reads it."""
+    """Encode a number that is not negative, as :func:`unsigned` reads it."""
     digits = bytearray()
     while number > 0x7F:
         digits.append(number & 0x7F | 0x80)
@@ -43,6 +43,6 @@ def encoded(number: int) -> bytes:
 
 
 def signed(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """The same of a number whose sign is in its lowest bit (zigzag)."""
+    """Return the same for a number whose sign is in its lowest bit (zigzag)."""
     value, at = unsigned(data, at)
     return value >> 1 ^ -(value & 1), at

@@ -1,4 +1,4 @@
-"""Columns of one ORC type as one Arrow type: stripes may come with wide timestamps or unions with NULLs, or not."""
+"""Bring arrays of one ORC type to one Arrow type: only some stripes have wide timestamps or unions with NULLs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from acidctl.orc.read.wide_timestamps import WideTimestamp, widened
 
 
 def same_types(arrays: Sequence[pa.Array]) -> list[pa.Array]:
-    """The arrays as the one type that holds the values of all."""
+    """Return the arrays as the one type that holds the values of all."""
     first = arrays[0].type
-    if all(array.type == first for array in arrays):  # to hash a type costs more than to compare two
+    if all(array.type == first for array in arrays):  # hashing a type costs more than comparing two
         return list(arrays)
     target = functools.reduce(common_type, dict.fromkeys(array.type for array in arrays))
     return [as_type(array, target) for array in arrays]
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """The type that holds the values of both."""
+    """Return the type that holds the values of both types."""
     if one == other:
         return one
     if isinstance(one, WideTimestamp) or isinstance(other, WideTimestamp):
@@ -40,7 +40,7 @@ def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 
 def as_type(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The array as the type that :func:`common_type` gave."""
+    """Return the array as the type that :func:`common_type` returned."""
     if array.type == target:
         return array
     if isinstance(target, WideTimestamp):

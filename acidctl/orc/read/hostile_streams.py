@@ -1,7 +1,8 @@
-"""Check two kinds of streams with which a file can crash ORC's C++ reader, or keep it busy for ever.
+"""Refuse streams with which a file can crash ORC's C++ reader, end the process, or keep it busy for ever.
 
-The reader uses any tag of a union as an index into its alternatives, without a check, and crashes. And it brings a
-decimal from its own scale to that of the column in steps of 18 digits: a scale of 2^62 takes years.
+The reader uses any tag of a union as an index into its alternatives, without a check, and crashes. It brings a decimal
+from its own scale to that of the column in steps of 18 digits: a scale of 2^62 takes years. Arrow cannot hold a map
+with a NULL key and ends the whole process at one, so the PRESENT stream of a key column is read first.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from acidctl.orc.types import OrcType
 from acidctl.orc.varint import TooLongError
 
 KINDS = frozenset(("uniontype", "decimal"))
-"""Types of columns that have such streams."""
+"""Types of columns that :func:`check_streams` checks."""
 
 _LITERALS = 128
-"""The first byte of a run of tags: below this, the repeats of the next byte minus 3; else 256 minus the number of
-literals."""
+"""The first byte of a run of tags is below this for repeats of the next byte (it is their number minus 3), else it is
+256 minus the number of literals."""
 _HIGHEST_SCALE = 128
-"""Hive's scales are 0 to 38; a little more costs nothing."""
+"""The highest scale that is let through: Hive's are 0 to 38, and a little more costs nothing."""
 
 
 def check_streams(
@@ -35,8 +36,8 @@ def check_streams(
     """Refuse a stripe that would crash ORC's reader or keep it busy for ever.
 
     Args:
-        tree: the root struct of the columns that are to be read, with the file's column ids.
-        read: gives the bytes at an offset of the file.
+        tree: the root struct of the columns to read, with the file's column ids.
+        read: returns the bytes at an offset of the file.
 
     Raises:
         BadDataError: a union has a tag that names none of its alternatives, a decimal has an impossible scale, or
@@ -84,7 +85,7 @@ def highest_scale(data: bytes, version: int) -> float:
     Negative scales count as large ones if they are in a run with a slope: no writer makes such a run.
 
     Args:
-        version: of the encoding, 1 or 2.
+        version: the version of the encoding, 1 or 2.
     """
     if version == 2 and (bound := bound_of_runs(data, float("inf"))[1] / 2) <= _HIGHEST_SCALE:
         return bound

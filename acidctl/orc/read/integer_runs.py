@@ -1,6 +1,6 @@
-"""Runs of ORC's unsigned integers: how much lengths and places come to, before a native reader takes memory for them.
+"""Read runs of ORC's integers to bound their sums before a native reader takes memory, and write runs that count.
 
-A run of equal values is not unpacked: a few bytes can claim any number of them.
+A run of equal values is not unpacked: a few bytes can claim any number of values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from acidctl.orc.varint import TooLongError, signed, unsigned
 
 Floats = NDArray[np.float64]
 Run = tuple[Floats, int]
-"""Values, and how often each of them counts: one value many times, or many once."""
+"""Values, and how often each counts: a single value many times, or many values once."""
 
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _ROUNDED = (*range(1, 25), 26, 26, 28, 28, 30, 30, 32, 32, *(40,) * 8, *(48,) * 8, *(56,) * 8, *(64,) * 8)
@@ -24,17 +24,17 @@ _BELOW_ZERO = 1 << 63
 
 
 def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
-    """The runs of a stream of unsigned integers.
+    """Yield the runs of a stream of unsigned integers.
 
-    The values are as exact as a float is; those that patches make larger come a little too large.
+    The values are as exact as floats; values that patches enlarge are a little too large.
 
     Args:
-        data: the stream, decompressed.
+        data: the decompressed stream.
         version: 1 or 2, as the column's encoding says.
 
     Raises:
-        IndexError: it ends within a run.
-        TooLongError: so does no run of any writer.
+        IndexError: the stream ends within a run.
+        TooLongError: a number in the stream is longer than writers make it.
     """
     at = 0
     step = _run_2 if version == 2 else _run_1
@@ -46,11 +46,10 @@ def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
 
 
 def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
-    """Return upper bounds of the sum, and of the greatest, of the first `count` unsigned integers of a stream of
-    version 2; far too large if some of them may be below 0.
+    """Return upper bounds of the sum and the maximum of the first `count` integers of an unsigned stream.
 
-    Only the heads of runs are looked at, which takes a tenth of the time of :func:`unsigned_runs`; a stream that is
-    cut short is taken as far as it goes.
+    The stream is of version 2; the bounds are far too large if values may be below 0.  Only the heads of runs are
+    read, which takes a tenth of the time of :func:`unsigned_runs`; a stream that is cut short counts up to its end.
     """
     at, seen, total, longest, end = 0, 0, 0, 0, len(data)
     try:
@@ -147,7 +146,7 @@ def _run_2(data: bytes, at: int) -> tuple[Floats, int, int]:
 
 
 def _patched(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int, int]:
-    """A run with a few values that are larger than the others: their upper bits follow in a list."""
+    """Read a run in which a few values are larger than the others; their upper bits follow in a list."""
     base_bytes, patch_width = (data[at + 2] >> 5) + 1, _WIDTHS[data[at + 2] & 31]
     gap_width, patches = (data[at + 3] >> 5) + 1, data[at + 3] & 31
     at += 4
@@ -157,17 +156,17 @@ def _patched(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int,
     values, at = _packed(data, at + base_bytes, width, count)
     bits = _ROUNDED[min(gap_width + patch_width, 64) - 1]
     end = at + (bits * patches + 7 >> 3)
-    listed, place = int.from_bytes(data[at:end], "big") >> 8 * (end - at) - bits * patches, 0
+    listed, index = int.from_bytes(data[at:end], "big") >> 8 * (end - at) - bits * patches, 0
     for number in range(patches, 0, -1):
         gap, patch = divmod(listed >> bits * (number - 1) & (1 << bits) - 1, 1 << patch_width)
-        place += gap
-        if place < count:
-            values[place] += float(patch << width)
+        index += gap
+        if index < count:
+            values[index] += float(patch << width)
     return _clean(values + base), 1, end
 
 
 def _packed(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int]:
-    """`count` numbers of `width` bits each, the highest bit first."""
+    """Unpack `count` numbers of `width` bits each, the highest bit first."""
     end = at + (width * count + 7) // 8
     if end > len(data):
         raise IndexError("a run of integers is cut short")
@@ -180,5 +179,5 @@ def _packed(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int]:
 
 
 def _clean(values: Floats) -> Floats:
-    """Without what only damage can make negative: unsigned readers see huge numbers there."""
+    """Replace values that only damage can make negative: unsigned readers see huge numbers for them."""
     return np.where(values < 0, float(_BELOW_ZERO), values)

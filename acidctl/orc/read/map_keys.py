@@ -16,21 +16,21 @@ from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 
 _DECODED = 8
-"""Bytes that Arrow's reader takes for a bit."""
+"""Bytes that Arrow's reader takes for one bit."""
 
 
 class NullMapKey(BadDataError):
-    """A map with a NULL key: legal in Hive, but not in Arrow."""
+    """A map has a NULL key, which is legal in Hive but not in Arrow."""
 
 
 def check_map_keys(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType) -> None:
-    """Refuse a stripe that Arrow's reader would not survive.
+    """Refuse a stripe with a NULL map key, which would end the process.
 
     Args:
-        tree: the root struct of the columns that are to be read, with the file's column ids.
+        tree: the root struct of the columns to read, with the file's column ids.
 
     Raises:
-        NullMapKey: a map among them has a NULL key.
+        NullMapKey: a map in these columns has a NULL key.
         BadDataError: the stripe is damaged.
     """
     maps = {node.children[0].column_id: node.column_id for node in tree.walk() if node.kind == "map"}
@@ -46,7 +46,7 @@ def check_map_keys(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType) -
 
 
 def _has_null(tail: Tail, i: int, present: bytes, keys: int) -> bool:
-    """Whether one of so many keys is NULL, by their PRESENT stream: it is stored as the values of a BOOLEAN are."""
+    """Return whether one of `keys` keys is NULL, by their PRESENT stream: it is stored like the values of a BOOLEAN."""
     STRIPE_MEMORY.check(keys * _DECODED, f"stripe {i} of {tail.path}", "number of the keys of its maps")
     bits = read_column(tail, i, "boolean", {pb.Stream.DATA: present}, keys)
     return len(bits) != keys or not pc.all(bits).as_py()
