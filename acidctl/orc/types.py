@@ -235,7 +235,7 @@ def hive_type(tree: OrcType) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """Return `name`, in back quotes (doubled inside) if it has other characters than letters, digits and underscores."""
+    """Return `name`, in back quotes (doubled inside) unless it has only letters, digits and underscores."""
     return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 

@@ -1,4 +1,4 @@
-"""Calls that know no timeout of their own, made by threads that are left behind when they do not return in time."""
+"""Time out calls that have no timeout of their own, in threads that are left behind if they do not return."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _Work = tuple["Future[Any]", Callable[[], Any]]
 
 
 class Callers:
-    """As many threads as there are calls at once.  They serve one call after the other, since a new thread takes
-    longer than a short call, and none of them keeps the process from ending.
+    """Threads that run calls, as many as there are calls at once, and that do not keep the process from ending.
+
+    A thread serves one call after the other, since starting a thread takes longer than a short call.
     """
 
     def __init__(self, name: str) -> None:
@@ -21,10 +22,10 @@ class Callers:
         self._idle: list[SimpleQueue[_Work]] = []
 
     def call(self, function: Callable[[], Any], timeout: float) -> Any:
-        """What the function returns or raises.
+        """Return or raise the result of the function.
 
         Raises:
-            TimeoutError: it did not return in time; it may still be at it.
+            TimeoutError: the function did not return in time; it may still be running.
         """
         future: Future[Any] = Future()
         try:
@@ -47,4 +48,4 @@ class Callers:
             else:
                 self._idle.append(inbox)
                 future.set_result(result)
-            del future, function, result  # nothing is held while waiting
+            del future, function, result  # hold no objects while waiting

@@ -1,4 +1,4 @@
-"""How processes on other machines, which have no Kerberos ticket, get into the same store."""
+"""Give processes on other machines, which have no Kerberos ticket, access to the same store."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _NOT_PASSED_ON = ("kerberos", "keytab", "principal")
 
 @lru_cache(maxsize=16)
 def delegated(spec: FileSystemSpec) -> FileSystemSpec:
-    """The spec to send to executors: for WebHDFS with Kerberos a delegation token takes the place of the ticket.
+    """Return the spec to send to executors: for WebHDFS with Kerberos it holds a delegation token instead of a ticket.
 
-    One token serves a process's every task.  The server ends it after its renewal interval, a day where nothing else
-    is configured.  Other stores' specs are returned as they are: over ``hdfs://`` executors use the tokens that Spark
-    fetches for them (:func:`acidctl.storage.hdfs.kerberos.rpc_address`), or a ticket or keytab of their own.
+    All tasks of a process share one token, which the server ends after its renewal interval (default: a day).  Specs
+    of other stores are returned unchanged: over ``hdfs://`` executors use the tokens that Spark fetches for them
+    (:func:`acidctl.storage.hdfs.kerberos.rpc_address`), or a ticket or keytab of their own.
 
     Raises:
         AccessError: the server gives no token, or there is no ticket.
-        StorageError: it cannot be reached.
+        StorageError: the server cannot be reached.
     """
     options = dict(spec.options)
     if spec.protocol not in ("webhdfs", "swebhdfs") or options.get("token") or not wants_kerberos(options):

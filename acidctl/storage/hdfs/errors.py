@@ -1,4 +1,4 @@
-"""From the exceptions of a NameNode or DataNode, which WebHDFS and RPC share, to acidctl's own."""
+"""Map the exceptions of a NameNode or DataNode, which WebHDFS and RPC share, to acidctl's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Row = tuple[type[AcidctlError], str, str]
 
 
 class QuotaError(StorageError):
-    """A quota of space is used up: the file was made, and took no bytes, or not all of them."""
+    """A quota of space is used up: the file was created, but not all of its bytes were written."""
 
 
 _BY_EXCEPTION: dict[str, _Row] = {
@@ -56,17 +56,17 @@ _BY_WORDS = {"Name node is in safe mode": "SafeModeException", "Invalid path nam
 
 
 def from_remote(what: str, exception: str | None, message: str) -> AcidctlError:
-    """A server's exception by its class; an IPC wrapper has the class in its message.
+    """Return the error for a server's exception, by its class; an IPC wrapper has the class in its message.
 
     Args:
-        exception: the class, with or without its package; None when the answer names none.
-        message: what the server said, perhaps with Java's stack behind the first line.
+        exception: the class, with or without its package; None if the answer does not name it.
+        message: the server's message, perhaps with Java's stack behind the first line.
     """
     first = message.strip().partition("\n")[0]
     if "InvalidToken" in first:  # within a SecurityException that says less
         exception = "InvalidToken"
-    said = (name for words, name in _BY_WORDS.items() if words in first)
-    for name in ((exception or "").rpartition(".")[2], *(word for word in _BY_EXCEPTION if word in first), *said):
+    by_words = (name for words, name in _BY_WORDS.items() if words in first)
+    for name in ((exception or "").rpartition(".")[2], *(word for word in _BY_EXCEPTION if word in first), *by_words):
         if name in _BY_EXCEPTION:
             kind, why, hint = _BY_EXCEPTION[name]
             return kind(what, why, hint)

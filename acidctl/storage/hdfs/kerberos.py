@@ -1,7 +1,7 @@
-"""Whether the options of a store ask for Kerberos, and the tokens that take the place of a ticket.
+"""Check whether a store's options need Kerberos, and find the tokens that replace a ticket.
 
-A cluster gives a job the tokens that were fetched for it in a file, whose name is in ``HADOOP_TOKEN_FILE_LOCATION``; so
-do schedulers that start commands.
+A cluster, or a scheduler that starts commands, gives a job the tokens that were fetched for it in a file, whose name is
+in ``HADOOP_TOKEN_FILE_LOCATION``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _NAMESERVICE = "ha-hdfs:"
 
 
 def wants_kerberos(options: Mapping[str, str]) -> bool:
-    """Whether the storage options ask for a Kerberos login."""
+    """Return whether the storage options ask for a Kerberos login."""
     return options.get("kerberos", "").lower() in ("true", "yes", "1") or bool(options.get("keytab"))
 
 
 def rpc_address(authority: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The address of a NameNode, or the nameservice, as a token of this job names it; None when there is no token.
+    """Return a NameNode's address, or the nameservice, as a token of this job names it; None without a token.
 
-    Tokens name addresses by number, unless a cluster is configured otherwise.
+    Tokens hold numeric addresses, unless a cluster is configured differently.
 
     Raises:
         UsageProblem: the file of tokens cannot be read.
@@ -41,7 +41,7 @@ def rpc_address(authority: str, environ: Mapping[str, str] = os.environ) -> str 
 
 
 def web_token(spec: FileSystemSpec, environ: Mapping[str, str] = os.environ) -> str:
-    """A token of this job that opens a WebHDFS, as text; empty when there is none.
+    """Return a token of this job that opens a WebHDFS, as text; empty if there is none.
 
     Raises:
         UsageProblem: the file of tokens cannot be read.
@@ -61,15 +61,15 @@ def web_token(spec: FileSystemSpec, environ: Mapping[str, str] = os.environ) -> 
 
 
 def is_a_job(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a cluster or a scheduler started this process, with tokens."""
+    """Return whether a cluster or a scheduler started this process, with tokens."""
     return bool(environ.get(VARIABLE))
 
 
 def _spellings(authority: str) -> list[str]:
-    """``host:port`` as it is, and with each address of the host."""
+    """Return ``host:port`` as it is, and with each address of the host."""
     host, _, port = authority.rpartition(":")
-    found = [authority.lower()]
+    spellings = [authority.lower()]
     with suppress(OSError, ValueError):
-        known = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-        found += [f"{address[4][0]}:{port}" for address in known]
-    return found
+        addresses = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        spellings += [f"{address[4][0]}:{port}" for address in addresses]
+    return spellings

@@ -1,4 +1,4 @@
-"""Which quota of HDFS a file had no room under: told after a write that failed, or that only seemed to succeed."""
+"""Find the quota of HDFS that left no room for a file, after a write that failed or only seemed to succeed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from acidctl.storage.os_errors import printable
 from acidctl.storage.port import parent_of
 
 Summary = Mapping[str, Any]
-"""GETCONTENTSUMMARY, in the words of WebHDFS."""
+"""The answer of WebHDFS's GETCONTENTSUMMARY."""
 
 HINT = "free some space there, or have it raised: hdfs dfsadmin -setSpaceQuota"
 
 
 def used_up(summary_of: Callable[[str], Summary], path: str, needed: int) -> str:
-    """The nearest space quota above a path that has no room for so many bytes more; empty where none is known.
+    """Describe the nearest space quota above a path without room for `needed` more bytes; empty if none is known.
 
     Args:
-        summary_of: of a directory; raises an AcidctlError where it may not be asked.
-        needed: HDFS takes a whole block, as often as it is replicated, before the first byte is written.
+        summary_of: returns the summary of a directory; raises an AcidctlError if that is not allowed.
+        needed: HDFS reserves a whole block, times its replication, before the first byte is written.
     """
     while path != "/":
         path = parent_of(path)
@@ -38,7 +38,7 @@ def used_up(summary_of: Callable[[str], Summary], path: str, needed: int) -> str
 
 
 def _quotas(summary: Summary) -> Iterator[tuple[str, int, int]]:
-    """Names, limits (negative: none) and what is taken, in bytes."""
+    """Yield names, limits (negative: none) and consumed bytes."""
     yield "space quota", int(summary.get("spaceQuota", -1)), int(summary.get("spaceConsumed", 0))
-    for kind, one in (summary.get("typeQuota") or {}).items():
-        yield f"space quota for {kind}", int(one.get("quota", -1)), int(one.get("consumed", 0))
+    for kind, quota in (summary.get("typeQuota") or {}).items():
+        yield f"space quota for {kind}", int(quota.get("quota", -1)), int(quota.get("consumed", 0))

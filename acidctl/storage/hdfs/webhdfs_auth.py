@@ -1,4 +1,4 @@
-"""Who one is to WebHDFS: a name, a token, a Kerberos ticket, or a password for a gateway."""
+"""Log in to WebHDFS by a name, a token, a Kerberos ticket, or a password for a gateway."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from acidctl.kerberos import KINIT, ticket_problem
 from acidctl.storage.hdfs.kerberos import wants_kerberos, web_token
 from acidctl.storage.port import FileSystemSpec
 
-# The packages log what they also raise; without a handler Python would print that on stderr.
+# The packages log errors that they also raise; without a handler Python would print them on stderr.
 for _name in ("hdfs", "requests_kerberos", "spnego"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 _CLIENT_KEYTAB = "KRB5_CLIENT_KTNAME"
-"""Where MIT Kerberos looks for a keytab to get a ticket from by itself, when there is none."""
+"""The variable with the keytab from which MIT Kerberos gets a ticket by itself if there is none."""
 
 
 def log_in(spec: FileSystemSpec) -> tuple[requests.Session, dict[str, str]]:
-    """A session with the login of a spec, and the parameters that go into the query of every URL.
+    """Return a session with the login of a spec, and the parameters for the query of every URL.
 
-    PyPI `hdfs` knows how: its clients put the login into a session that is given to them.
+    The clients of PyPI `hdfs` put the login into a given session.
 
     Options: ``user``; ``token``, a delegation token; ``kerberos=true`` with a token of this job, else the ticket
-    cache, or ``keytab``, with ``principal`` where there are several; ``doas``, the user to act for; ``gateway``, the
-    path of a proxy such as Knox (``/gateway/default``), and ``password`` when it wants one.
+    cache, or ``keytab``, with ``principal`` if there are several; ``doas``, the user to act for; ``gateway``, the
+    path of a proxy such as Knox (``/gateway/default``), and its ``password`` if it needs one.
 
     Raises:
         EnvironmentProblem: the Kerberos packages are missing.
@@ -47,13 +47,13 @@ def log_in(spec: FileSystemSpec) -> tuple[requests.Session, dict[str, str]]:
         InsecureClient(spec.authority, user=options["user"], session=session)
     parameters = {key: str(value) for key, value in dict(session.params or {}).items()}
     session.params = {}
-    if options.get("doas") and not token:  # a token says itself who acts for whom
+    if options.get("doas") and not token:  # a token holds who acts for whom
         parameters["doas"] = options["doas"]
     return session, parameters
 
 
 def anonymous() -> requests.Session:
-    """A session that sends no login, no cookie, and nothing of ``~/.netrc`` either."""
+    """Return a session that sends no login, no cookie, and no entry of ``~/.netrc``."""
     session = requests.Session()
     session.auth = lambda request: request
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
@@ -65,12 +65,12 @@ def _kerberos(authority: str, session: requests.Session, options: dict[str, str]
         from hdfs.ext.kerberos import KerberosClient  # noqa: PLC0415 - optional: hdfs[kerberos]
     if options.get("keytab"):
         os.environ[_CLIENT_KEYTAB] = options["keytab"]
-    named = {"principal": options["principal"]} if options.get("principal") else {}
-    KerberosClient(authority, session=session, **named)
+    principal = {"principal": options["principal"]} if options.get("principal") else {}
+    KerberosClient(authority, session=session, **principal)
 
 
 def login_problem(what: str, options: dict[str, str]) -> AccessError:
-    """The server answered 401: why, and what to do."""
+    """Return the error for a server's answer 401."""
     if options.get("token"):
         return AccessError(what, "the server does not take the delegation token", "get a new token")
     if options.get("password"):
