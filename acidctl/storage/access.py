@@ -1,4 +1,4 @@
-"""Who may do what with a file or a directory, and what takes the place of several of them may grant."""
+"""Describe who may do what with a file or a directory, and what the replacement of several entries may grant."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ _FILE, _DIRECTORY = 0o600, 0o700
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a store keeps with an entry; of a symbolic link its own, not that of what it leads to.
+    """The owner, group, mode and ACL of an entry; for a symbolic link, of the link itself.
 
     Attributes:
-        owner, group: as the store names them, numbers on the local disk; an empty owner is who runs this.
-        mode: the nine bits of POSIX; with an ACL those of the group are its mask.
-        acl: beyond the mode, as the store writes it; empty where there is none.
-        is_own: its owner is who runs this, or the store's superuser.
-        is_link: a symbolic link.
+        owner, group: as the store names them, numbers on the local disk; an empty owner is the present user.
+        mode: the nine bits of POSIX; with an ACL the bits of the group are its mask.
+        acl: entries beyond the mode, as the store writes them.
+        is_own: the owner is the present user, or the store's superuser.
     """
 
     owner: str
@@ -28,28 +27,28 @@ class Access:
     is_link: bool = False
 
     def lets_read(self, user: str, *, is_dir: bool) -> bool:
-        """Whether a user of whose groups nothing is known may certainly read it."""
+        """Return whether a user whose groups are unknown may certainly read the entry."""
         needed = 5 if is_dir else 4
         rights = self.mode >> 6 if user == self.owner else self.without_group().mode
         return rights & needed == needed
 
     def of_someone(self, now: Access) -> Access:
-        """With the owner that it has now, where none is named."""
+        """Return these rights with the owner of `now` if no owner is named."""
         return replace(self, owner=self.owner or now.owner)
 
     def without_group(self) -> Access:
-        """Where it cannot have this group, or this ACL: whom they kept away counts among all others then."""
+        """Return rights for an entry that cannot have this group or ACL, so that their members count as others."""
         others = 0 if self.acl else self.mode & self.mode >> 3 & 7
         return replace(self, mode=self.mode & 0o700 | others, acl=())
 
 
 def narrowest(found: Sequence[Access], place: Access, *, is_dir: bool) -> Access:
-    """What all of several entries grant: nobody gets to see in one what was hidden in another.
+    """Return the rights that all of several entries grant: nobody may see in one what was hidden in another.
 
     Args:
-        found: of the entries whose rows come together; none where there are none.
-        place: of the directory that they lie in, whose group decides where theirs differ; and whose owner, if he may
-            read them all. If he may not, the first of their owners who may, and else nobody but who runs this.
+        found: the rights of the entries whose rows are merged; may be empty.
+        place: the rights of the directory that holds the entries. Its group is used if theirs differ; so is its owner
+            if he may read them all, else the first of their owners who may, else the present user.
     """
     if not found:
         return place if is_dir else replace(place, mode=place.mode & 0o666, acl=())
@@ -64,9 +63,9 @@ def narrowest(found: Sequence[Access], place: Access, *, is_dir: bool) -> Access
 
 
 def _reader(found: Sequence[Access], first: str, is_dir: bool) -> str:
-    """The first owner who may read all of it; empty where nobody may."""
+    """Return the first owner who may read all entries; empty if nobody may."""
     owners = (first, *(access.owner for access in found))
-    return next((one for one in owners if all(access.lets_read(one, is_dir=is_dir) for access in found)), "")
+    return next((owner for owner in owners if all(access.lets_read(owner, is_dir=is_dir) for access in found)), "")
 
 
 def _is_same(values: Iterable[object]) -> bool:

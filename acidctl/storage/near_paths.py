@@ -17,7 +17,7 @@ _MOST_PARENTS = 3
 def naming_near(fs: FileSystem, path: str) -> Iterator[None]:
     """Add similar names to the hint of a NotFoundError that the block raises, if nothing exists at `path`.
 
-    It costs one listing: that of the nearest parent that exists. Object stores are not listed, as a prefix may hold
+    This costs one listing, of the nearest parent that exists. Object stores are not listed, as a prefix may hold
     millions of objects.
     """
     try:

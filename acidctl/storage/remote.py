@@ -1,4 +1,4 @@
-"""What all stores behind a network do alike."""
+"""Share the code of all stores behind a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acidctl.storage.tail_cache import TailCache
 
 
 class RemoteStore(ABC):
-    """The part of :class:`acidctl.storage.port.FileSystem` that follows from :meth:`stat` and one read."""
+    """The part of :class:`acidctl.storage.port.FileSystem` that needs only :meth:`stat` and :meth:`_read`."""
 
     def __init__(self, spec: FileSystemSpec) -> None:
         self.spec = spec
@@ -26,7 +26,7 @@ class RemoteStore(ABC):
 
     @abstractmethod
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
-        """As :meth:`read_bytes`, asked of the store."""
+        """Read a range as :meth:`read_bytes` does, but from the store, not from memory."""
 
     def display(self, path: str) -> str:
         return self.url + path
@@ -49,7 +49,7 @@ class RemoteStore(ABC):
             raise os_errors.already_exists("create", self.display(path))
 
     def _holds(self, path: str, data: bytes) -> bool:
-        """Whether this is what a file holds, as far as the store tells."""
+        """Return whether a file holds this content; False if the store cannot tell."""
         try:
             return self.read_bytes(path) == data
         except AcidctlError:

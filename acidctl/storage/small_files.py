@@ -6,22 +6,22 @@ from acidctl.errors import BadDataError
 from acidctl.storage.port import FileSystem
 
 MOST_METADATA = 1 << 20
-"""``_metadata_acid`` has 48 bytes, ``_orc_acid_version`` one."""
+"""The most bytes of a metadata file: ``_metadata_acid`` has 48, ``_orc_acid_version`` one."""
 
 MOST_LENGTHS = 64 << 20
-"""A side file with lengths has 8 bytes for each commit of a streaming writer."""
+"""The most bytes of a side file with lengths, which has 8 for each commit of a streaming writer."""
 
 
 def read_small(fs: FileSystem, path: str, most: int, size: int | None = None) -> bytes:
-    """All of a file that is small in every real table.
+    """Read a whole file that is small in every real table.
 
     Args:
-        most: bytes.
-        size: as it was listed, where that is known: stores are then not asked for it.
+        most: the most bytes it may have.
+        size: the size from a listing, which saves a request.
 
     Raises:
-        BadDataError: it is larger.
-        NotFoundError, AccessError, StorageError: it cannot be read.
+        BadDataError: the file is larger.
+        NotFoundError, AccessError, StorageError: the file cannot be read.
     """
     data = b"" if size is not None and size > most else fs.read_bytes(path, 0, most + 1 if size is None else size)
     if max(len(data), size or 0) > most:

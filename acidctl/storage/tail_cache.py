@@ -1,4 +1,4 @@
-"""The ends of remote files, where ORC and Parquet keep their footers: fetched once for a command, many side by side."""
+"""Cache the ends of remote files, where ORC and Parquet keep their footers, and fetch many at the same time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acidctl.errors import AcidctlError
 from acidctl.storage.port import FileSystem
 
 END = 16 * 1024
-"""Bytes: nearly every footer fits into so many."""
+"""Bytes of the end of a file; nearly every footer fits into them."""
 
 _KEPT = 2048
 _LISTINGS = 64
@@ -24,10 +24,10 @@ _Key = tuple[str, int, float, int]
 
 
 class TailCache:
-    """What one file system object has seen of the ends of files, by path, size and time of change.
+    """The ends of files that one file system object has read, by path, size and time of change.
 
-    Sizes and times are those of the latest listing, or of the latest look at the file itself: a file that was written
-    again since has another key.
+    Sizes and times are from the latest listing, or the latest `stat` of the file itself: a file that was written again
+    since has another key.
     """
 
     def __init__(self) -> None:
@@ -37,10 +37,10 @@ class TailCache:
         self._tails: OrderedDict[_Key, bytes] = OrderedDict()
 
     def listed(self, listing: Listing, *, whole: bool) -> Listing:
-        """Note the sizes and times of a listing, in place of what was known of that directory.
+        """Remember the sizes and times of a listing, replacing those of an older listing of that directory.
 
         Args:
-            whole: it is the whole tree, not only the children.
+            whole: the listing is of the whole tree, not only of the children.
         """
         with self._lock:
             self._looks.clear()
@@ -51,7 +51,7 @@ class TailCache:
         return listing
 
     def looked(self, path: str, entry: Entry) -> Entry:
-        """Note those of one file."""
+        """Remember size and time of one file."""
         with self._lock:
             self._looks[path] = entry
             if len(self._looks) > _KEPT:
@@ -59,14 +59,14 @@ class TailCache:
         return entry
 
     def forget(self) -> None:
-        """Something was changed here."""
+        """Forget everything, because something was changed."""
         with self._lock:
             self._listings.clear()
             self._looks.clear()
             self._tails.clear()
 
     def read(self, path: str, offset: int, length: int | None, fetch: Callable[[str, int, int | None], bytes]) -> bytes:
-        """A range of a file, from memory when it is an end that was read before."""
+        """Return a range of a file, from memory if it is an end that was read before."""
         key = self._key(path, offset, length)
         if key is None:
             return fetch(path, offset, length)
@@ -99,7 +99,7 @@ class TailCache:
             at = bisect_left(listing.entries, name, key=attrgetter("path"))
             if at < len(listing.entries) and listing.entries[at].path == name:
                 return listing.entries[at]
-            if whole or "/" not in name:  # it has gone since an older listing
+            if whole or "/" not in name:  # it was removed since an older listing
                 return None
         return None
 
@@ -109,12 +109,12 @@ def _prefix(listing: Listing) -> str:
 
 
 def fetch_tails(fs: FileSystem, files: Iterable[tuple[str, int]]) -> None:
-    """Read the ends of files side by side, so that reading them one by one afterwards asks for nothing.
+    """Read the ends of files in parallel, so that reading them one by one afterwards takes no request.
 
-    What fails here fails again when it is read, and is told then.
+    Errors are ignored: they recur, and are reported, when the file is read.
 
     Args:
-        files: path and size; at most some hundreds at a time are worth it.
+        files: paths and sizes, at most some hundreds at a time.
     """
     wanted = [(path, size) for path, size in files if size]
     if len(wanted) < 2 or fs.is_local:

@@ -13,15 +13,15 @@ _LOOK = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def refuse_mounts(path: str, name: str, at: int | None) -> None:
-    """Look through a directory before any of it is removed.
+    """Look for mount points in a directory before any of it is removed.
 
     Args:
-        path: how it is shown.
-        name, at: where it is, and a descriptor of the directory that the name is in; None for a path.
+        path: the path for messages.
+        name, at: the directory, and a descriptor of its parent; None if `name` is a path.
 
     Raises:
-        RefusedError: it is a mount point, or one lies in it.
-        OSError: it cannot be looked at. What in it cannot be listed cannot be removed either, and is left out.
+        RefusedError: the directory is, or contains, a mount point; its content would be deleted.
+        OSError: the directory cannot be read. Children that cannot be listed cannot be removed, and are skipped.
     """
     parent, _, last = name.rpartition("/")
     if at is not None:
@@ -45,14 +45,14 @@ def _refuse(shown: str, name: str, at: int) -> None:
 
 
 def _is_mount(name: str, at: int) -> bool:
-    """Whether something else is mounted on a directory; a link to one is not."""
-    found, number = openat2(at, os.fsencode(name), _LOOK, NO_XDEV)
-    if found >= 0:
-        os.close(found)
+    """Return whether something is mounted on a directory; False for a link to a mount point."""
+    descriptor, number = openat2(at, os.fsencode(name), _LOOK, NO_XDEV)
+    if descriptor >= 0:
+        os.close(descriptor)
         return False
     if number == errno.EXDEV:
         return True
     if number in (errno.ENOTDIR, errno.ELOOP, errno.ENOENT):  # a link, or gone meanwhile
         return False
-    # A kernel without the call, or a sandbox that forbids it: then another device is all that can be seen.
+    # If the kernel lacks the call or a sandbox forbids it, only another device shows a mount.
     return os.stat(name, dir_fd=at, follow_symlinks=False).st_dev != os.fstat(at).st_dev

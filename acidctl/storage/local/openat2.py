@@ -13,37 +13,37 @@ NO_XDEV = 0x01
 NO_SYMLINKS = 0x04
 """Refuse to follow a symbolic link: the error is ELOOP."""
 NUMBER = 437
-"""Of the call; the same on every architecture. Linux has it since 5.6."""
+"""The number of the call, the same on every architecture; Linux has had it since 5.6."""
 
 
 @cache
 def _libc() -> tuple[Callable[..., int], Callable[[], int]]:
-    """The C library's way to call the kernel, and the number of its last error."""
-    import ctypes  # noqa: PLC0415 - commands that only look do without
+    """Return the C library's function for calls of the kernel, and the function for the last error."""
+    import ctypes  # noqa: PLC0415 - commands that only read do not need it
 
     return ctypes.CDLL(None, use_errno=True).syscall, ctypes.get_errno
 
 
 def openat2(directory: int, path: bytes, flags: int, resolve: int) -> tuple[int, int]:
-    """Open a path below a directory's descriptor.
+    """Open a path below a directory's descriptor with the kernel's ``openat2``, which Python does not have.
 
     Args:
         flags: as for ``os.open``.
-        resolve: NO_XDEV, NO_SYMLINKS.
+        resolve: NO_XDEV or NO_SYMLINKS.
 
     Returns:
-        The descriptor and 0; or -1 and the number of the error: of ENOSYS, EPERM, EINVAL and E2BIG nobody knows whether
-        an old kernel or a sandbox said it.
+        The descriptor and 0; or -1 and the number of the error. ENOSYS, EPERM, EINVAL and E2BIG may come from an old
+        kernel or from a sandbox.
     """
     syscall, last_error = _libc()
     how = struct.pack("=QQQ", flags, 0, resolve)
-    found = syscall(NUMBER, directory, path, how, len(how))
-    return (found, 0) if found >= 0 else (-1, last_error())
+    descriptor = syscall(NUMBER, directory, path, how, len(how))
+    return (descriptor, 0) if descriptor >= 0 else (-1, last_error())
 
 
 @contextmanager
 def held(descriptor: int) -> Iterator[int]:
-    """A descriptor that was opened for the block, and is closed at its end."""
+    """Close a descriptor at the end of the block."""
     try:
         yield descriptor
     finally:
