@@ -35,7 +35,7 @@ class RetryPolicy:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> RetryPolicy:
-        """Return the policy of the storage options ``timeout`` and ``retries``.  UsageProblem if they are not numbers."""
+        """Return the policy of the storage options ``timeout`` and ``retries``.  UsageProblem if they are invalid."""
         try:
             timeout = float(options.get("timeout", TIMEOUT))
         except ValueError:
