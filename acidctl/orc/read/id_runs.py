@@ -14,7 +14,7 @@ from isal.isal_zlib import crc32
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, decompress
-from acidctl.orc.counting_runs import LONGEST, encoded_runs
+from acidctl.orc.read.integer_runs import LONGEST, encoded_runs
 from acidctl.orc.tail import RecordKey, Tail, placed_streams, stripe_length
 from acidctl.orc.varint import TooLongError, signed
 

@@ -6,12 +6,14 @@ A run of equal values is not unpacked: a few bytes can claim any number of value
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.orc.varint import TooLongError, signed, unsigned
 
+Int64 = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Run = tuple[Floats, int]
 """Values, and how often each counts: a single value many times, or many values once."""
@@ -19,8 +21,15 @@ Run = tuple[Floats, int]
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _ROUNDED = (*range(1, 25), 26, 26, 28, 28, 30, 30, 32, 32, *(40,) * 8, *(48,) * 8, *(56,) * 8, *(64,) * 8)
 _V1_REPEATS = 128
-_MOST_OF_A_RUN = 512
 _BELOW_ZERO = 1 << 63
+
+LONGEST: Final = 512
+"""The most values of a run."""
+
+_DIGITS, _STEP = 2, 12
+"""Offsets in an encoded run: two bytes of header, at most ten of the base, one of the step."""
+_DELTA: Final = 0xC0
+_DIRECT_64: Final = 0x40 | 31 << 1
 
 
 def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
@@ -70,7 +79,7 @@ def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
                 most += more
             longest = max(longest, most)
             if not begin:  # most often all runs but the last are alike, as the scales of a column are
-                alike = min(end // at - 2, int(min(count - seen, end * _MOST_OF_A_RUN)) // times)
+                alike = min(end // at - 2, int(min(count - seen, end * LONGEST)) // times)
                 if alike > 0 and data[at : at * (alike + 1)] == data[:at] * alike:
                     at, seen, total = at * (alike + 1), seen + times * alike, total * (alike + 1)
     except (IndexError, TooLongError):
@@ -181,3 +190,40 @@ def _packed(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int]:
 def _clean(values: Floats) -> Floats:
     """Replace values that only damage can make negative: unsigned readers see huge numbers for them."""
     return np.where(values < 0, float(_BELOW_ZERO), values)
+
+
+def encoded_runs(bases: Int64, lengths: Int64, step: int) -> tuple[bytes, Int64]:
+    """Return runs of version 2 as bytes, and the offset of each run.
+
+    A delta run without widths expresses, in a few bytes, up to 512 values with a constant step; a single value is
+    written directly.
+
+    Args:
+        bases: the first value of each run.
+        lengths: the number of values of each run, 1 to 512.
+        step: the difference between neighbouring values, 0 or 1.
+    """
+    raw = np.zeros((len(bases), _STEP + 1), np.uint8)
+    used = np.zeros(raw.shape, np.bool_)
+    zigzag = (bases << 1 ^ bases >> 63).view(np.uint64)
+    alone = lengths == 1
+    used[:, :_DIGITS] = True
+    raw[:, 0] = np.where(alone, _DIRECT_64, _DELTA | lengths - 1 >> 8)
+    raw[:, 1] = np.where(alone, 0, lengths - 1 & 0xFF)
+    remaining = zigzag.copy()
+    for digit in range(_DIGITS, _STEP):
+        used[:, digit] = remaining != 0 if digit > _DIGITS else True
+        rest = remaining >> np.uint64(7)
+        raw[:, digit] = (remaining & np.uint64(0x7F)).astype(np.uint8) | np.where(rest != 0, 0x80, 0).astype(np.uint8)
+        remaining = rest
+        if not remaining.any():
+            break
+    used[:, _STEP] = True
+    raw[:, _STEP] = step << 1
+    if alone.any():
+        big_endian = zigzag[alone].astype(">u8").view(np.uint8).reshape(-1, 8)
+        raw[alone, _DIGITS : _DIGITS + 8] = big_endian
+        used[alone, _DIGITS : _DIGITS + 8] = True
+        used[alone, _DIGITS + 8 :] = False
+    sizes = used.sum(axis=1)
+    return raw[used].tobytes(), np.cumsum(sizes) - sizes

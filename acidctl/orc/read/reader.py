@@ -19,7 +19,6 @@ from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_r
 from acidctl.orc.codecs import MAX_BLOCK
 from acidctl.orc.limits import DecodingBudget, LimitError
 from acidctl.orc.read import hostile_streams, wide_timestamps
-from acidctl.orc.read.map_keys import check_map_keys
 from acidctl.orc.read.stripe_size import check_decoded, check_rows, check_stripe, has_lengths, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
@@ -151,7 +150,7 @@ class OrcFile:
             return self._named(pa.RecordBatch.from_pylist([], schema=pa.schema(fields)))
         self._check_size(i, chosen)
         if "map" in self.tail.schema.kinds and _has(self._tree(chosen), "map"):
-            check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
+            hostile_streams.check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
         has_unions = "uniontype" in self.tail.schema.kinds and _has(self._tree(chosen), "uniontype")
         self._check_streams(i, chosen)
         with native_read(self.tail.path, i):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_stream
-from acidctl.orc.counting_runs import LONGEST, encoded_runs
+from acidctl.orc.read.integer_runs import LONGEST, encoded_runs
 from acidctl.orc.write.index_positions import Int64, Layout, places, relocate
 from acidctl.orc.write.stripe_editor import INDEX_KINDS, StripeParts, set_repeated
 
