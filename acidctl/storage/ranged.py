@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from acidctl.errors import AcidctlError, StorageError
+from acidctl.errors import AcidctlError, BadDataError, StorageError
 from acidctl.storage.port import FileSystem
 
 if TYPE_CHECKING:
@@ -20,6 +20,12 @@ _LOCAL_PIECE = 256 << 10
 
 _REMOTE_PIECE = 8 << 20
 """Pieces are large, since each is a request."""
+
+MOST_METADATA = 1 << 20
+"""The most bytes of a metadata file: ``_metadata_acid`` has 48, ``_orc_acid_version`` one."""
+
+MOST_LENGTHS = 64 << 20
+"""The most bytes of a side file with lengths, which has 8 for each commit of a streaming writer."""
 
 
 def pieces(fs: FileSystem, path: str, offset: int, length: int) -> Iterator[bytes]:
@@ -134,3 +140,24 @@ class RangedReader(io.BufferedIOBase):
     def _check_open(self) -> None:
         if self.closed:
             raise ValueError("I/O operation on closed file.")
+
+
+def read_small(fs: FileSystem, path: str, most: int, size: int | None = None) -> bytes:
+    """Read a whole file that is small in every real table.
+
+    Args:
+        most: the most bytes it may have.
+        size: the size from a listing, which saves a request.
+
+    Raises:
+        BadDataError: the file is larger.
+        NotFoundError, AccessError, StorageError: the file cannot be read.
+    """
+    data = b"" if size is not None and size > most else fs.read_bytes(path, 0, most + 1 if size is None else size)
+    if max(len(data), size or 0) > most:
+        raise BadDataError(
+            f"cannot use {fs.display(path)}",
+            f"it is a bomb, or larger than any file of its name is: {most:,} bytes",
+            "look at it, and at who wrote it; then move it away",
+        )
+    return data

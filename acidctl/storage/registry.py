@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.arguments import as_path
-from acidctl.errors import NotFoundError, UsageProblem
-from acidctl.storage.local.beneath import Beneath
+from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.nearest import asked, near_names
+from acidctl.storage.local.beneath import Beneath, held
 from acidctl.storage.local.filesystem import LocalFileSystem
-from acidctl.storage.local.openat2 import held
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.os_errors import mapped, printable
-from acidctl.storage.port import FileSystem, FileSystemSpec
+from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
 if TYPE_CHECKING:
     from acidctl.storage.hdfs.conf import HadoopConf
@@ -28,6 +29,7 @@ _SHORT_URL = re.compile(r"(file|hdfs):()(/.*)", re.DOTALL)
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file"}
 _DEFAULT_PORTS = {"hdfs": 8020, "webhdfs": 9870, "swebhdfs": 9871}
 _ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
+_MOST_PARENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +209,37 @@ def _normal(path: str) -> str:
 
 def _trimmed(path: str) -> str:
     return "/" + path.strip("/")
+
+
+@contextmanager
+def naming_near(fs: FileSystem, path: str) -> Iterator[None]:
+    """Add similar names to the hint of a NotFoundError that the block raises, if nothing exists at `path`.
+
+    This costs one listing, of the nearest parent that exists. Object stores are not listed, as a prefix may hold
+    millions of objects.
+    """
+    try:
+        yield
+    except NotFoundError as error:
+        if near := _near(fs, path):
+            raise type(error)(error.what, error.why, near) from error
+        raise
+
+
+def _near(fs: FileSystem, path: str) -> str:
+    if not fs.can_rename:
+        return ""
+    try:
+        if fs.is_local:  # it may be confined to the path itself
+            fs, path = open_location(fs.display(path))
+        if fs.exists(path):
+            return ""
+        for _ in range(_MOST_PARENTS):
+            parent = parent_of(path)
+            if fs.exists(parent):
+                names = [entry.path for entry in fs.list_dir(parent).entries if entry.path != base_name(path)]
+                return asked([fs.display(join(parent, name)) for name in near_names(base_name(path), names)])
+            path = parent
+    except AcidctlError:
+        pass  # the error that brought us here says more
+    return ""

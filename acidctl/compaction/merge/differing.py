@@ -14,7 +14,7 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
 _DAY = 86_400_000
 

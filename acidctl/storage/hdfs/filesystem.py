@@ -6,15 +6,15 @@ import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, BinaryIO, Protocol, cast
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.storage import os_errors
 from acidctl.storage.access import Access
-from acidctl.storage.hdfs import quota
-from acidctl.storage.hdfs.errors import QuotaError
+from acidctl.storage.hdfs.errors import QUOTA_HINT, QuotaError, used_up
+from acidctl.storage.hdfs.kerberos import wants_kerberos, web_token
 from acidctl.storage.hdfs.new_file import CutShortError, NewFile
 from acidctl.storage.port import FileSystemSpec, base_name, join
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
@@ -28,6 +28,9 @@ _LISTERS = 16
 _WRITE_BUFFER = 1 << 20
 _AGAIN = 4
 """How many times a tree is listed while directories vanish from it."""
+
+_NOT_PASSED_ON = ("kerberos", "keytab", "principal")
+"""Options that executors do not get with a delegation token."""
 
 
 class HdfsClient(Protocol):
@@ -260,8 +263,8 @@ class HdfsFileSystem(RemoteStore):
             needed = int(status.get("blockSize", 1)) * int(status.get("replication", 1))
         except AcidctlError:
             needed = 1
-        why = quota.used_up(self._client.content_summary, path, needed)
-        return why, quota.HINT if why else ""
+        why = used_up(self._client.content_summary, path, needed)
+        return why, QUOTA_HINT if why else ""
 
     def make_dirs(self, path: str, *, below: str = "") -> None:
         if below:
@@ -405,3 +408,25 @@ def _client(spec: FileSystemSpec) -> HdfsClient:
 def _unsure(error: PassingError, may_be: str) -> StorageError:
     """Return the error for a call that was not answered and has not taken effect so far."""
     return StorageError(error.what, f"{error.why}, and {may_be}", f"look what is there, then: {error.hint}")
+
+
+@lru_cache(maxsize=16)
+def delegated(spec: FileSystemSpec) -> FileSystemSpec:
+    """Return the spec to send to executors: for WebHDFS with Kerberos it holds a delegation token instead of a ticket.
+
+    All tasks of a process share one token, which the server ends after its renewal interval (default: a day).  Specs
+    of other stores are returned unchanged: over ``hdfs://`` executors use the tokens that Spark fetches for them
+    (:func:`acidctl.storage.hdfs.kerberos.rpc_address`), or a ticket or keytab of their own.
+
+    Raises:
+        AccessError: the server gives no token, or there is no ticket.
+        StorageError: the server cannot be reached.
+    """
+    options = dict(spec.options)
+    if spec.protocol not in ("webhdfs", "swebhdfs") or options.get("token") or not wants_kerberos(options):
+        return spec
+    from acidctl.storage.hdfs.webhdfs import WebHdfsClient  # noqa: PLC0415 - with requests: only for WebHDFS
+
+    options["token"] = web_token(spec) or WebHdfsClient(spec).delegation_token()
+    kept = {key: value for key, value in options.items() if key not in _NOT_PASSED_ON}
+    return FileSystemSpec(spec.protocol, tuple(sorted(kept.items())), spec.authority)

@@ -12,13 +12,14 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 from acidctl.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
 from acidctl.kerberos import KINIT, ticket_problem
 from acidctl.storage import os_errors
-from acidctl.storage.hdfs.callers import Callers
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.kerberos import is_a_job, rpc_address, wants_kerberos
 from acidctl.storage.hdfs.new_file import NewFile
@@ -48,6 +49,7 @@ _TOKEN_HINT = "this job has no token for it either: have Spark fetch one, `spark
 _DATA_NODE_HINT = "this machine must reach the DataNodes; hdfs dfsadmin -report says which ones live"
 
 _Result = TypeVar("_Result")
+_Work = tuple["Future[Any]", Callable[[], Any]]
 _user_lock = threading.Lock()
 _users: set[str] = set()
 
@@ -284,3 +286,43 @@ def _acl_parts(text: str) -> tuple[Any, Any, str, Any]:
     scope = "default" if text.startswith("default:") else "access"
     kind, name, rights = text.removeprefix("default:").split(":")
     return scope, kind, name, rights
+
+
+class Callers:
+    """Threads that run calls, as many as there are calls at once, and that do not keep the process from ending.
+
+    A thread serves one call after the other, since starting a thread takes longer than a short call.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._idle: list[SimpleQueue[_Work]] = []
+
+    def call(self, function: Callable[[], Any], timeout: float) -> Any:
+        """Return or raise the result of the function.
+
+        Raises:
+            TimeoutError: the function did not return in time; it may still be running.
+        """
+        future: Future[Any] = Future()
+        try:
+            inbox = self._idle.pop()
+        except IndexError:
+            inbox = SimpleQueue()
+            threading.Thread(target=self._serve, args=(inbox,), name=self._name, daemon=True).start()
+        inbox.put((future, function))
+        return future.result(timeout)
+
+    def _serve(self, inbox: SimpleQueue[_Work]) -> None:
+        while True:
+            future, function = inbox.get()
+            try:
+                result = function()
+            except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+                self._idle.append(inbox)
+                future.set_exception(error)
+                result = None
+            else:
+                self._idle.append(inbox)
+                future.set_result(result)
+            del future, function, result  # hold no objects while waiting

@@ -12,18 +12,26 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from acidctl.errors import RefusedError
-from acidctl.storage.local.openat2 import NO_SYMLINKS, held, openat2
 from acidctl.storage.os_errors import printable
+
+NO_XDEV = 0x01
+"""Refuse to enter another mount: the error is EXDEV."""
+NO_SYMLINKS = 0x04
+"""Refuse to follow a symbolic link: the error is ELOOP."""
+OPENAT2 = 437
+"""The number of the call, the same on every architecture; Linux has had it since 5.6."""
 
 _WALKED = (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN)
 """Errors of ``openat2`` after which a path is opened component by component."""
 _MOST_LINKS = 40
-_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ForeignLinkError(RefusedError):
@@ -45,6 +53,40 @@ def _parent_behind(path: str, link: str, owner: int) -> ForeignLinkError:
         f"it stands behind the symbolic link {printable(link)} of user {owner}, who decides by it where that leads",
         "write the path without '..', or, if that is meant, say so: `follow_links`",
     )
+
+
+@cache
+def _libc() -> tuple[Callable[..., int], Callable[[], int]]:
+    """Return the C library's function for calls of the kernel, and the function for the last error."""
+    import ctypes  # noqa: PLC0415 - commands that only read do not need it
+
+    return ctypes.CDLL(None, use_errno=True).syscall, ctypes.get_errno
+
+
+def openat2(directory: int, path: bytes, flags: int, resolve: int) -> tuple[int, int]:
+    """Open a path below a directory's descriptor with the kernel's ``openat2``, which Python does not have.
+
+    Args:
+        flags: as for ``os.open``.
+        resolve: NO_XDEV or NO_SYMLINKS.
+
+    Returns:
+        The descriptor and 0; or -1 and the number of the error. ENOSYS, EPERM, EINVAL and E2BIG may come from an old
+        kernel or from a sandbox.
+    """
+    syscall, last_error = _libc()
+    how = struct.pack("=QQQ", flags, 0, resolve)
+    descriptor = syscall(OPENAT2, directory, path, how, len(how))
+    return (descriptor, 0) if descriptor >= 0 else (-1, last_error())
+
+
+@contextmanager
+def held(descriptor: int) -> Iterator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _open_without_links(directory: int, path: bytes, flags: int) -> int:
@@ -230,7 +272,7 @@ class _Walk:
             name = rest.pop()
             if name == ".." and self._arrived and not self._open:
                 raise _parent_behind(self._shown, self._arrived[1], self._arrived[0])
-            entry = os.open(name, _LOOK, dir_fd=self._at)
+            entry = os.open(name, LOOK, dir_fd=self._at)
             info = os.fstat(entry)
             if stat.S_ISLNK(info.st_mode):
                 self._follow(entry, info, name, rest)

@@ -14,12 +14,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, cast
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.errors import BadDataError, ConflictError, StorageError
+from acidctl.errors import BadDataError, ConflictError, RefusedError, StorageError
 from acidctl.storage import os_errors
 from acidctl.storage.access import Access
-from acidctl.storage.local.beneath import Anywhere, Beneath
-from acidctl.storage.local.mounts import refuse_mounts
-from acidctl.storage.local.openat2 import held
+from acidctl.storage.local.beneath import LOOK, NO_XDEV, Anywhere, Beneath, held, openat2
 from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local.rename import is_there, rename_no_replace
 from acidctl.storage.local.tree import (
@@ -392,3 +390,49 @@ def _move_checksum(source: str, target: str, source_at: int | None, target_at: i
         os.replace(old, new, src_dir_fd=source_at, dst_dir_fd=target_at)
     else:
         _remove_checksum(target, target_at)
+
+
+def refuse_mounts(path: str, name: str, at: int | None) -> None:
+    """Look for mount points in a directory before any of it is removed.
+
+    Args:
+        path: the path for messages.
+        name, at: the directory, and a descriptor of its parent; None if `name` is a path.
+
+    Raises:
+        RefusedError: the directory is, or contains, a mount point; its content would be deleted.
+        OSError: the directory cannot be read. Children that cannot be listed cannot be removed, and are skipped.
+    """
+    parent, _, last = name.rpartition("/")
+    if at is not None:
+        _refuse(path, last, at)
+    elif last:
+        parent = parent or ("/" if name.startswith("/") else ".")
+        with held(os.open(parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as above:
+            _refuse(path, last, above)
+    for here, directories, _, descriptor in os.fwalk(name, dir_fd=at):
+        for child in directories:
+            _refuse(f"{path}{here[len(name) :]}/{child}", child, descriptor)
+
+
+def _refuse(shown: str, name: str, at: int) -> None:
+    if _is_mount(name, at):
+        raise RefusedError(
+            f"will not remove {os_errors.printable(shown)}",
+            "it is a mount point: what is mounted there would be deleted",
+            "unmount it, and run it again",
+        )
+
+
+def _is_mount(name: str, at: int) -> bool:
+    """Return whether something is mounted on a directory; False for a link to a mount point."""
+    descriptor, number = openat2(at, os.fsencode(name), LOOK | os.O_DIRECTORY, NO_XDEV)
+    if descriptor >= 0:
+        os.close(descriptor)
+        return False
+    if number == errno.EXDEV:
+        return True
+    if number in (errno.ENOTDIR, errno.ELOOP, errno.ENOENT):  # a link, or gone meanwhile
+        return False
+    # If the kernel lacks the call or a sandbox forbids it, only another device shows a mount.
+    return os.stat(name, dir_fd=at, follow_symlinks=False).st_dev != os.fstat(at).st_dev

@@ -8,7 +8,7 @@ import stat
 from contextlib import suppress
 
 from acidctl.storage.access import Access
-from acidctl.storage.local.openat2 import held
+from acidctl.storage.local.beneath import held
 
 _ACLS = ("system.posix_acl_access", "system.posix_acl_default")
 _NONE = (errno.ENODATA, errno.ENOTSUP)

@@ -13,8 +13,7 @@ from operator import itemgetter
 
 from acidctl.acid.listing import Entry
 from acidctl.errors import ConflictError, StorageError
-from acidctl.storage.local.beneath import Beneath, ForeignLinkError
-from acidctl.storage.local.openat2 import held
+from acidctl.storage.local.beneath import Beneath, ForeignLinkError, held
 from acidctl.storage.os_errors import printable
 
 _PATH = itemgetter(0)
