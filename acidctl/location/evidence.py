@@ -31,7 +31,7 @@ from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.storage.registry import open_location
-from acidctl.storage.tail_cache import END
+from acidctl.storage.remote import END
 from acidctl.wording import text_of
 
 _LOOKED_INTO = 4

@@ -24,8 +24,7 @@ from acidctl.errors import (
     UsageProblem,
 )
 from acidctl.storage import os_errors
-from acidctl.storage.access import Access
-from acidctl.storage.port import FileSystemSpec, base_name
+from acidctl.storage.port import Access, FileSystemSpec, base_name
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.read_back import require_content, require_length
 from acidctl.storage.remote import RemoteStore

@@ -20,7 +20,7 @@ from acidctl.storage.os_errors import mapped, printable
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
 if TYPE_CHECKING:
-    from acidctl.storage.hdfs.conf import HadoopConf
+    from acidctl.storage.hdfs.cluster import HadoopConf
 
 # Hadoop prints the one-slash form of a URL without authority: file:/data, hdfs:/data.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
@@ -134,7 +134,7 @@ def open_file_system(spec: FileSystemSpec) -> FileSystem:
 
 def _spec(protocol: str, authority: str, options: dict[str, str], url: str) -> FileSystemSpec:
     if protocol in _DEFAULT_PORTS:
-        from acidctl.storage.hdfs.conf import HadoopConf  # noqa: PLC0415 - with XML: only for HDFS
+        from acidctl.storage.hdfs.cluster import HadoopConf  # noqa: PLC0415 - with XML: only for HDFS
 
         url_user, _, hosts = authority.rpartition("@")
         options["user"] = options.get("user") or url_user or os.environ.get("HADOOP_USER_NAME") or _system_user()

@@ -35,7 +35,7 @@ from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
 from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs
 from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
 from acidctl.storage.port import FileSystem
-from acidctl.storage.tail_cache import fetch_tails
+from acidctl.storage.remote import fetch_tails
 
 if TYPE_CHECKING:
     from acidctl.location.declared import Declared

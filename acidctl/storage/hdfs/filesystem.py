@@ -12,11 +12,10 @@ from typing import Any, BinaryIO, Protocol, cast
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.storage import os_errors
-from acidctl.storage.access import Access
+from acidctl.storage.hdfs.cluster import wants_kerberos, web_token
 from acidctl.storage.hdfs.errors import QUOTA_HINT, QuotaError, used_up
-from acidctl.storage.hdfs.kerberos import wants_kerberos, web_token
 from acidctl.storage.hdfs.new_file import CutShortError, NewFile
-from acidctl.storage.port import FileSystemSpec, base_name, join
+from acidctl.storage.port import Access, FileSystemSpec, base_name, join
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.read_back import require_content, require_length
 from acidctl.storage.remote import RemoteStore
@@ -416,7 +415,7 @@ def delegated(spec: FileSystemSpec) -> FileSystemSpec:
 
     All tasks of a process share one token, which the server ends after its renewal interval (default: a day).  Specs
     of other stores are returned unchanged: over ``hdfs://`` executors use the tokens that Spark fetches for them
-    (:func:`acidctl.storage.hdfs.kerberos.rpc_address`), or a ticket or keytab of their own.
+    (:func:`acidctl.storage.hdfs.cluster.rpc_address`), or a ticket or keytab of their own.
 
     Raises:
         AccessError: the server gives no token, or there is no ticket.

@@ -20,8 +20,8 @@ from typing import Any, TypeVar, cast
 from acidctl.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
 from acidctl.kerberos import KINIT, ticket_problem
 from acidctl.storage import os_errors
+from acidctl.storage.hdfs.cluster import is_a_job, rpc_address, wants_kerberos
 from acidctl.storage.hdfs.errors import from_remote
-from acidctl.storage.hdfs.kerberos import is_a_job, rpc_address, wants_kerberos
 from acidctl.storage.hdfs.new_file import NewFile
 from acidctl.storage.os_errors import printable
 from acidctl.storage.port import FileSystemSpec

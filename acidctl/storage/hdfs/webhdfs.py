@@ -7,23 +7,31 @@ redirects with the login, and do not distinguish a failing server from a refusal
 from __future__ import annotations
 
 import json
+import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 
 import requests
+from hdfs import InsecureClient, TokenClient
 
-from acidctl.errors import AccessError, NotFoundError, StorageError
-from acidctl.kerberos import KINIT
+from acidctl.errors import AccessError, NotFoundError, StorageError, importing
+from acidctl.kerberos import KINIT, ticket_problem
+from acidctl.storage.hdfs.cluster import wants_kerberos, web_token
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.new_file import Upload
-from acidctl.storage.hdfs.webhdfs_auth import anonymous, log_in, login_problem
 from acidctl.storage.hdfs.webhdfs_http import Http, HttpAnswer, NoAnswerError
 from acidctl.storage.os_errors import is_a_directory, printable
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
+
+# The packages log errors that they also raise; without a handler Python would print them on stderr.
+for _name in ("hdfs", "requests_kerberos", "spnego"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 _ROOT = "/webhdfs/v1"
 _PUT = ("CREATE", "MKDIRS", "REMOVEACL", "RENAME", "SETACL", "SETOWNER", "SETPERMISSION")
@@ -45,6 +53,9 @@ _REDIRECT, _BAD_REQUEST, _UNAUTHORIZED, _SERVER_TROUBLE = 300, 400, 401, 500
 
 _PORT_HINT = "check host and port: WebHDFS is on the NameNode's web port, 9870 or, before Hadoop 3, 50070"
 _REACH_HINT = "check that the NameNode runs, the host and its web port (9870; 50070 before Hadoop 3), and the firewall"
+
+_CLIENT_KEYTAB = "KRB5_CLIENT_KTNAME"
+"""The variable with the keytab from which MIT Kerberos gets a ticket by itself if there is none."""
 
 
 class WebHdfsClient:
@@ -334,3 +345,61 @@ def _value(answer: HttpAnswer, *keys: str) -> Any:
 
 def _place(url: SplitResult) -> tuple[str, str | None, int]:
     return url.scheme, url.hostname, url.port or (443 if url.scheme == "https" else 80)
+
+
+def log_in(spec: FileSystemSpec) -> tuple[requests.Session, dict[str, str]]:
+    """Return a session with the login of a spec, and the parameters for the query of every URL.
+
+    The clients of PyPI `hdfs` put the login into a given session.
+
+    Options: ``user``; ``token``, a delegation token; ``kerberos=true`` with a token of this job, else the ticket
+    cache, or ``keytab``, with ``principal`` if there are several; ``doas``, the user to act for; ``gateway``, the
+    path of a proxy such as Knox (``/gateway/default``), and its ``password`` if it needs one.
+
+    Raises:
+        EnvironmentProblem: the Kerberos packages are missing.
+    """
+    options = dict(spec.options)
+    token = options.get("token") or (web_token(spec) if wants_kerberos(options) else "")
+    session = requests.Session()
+    if token:
+        TokenClient(spec.authority, token, session=session)
+    elif wants_kerberos(options):
+        _kerberos(spec.authority, session, options)
+    elif options.get("password"):
+        session.auth = (options["user"], options["password"])
+    else:
+        InsecureClient(spec.authority, user=options["user"], session=session)
+    parameters = {key: str(value) for key, value in dict(session.params or {}).items()}
+    session.params = {}
+    if options.get("doas") and not token:  # a token holds who acts for whom
+        parameters["doas"] = options["doas"]
+    return session, parameters
+
+
+def anonymous() -> requests.Session:
+    """Return a session that sends no login, no cookie, and no entry of ``~/.netrc``."""
+    session = requests.Session()
+    session.auth = lambda request: request
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    return session
+
+
+def _kerberos(authority: str, session: requests.Session, options: dict[str, str]) -> None:
+    with importing(f"cannot log in to {authority} with Kerberos", "pip install 'acidctl[kerberos]'"):
+        from hdfs.ext.kerberos import KerberosClient  # noqa: PLC0415 - optional: hdfs[kerberos]
+    if options.get("keytab"):
+        os.environ[_CLIENT_KEYTAB] = options["keytab"]
+    principal = {"principal": options["principal"]} if options.get("principal") else {}
+    KerberosClient(authority, session=session, **principal)
+
+
+def login_problem(what: str, options: dict[str, str]) -> AccessError:
+    """Return the error for a server's answer 401."""
+    if options.get("token"):
+        return AccessError(what, "the server does not take the delegation token", "get a new token")
+    if options.get("password"):
+        return AccessError(what, "the gateway does not take this user and password", "check user and password")
+    if not wants_kerberos(options):
+        return AccessError(what, "the server wants a login", "kinit, and the option kerberos=true")
+    return AccessError(what, ticket_problem(), KINIT)

@@ -16,7 +16,6 @@ from typing import BinaryIO, cast
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import BadDataError, ConflictError, RefusedError, StorageError
 from acidctl.storage import os_errors
-from acidctl.storage.access import Access
 from acidctl.storage.local.beneath import LOOK, NO_XDEV, Anywhere, Beneath, held, openat2
 from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local.rename import is_there, rename_no_replace
@@ -27,7 +26,7 @@ from acidctl.storage.local.tree import (
     list_everything,
     list_everything_beneath,
 )
-from acidctl.storage.port import FileSystemSpec, base_name, parent_of
+from acidctl.storage.port import Access, FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
 from acidctl.storage.read_back import incomplete, require_content
 

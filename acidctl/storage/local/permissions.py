@@ -7,8 +7,8 @@ import os
 import stat
 from contextlib import suppress
 
-from acidctl.storage.access import Access
 from acidctl.storage.local.beneath import held
+from acidctl.storage.port import Access
 
 _ACLS = ("system.posix_acl_access", "system.posix_acl_default")
 _NONE = (errno.ENODATA, errno.ENOTSUP)

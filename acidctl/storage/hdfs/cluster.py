@@ -1,4 +1,4 @@
-"""Check whether a store's options need Kerberos, and find the tokens that replace a ticket.
+"""Find out how to reach a cluster: from Hadoop's configuration files, Kerberos options, and tokens of this job.
 
 A cluster, or a scheduler that starts commands, gives a job the tokens that were fetched for it in a file, whose name is
 in ``HADOOP_TOKEN_FILE_LOCATION``.
@@ -11,14 +11,52 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 
-from acidctl.storage.hdfs.conf import HadoopConf
+from acidctl.site_files import SiteFiles
 from acidctl.storage.port import FileSystemSpec
 from acidctl.tokens import VARIABLE, tokens_of_job
 
+_SITE_FILES = ("core-site.xml", "hdfs-site.xml")
 _RPC_KIND = "HDFS_DELEGATION_TOKEN"
 _WEB_KINDS = {"webhdfs": "WEBHDFS delegation", "swebhdfs": "SWEBHDFS delegation"}
 _ADDRESS_KINDS = {"webhdfs": "http", "swebhdfs": "https"}
 _NAMESERVICE = "ha-hdfs:"
+
+
+class HadoopConf(SiteFiles):
+    """The properties of ``core-site.xml`` and ``hdfs-site.xml``; empty if the files do not exist.
+
+    Like Hadoop's own clients, it reads the files in ``HADOOP_CONF_DIR``, else in ``HADOOP_HOME/etc/hadoop``.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def find(cls) -> HadoopConf:
+        """Read the files in the directory that the environment names.
+
+        Raises:
+            UsageProblem: a file is not XML or cannot be read.
+        """
+        directory = os.environ.get("HADOOP_CONF_DIR")
+        if not directory and (home := os.environ.get("HADOOP_HOME")):
+            directory = f"{home}/etc/hadoop"
+        return cls.read(directory, _SITE_FILES, "HADOOP_CONF_DIR") if directory else cls()
+
+    def name_nodes(self, nameservice: str, kind: str) -> list[str]:
+        """Return the addresses of a nameservice's NameNodes in configured order; empty if it is not a nameservice.
+
+        Args:
+            kind: ``rpc``, ``http`` or ``https``.
+        """
+        ids = [name.strip() for name in self.get(f"dfs.ha.namenodes.{nameservice}").split(",") if name.strip()]
+        addresses = [self.get(f"dfs.namenode.{kind}-address.{nameservice}.{name}") for name in ids]
+        return [address for address in addresses if address]
+
+    def ha_properties(self, nameservice: str) -> dict[str, str]:
+        """Return the properties by which another process finds a nameservice's NameNodes without these files."""
+        keys = [f"dfs.ha.namenodes.{nameservice}"]
+        keys += [name for name in self.properties if name.startswith(f"dfs.namenode.rpc-address.{nameservice}.")]
+        return {key: self.get(key) for key in keys if self.get(key)}
 
 
 def wants_kerberos(options: Mapping[str, str]) -> bool:
