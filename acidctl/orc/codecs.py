@@ -198,18 +198,15 @@ def encode_stream(data: bytes | memoryview, kind: str, block_size: int) -> tuple
         kind: ``zlib`` (several times as fast as in the ORC library), ``snappy``, ``lz4`` or ``zstd``.
         block_size: the most bytes that go into one chunk.
     """
-    pack = _deflated if kind == "zlib" else partial(pa.Codec(_ARROW_NAMES[kind]).compress, asbytes=True)
-    return _chunked(data, block_size, pack)
+    if kind == "zlib":
+        settings = {"level": _LEVEL, "flag": igzip_lib.COMP_DEFLATE, "mem_level": igzip_lib.MEM_LEVEL_LARGE}
+        return _chunked(data, block_size, partial(igzip_lib.compress, **settings))
+    return _chunked(data, block_size, partial(pa.Codec(_ARROW_NAMES[kind]).compress, asbytes=True))
 
 
 def encode_section(data: bytes, kind: str, block_size: int) -> bytes:
     """Return `data` as the chunks of a section: compressed for zlib, else see :func:`encode_original`."""
     return encode_stream(data, kind, block_size)[0] if kind == "zlib" else encode_original(data, kind, block_size)
-
-
-def _deflated(chunk: memoryview) -> bytes:
-    packed: bytes = igzip_lib.compress(chunk, _LEVEL, igzip_lib.COMP_DEFLATE, igzip_lib.MEM_LEVEL_LARGE)
-    return packed
 
 
 def _chunked(data: bytes | memoryview, block_size: int, pack: Packer) -> tuple[bytes, list[int]]:

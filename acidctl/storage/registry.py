@@ -114,7 +114,9 @@ def open_location(
         spec, path = added.locate(authority, path, options or {})
         return open_file_system(spec), path
     spec = _spec(protocol, authority, dict(options or {}), url_or_path)
-    return open_file_system(spec), _trimmed(path) if protocol in ("s3", "gs", "abfs") else _normal(path)
+    if protocol in ("s3", "gs", "abfs"):
+        return open_file_system(spec), "/" + path.strip("/")
+    return open_file_system(spec), "/" + posixpath.normpath("/" + path).lstrip("/")
 
 
 def open_file_system(spec: FileSystemSpec) -> FileSystem:
@@ -201,14 +203,6 @@ def _behind_links(path: str) -> str:
     here = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - with its ".."
     with mapped("find", path), held(Beneath(here).open(here, os.O_PATH)) as descriptor:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
-
-
-def _normal(path: str) -> str:
-    return "/" + posixpath.normpath("/" + path).lstrip("/")
-
-
-def _trimmed(path: str) -> str:
-    return "/" + path.strip("/")
 
 
 @contextmanager

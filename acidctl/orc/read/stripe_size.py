@@ -147,7 +147,8 @@ class _Size:
 
     def _text(self, column: int, count: float) -> float:
         """Return the bytes of the texts of a column; for a dictionary, of its entries."""
-        if not self._has_dictionary(column):
+        kinds = pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2
+        if column >= len(self.footer.columns) or self.footer.columns[column].kind not in kinds:
             return self.lengths(column, count)
         entries = self.footer.columns[column].dictionarySize
         self._grow(entries * _WIDEST)
@@ -158,10 +159,6 @@ class _Size:
         if not self.is_exact and self.most is None and self._version(column) == 2:
             return bound_of_runs(self._bytes(column, pb.Stream.LENGTH), count)[0]
         return sum(float(values.sum()) * times for values, times in self._runs(column, pb.Stream.LENGTH, count))
-
-    def _has_dictionary(self, column: int) -> bool:
-        kinds = pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2
-        return column < len(self.footer.columns) and self.footer.columns[column].kind in kinds
 
     def _runs(self, column: int, kind: int, count: float) -> Iterator[Run]:
         """Yield the runs that hold the first `count` values of a stream of unsigned integers.
@@ -194,9 +191,7 @@ class _Size:
         if not length:
             return b""
         is_cut = self.most is not None and length > self.most
-        return self._plain(self.read(offset, min(length, self.most or length)), is_cut=is_cut)
-
-    def _plain(self, data: bytes, *, is_cut: bool) -> bytes:
+        data = self.read(offset, min(length, self.most or length))
         try:
             return decompress(data, self.tail.compression, self.tail.block_size, is_cut=is_cut)
         except TooLarge as error:

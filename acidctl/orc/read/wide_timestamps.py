@@ -156,7 +156,8 @@ def read_stripe(tail: Tail, i: int, tree: OrcType) -> pa.RecordBatch:
         BadDataError: the stripe is damaged, or its writer's zone is unknown.
     """
     stripe = _Stripe.load(tail, i)
-    batch = stripe.with_seconds(tree)
+    types, rows = _retyped(tail.type_tree), tail.stripes[i].numberOfRows
+    batch = read_as(tail, i, types, [stripe.data], stripe.footer, rows=rows, columns=list(_paths(tree)))
     everywhere = np.ones(batch.num_rows, np.bool_)
     columns = [_restored(child, batch.column(_name(child)), everywhere, stripe) for child in tree.children]
     return pa.RecordBatch.from_arrays(columns, names=list(tree.names))
@@ -196,11 +197,6 @@ class _Stripe:
                 if stream.kind == pb.Stream.SECONDARY:
                     secondary.setdefault(stream.column, slice(at, at + stream.length))
         return cls(tail, i, raw[: stripe.dataLength], kept, as_text(footer.writerTimezone), secondary)
-
-    def with_seconds(self, tree: OrcType) -> pa.RecordBatch:
-        """Return the columns of `tree` by :func:`_name`, with the stored seconds of timestamps as BIGINT."""
-        types, rows = _retyped(self.tail.type_tree), self.tail.stripes[self.index].numberOfRows
-        return read_as(self.tail, self.index, types, [self.data], self.footer, rows=rows, columns=list(_paths(tree)))
 
     def nanos(self, column: int, count: int) -> NDArray[np.int64]:
         """Return the nanoseconds of a column that has `count` timestamps."""

@@ -191,17 +191,12 @@ def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
     for info, statistics in zip(tail.stripes, tail.metadata.stripeStats, strict=True):
         end = info.offset + stripe_length(info)
         for column in statistics.colStats:
-            _drop_untrue(column)
+            # ORC C++ never counts a list's or map's children, but writes that there are none.
+            if column.HasField("collectionStatistics") and not column.collectionStatistics.HasField("minChildren"):
+                column.ClearField("collectionStatistics")
+            mend_doubles(column)
         stripes.append(EncodedStripe(view[info.offset : end], info, statistics))
     return stripes, tail
-
-
-def _drop_untrue(column: pb.ColumnStatistics) -> None:
-    """Remove statistics that ORC C++ writes although they are wrong."""
-    # ORC C++ never counts a list's or map's children, but writes that there are none.
-    if column.HasField("collectionStatistics") and not column.collectionStatistics.HasField("minChildren"):
-        column.ClearField("collectionStatistics")
-    mend_doubles(column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Http:
             NoAnswerError: there is no connection, it broke, or it took too long.
             requests.exceptions.RequestException: the login failed, or the URL is not valid.
         """
-        host = _host(url)
+        host = "/".join(url.split("/", 3)[:3])
         if verb == "GET" and (known := self._known.get(host)):
             answer = self._quickly(host, url, *known)
             if answer is not None and answer.status in _SETTLED:
@@ -139,7 +139,3 @@ class Http:
             headers["Cookie"] = cookies
         pool = adapter.get_connection_with_tls_context(request, settings["verify"], cert=settings["cert"])
         self._known[host] = pool, headers
-
-
-def _host(url: str) -> str:
-    return "/".join(url.split("/", 3)[:3])
