@@ -18,8 +18,8 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource, damaged
 from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, ChunkError, TooLarge, decompress
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL, LimitError
-from acidctl.orc.parts import LEAST_PART, count_parts
 from acidctl.orc.types import OrcType, Schema, schema_of
+from acidctl.orc.varint import LEAST_PART, count_parts
 
 KEY_INDEX = "hive.acid.key.index"
 ACID_STATS = "hive.acid.stats"

@@ -89,7 +89,6 @@ class FileSystem(Protocol):
 
     def display(self, path: str) -> str:
         """Return the path as a user would type it: plain on the local disk, else with scheme and authority."""
-        ...
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
         """Return everything below a directory, including hidden entries, sorted by path.
@@ -104,11 +103,9 @@ class FileSystem(Protocol):
         Raises:
             NotFoundError: the path is missing, or a file.
         """
-        ...
 
     def list_dir(self, path: str) -> Listing:
         """Return the direct children of a directory, sorted by name; errors as for :meth:`list_tree`."""
-        ...
 
     def stat(self, path: str) -> Entry:
         """Return the entry at the path; the entry's own `path` is its last component.
@@ -116,11 +113,9 @@ class FileSystem(Protocol):
         Raises:
             NotFoundError: nothing is there.
         """
-        ...
 
     def exists(self, path: str) -> bool:
         """Return whether a file or directory is there; a store that cannot tell raises an error."""
-        ...
 
     def open_input(self, path: str) -> BinaryIO:
         """Open a file for random access; only the ranges that are read are fetched.
@@ -129,11 +124,9 @@ class FileSystem(Protocol):
             NotFoundError: the path is missing, or a directory.
             BadDataError: the path is neither a file nor a directory (a device, a pipe).
         """
-        ...
 
     def local_path(self, path: str) -> str | None:
         """Return the path on the local disk, for libraries that open files themselves; None if there is none."""
-        ...
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """Return a range of a file, cut at its ends like a Python slice.
@@ -142,7 +135,6 @@ class FileSystem(Protocol):
             offset: counted from the start; negative from the end.
             length: None for all bytes up to the end.
         """
-        ...
 
     def write_bytes(self, path: str, data: bytes) -> None:
         """Create a file with this content, which is durable on return, and check its length in the store.
@@ -153,7 +145,6 @@ class FileSystem(Protocol):
             ConflictError: the path exists already; it is left as it was.
             StorageError: the store did not accept all bytes; an incomplete file is removed again if that is safe.
         """
-        ...
 
     def create_exclusive(self, path: str, data: bytes) -> None:
         """Do the same as :meth:`write_bytes`, read the file again, and let exactly one caller win: a lock.
@@ -165,7 +156,6 @@ class FileSystem(Protocol):
             ConflictError: another caller won.
             StorageError: the store cannot guarantee one winner.
         """
-        ...
 
     def access(self, path: str) -> Access | None:
         """Return the owner and rights of an entry; None for stores without owners.
@@ -173,7 +163,6 @@ class FileSystem(Protocol):
         Raises:
             NotFoundError: nothing is there.
         """
-        ...
 
     def access_below(self, path: str, name: str | None = None) -> Mapping[str, Access]:
         """Return the owners and rights of a directory's children by name; errors as for :meth:`list_dir`.
@@ -181,7 +170,6 @@ class FileSystem(Protocol):
         Args:
             name: the only child to return.
         """
-        ...
 
     def set_access(self, path: str, access: Access) -> None:
         """Give a new entry this owner, group, mode and ACL; fewer rights, never more, if we may not give it away.
@@ -189,7 +177,6 @@ class FileSystem(Protocol):
         Raises:
             AccessError: the entry is not ours.
         """
-        ...
 
     def open_output(self, path: str, *, private: bool = False) -> BinaryIO:
         """Open a new file to write from start to end.
@@ -201,7 +188,6 @@ class FileSystem(Protocol):
                 from ``close()``.
             StorageError: also from ``close()``: the store did not accept all bytes, as for :meth:`write_bytes`.
         """
-        ...
 
     def make_dirs(self, path: str, *, below: str = "") -> None:
         """Make a directory with its parents if they do not exist; do nothing on stores without directories.
@@ -214,7 +200,6 @@ class FileSystem(Protocol):
             ConflictError: the path is a file.
             NotFoundError: ``below`` does not exist any more.
         """
-        ...
 
     def rename(self, source: str, target: str) -> None:
         """Move a file or directory in one step, never into a target directory and never replacing anything.
@@ -224,7 +209,6 @@ class FileSystem(Protocol):
             NotFoundError: the source or the parent of the target is missing.
             StorageError: the store cannot rename, or its answer was lost.
         """
-        ...
 
     def replace(self, source: str, target: str) -> None:
         """Replace a file by another in one step: at every moment one of the two is there, and whole.
@@ -233,7 +217,6 @@ class FileSystem(Protocol):
             NotFoundError: the source is missing, or the target is not a file; nothing was moved.
             StorageError: the store cannot do this, or its answer was lost.
         """
-        ...
 
     def copy(self, source: str, target: str) -> None:
         """Copy a file inside the store.  The target appears whole or not at all, and never replaces anything.
@@ -245,7 +228,6 @@ class FileSystem(Protocol):
             NotFoundError: the source is missing, or a directory.
             StorageError: the store cannot copy in this way, or its answer was lost.
         """
-        ...
 
     def remove_tree(self, path: str) -> None:
         """Remove a file, or a directory with its content; a symbolic link is removed, never followed.
@@ -253,7 +235,6 @@ class FileSystem(Protocol):
         Raises:
             NotFoundError: nothing is there.
         """
-        ...
 
     def remove_empty(self, path: str) -> None:
         """Remove a directory if it is empty; do nothing if it is not, or does not exist.
@@ -261,7 +242,6 @@ class FileSystem(Protocol):
         Raises:
             AccessError, StorageError: as for :meth:`remove_tree`.
         """
-        ...
 
 
 def join(parent: str, *names: str) -> str:

@@ -26,9 +26,9 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource
-from acidctl.orc.read.calendars import is_hybrid, proleptic_batch
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.stripe_size import check_all_rows, check_rows
+from acidctl.orc.read.wide_timestamps import is_hybrid, proleptic_batch
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail

@@ -41,63 +41,50 @@ class HdfsClient(Protocol):
         These are ``type``, ``length``, ``modificationTime`` (milliseconds), ``owner``, ``group``, ``permission``
         (octal) and ``aclBit``; for a file also ``blockSize`` and ``replication``.
         """
-        ...
 
     def list_status(self, path: str) -> list[dict[str, Any]]:
         """Return the children of a directory, each with its ``pathSuffix``; for a file, its status."""
-        ...
 
     def make_dirs(self, path: str) -> None: ...
 
     def delete(self, path: str, *, recursive: bool = True) -> bool:
         """Delete an entry; return False if nothing was there."""
-        ...
 
     def rename(self, source: str, target: str) -> bool:
         """Rename an entry; return False if the server may have nested it into an existing target."""
-        ...
 
     def replace(self, source: str, target: str) -> None: ...
 
     def trash_root(self, path: str) -> str | None:
         """Return the trash directory for a path; None if the server cannot tell it."""
-        ...
 
     def read(self, path: str, offset: int, length: int) -> bytes:
         """Return bytes from `offset` on; fewer at the end of the file."""
-        ...
 
     def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
         """Return the size of a file, and ``fetch(start, end)`` for its ranges; NotFoundError for a directory."""
-        ...
 
     def create(self, path: str, data: bytes) -> None: ...
 
     def open_output(self, path: str, mode: int | None = None) -> NewFile:
         """Create a file without a buffer, with the server's default mode if no mode is given."""
-        ...
 
     def user(self) -> str:
         """Return the name by which the server knows the present user."""
-        ...
 
     def acl(self, path: str) -> tuple[str, ...]:
         """Return the ACL entries beyond the mode, ``user:bob:r--``; called only if a status has its ``aclBit``."""
-        ...
 
     def set_owner(self, path: str, owner: str, group: str) -> None:
         """Set owner and group; an empty name leaves the present one."""
-        ...
 
     def set_permission(self, path: str, mode: int) -> None: ...
 
     def set_acl(self, path: str, entries: tuple[str, ...]) -> None:
         """Set all entries of the ACL, including those of the mode; no entries remove it."""
-        ...
 
     def content_summary(self, path: str) -> dict[str, Any]:
         """Return quotas and their use, under the keys of WebHDFS; the request is not repeated."""
-        ...
 
 
 class HdfsFileSystem(RemoteStore):
