@@ -166,7 +166,10 @@ def configure(values: Mapping[str, str]) -> None:
     Raises:
         UsageProblem: the environment has a variable for a limit that does not exist.
     """
-    _refuse_unknown()
+    variables = [limit.variable for limit in LIMITS]
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in variables:
+            raise UsageProblem(f"{name} is set, but there is no such limit", "", f"there are {', '.join(variables)}")
     for variable in _configured:
         os.environ.pop(variable, None)
     _configured.clear()
@@ -174,13 +177,6 @@ def configure(values: Mapping[str, str]) -> None:
         if limit.key in values and not os.environ.get(limit.variable):
             os.environ[limit.variable] = values[limit.key]
             _configured.add(limit.variable)
-
-
-def _refuse_unknown() -> None:
-    known = [limit.variable for limit in LIMITS]
-    for name in sorted(os.environ):
-        if name.startswith(PREFIX) and name not in known:
-            raise UsageProblem(f"{name} is set, but there is no such limit", "", f"there are {', '.join(known)}")
 
 
 def check_value(limit: Limit, text: str) -> None:

@@ -63,17 +63,17 @@ def _acid(tail: Tail, problems: list[str]) -> dict[str, Any] | None:
     """Return the ``hive.acid.*`` entries; None if the file has none of them and is not an ACID file."""
     if not tail.is_acid and not any(key in tail.user_metadata for key in _ACID_KEYS):
         return None
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name, read in (("index", tail.key_index), ("stats", tail.acid_stats), ("version", lambda: tail.acid_version)):
         try:
-            found[name] = read()
+            entries[name] = read()
         except BadDataError as error:
             problems.append(error.why)
-    index, stats = found.get("index"), found.get("stats")
+    index, stats = entries.get("index"), entries.get("stats")
     if index is not None and len(index) != len(tail.stripes):
         problems.append(f"{KEY_INDEX} has {len(index)} entries for {len(tail.stripes)} stripes")
     return {
-        "version": found.get("version"),
+        "version": entries.get("version"),
         "stats": None if stats is None else dict(zip(("inserts", "updates", "deletes"), stats, strict=True)),
         "keyIndex": None if index is None else [_key(key) for key in index],
     }
@@ -89,7 +89,7 @@ def _key(key: RecordKey | None) -> dict[str, int] | None:
 def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, *, with_streams: bool) -> dict[str, Any]:
     stripe = tail.stripes[i]
     index = (acid or {}).get("keyIndex") or []
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "stripe": i,
         "offset": stripe.offset,
         "indexLength": stripe.indexLength,
@@ -100,9 +100,9 @@ def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, *, with_streams: bo
     }
     if with_streams:
         footer = tail.stripe_footer(i)
-        found["writerTimezone"] = as_text(footer.writerTimezone) or None
-        found["encodings"] = [pb.ColumnEncoding.Kind.Name(encoding.kind) for encoding in footer.columns]
-        found["streams"] = [
+        document["writerTimezone"] = as_text(footer.writerTimezone) or None
+        document["encodings"] = [pb.ColumnEncoding.Kind.Name(encoding.kind) for encoding in footer.columns]
+        document["streams"] = [
             {
                 "column": stream.column,
                 "kind": pb.Stream.Kind.Name(stream.kind) if stream.HasField("kind") else "UNKNOWN",
@@ -110,7 +110,7 @@ def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, *, with_streams: bo
             }
             for stream in footer.streams
         ]
-    return found
+    return document
 
 
 def _columns(tail: Tail) -> Iterator[dict[str, Any]]:
@@ -136,26 +136,26 @@ def _named(node: OrcType, name: str) -> Iterator[tuple[str, OrcType]]:
 
 
 def _statistics(column: pb.ColumnStatistics) -> dict[str, Any]:
-    found: dict[str, Any] = {"values": column.numberOfValues}
+    document: dict[str, Any] = {"values": column.numberOfValues}
     if column.HasField("hasNull"):
-        found["hasNull"] = column.hasNull
+        document["hasNull"] = column.hasNull
     if column.HasField("bytesOnDisk"):
-        found["bytesOnDisk"] = column.bytesOnDisk
+        document["bytesOnDisk"] = column.bytesOnDisk
     for kind in ("intStatistics", "doubleStatistics", "stringStatistics", "decimalStatistics", "collectionStatistics"):
         if column.HasField(kind):
             block = getattr(column, kind)
-            found |= {field.name: _plain(value) for field, value in block.ListFields()}
+            document |= {field.name: _plain(value) for field, value in block.ListFields()}
     if column.HasField("bucketStatistics"):
         # There is one bucket in practice, the number of true values.
-        found["true"] = sum(column.bucketStatistics.count)
+        document["true"] = sum(column.bucketStatistics.count)
     if column.HasField("dateStatistics"):
         dates = column.dateStatistics
-        found |= {field.name: str(np.datetime64(value, "D")) for field, value in dates.ListFields()}
+        document |= {field.name: str(np.datetime64(value, "D")) for field, value in dates.ListFields()}
     if column.HasField("binaryStatistics"):
-        found["sum"] = column.binaryStatistics.sum
+        document["sum"] = column.binaryStatistics.sum
     if column.HasField("timestampStatistics"):
-        found |= _timestamps(column.timestampStatistics)
-    return found
+        document |= _timestamps(column.timestampStatistics)
+    return document
 
 
 def _plain(value: Any) -> Any:
@@ -168,7 +168,7 @@ def _plain(value: Any) -> Any:
 
 def _timestamps(block: pb.TimestampStatistics) -> dict[str, Any]:
     """Return bounds as wall-clock text, from the older fields (in the writer's zone) only if the newer are missing."""
-    found = {}
+    bounds = {}
     for name, utc, nanos in (("minimum", "minimumUtc", "minimumNanos"), ("maximum", "maximumUtc", "maximumNanos")):
         field = utc if block.HasField(utc) else name
         if not block.HasField(field):
@@ -176,8 +176,8 @@ def _timestamps(block: pb.TimestampStatistics) -> dict[str, Any]:
         text = str(np.datetime64(getattr(block, field), "ms")).replace("T", " ")
         # The nanoseconds of the millisecond are stored plus one, so that none and 0 differ.
         rest = getattr(block, nanos) - 1 if block.HasField(nanos) else 0
-        found[name] = f"{text}{rest:06d}" if 0 < rest < 1_000_000 else text
-    return found
+        bounds[name] = f"{text}{rest:06d}" if 0 < rest < 1_000_000 else text
+    return bounds
 
 
 def _value(raw: bytes) -> Any:

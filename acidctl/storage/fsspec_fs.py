@@ -63,13 +63,13 @@ class FsspecFileSystem(RemoteStore):
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:  # noqa: ARG002 - one listing is enough
         with self._mapped("list", path):
             # fsspec's own find() silently leaves out what it may not read; a store's find() is one listing.
-            found = list(self._find(path).values() if self._finds_at_once() else self._descend(path))
-        return self._tails.listed(self._listing(path, found, whole=True), whole=True)
+            infos = list(self._find(path).values() if self._finds_at_once() else self._descend(path))
+        return self._tails.listed(self._listing(path, infos, whole=True), whole=True)
 
     def list_dir(self, path: str) -> Listing:
         with self._mapped("list", path):
-            found = self._children(path)
-        return self._tails.listed(self._listing(path, found, whole=False), whole=False)
+            infos = self._children(path)
+        return self._tails.listed(self._listing(path, infos, whole=False), whole=False)
 
     def stat(self, path: str) -> Entry:
         with self._mapped("look at", path):
@@ -200,8 +200,8 @@ class FsspecFileSystem(RemoteStore):
                     self._fs.rm_file(self._inner(path))
                 return
         with self._mapped("remove", path):
-            found = self._find(path).values() if self._finds_at_once() else self._descend(path)
-            infos = sorted(found, key=lambda info: str(info["name"]), reverse=True)
+            listed = self._find(path).values() if self._finds_at_once() else self._descend(path)
+            infos = sorted(listed, key=lambda info: str(info["name"]), reverse=True)
             self._remove_files([info["name"] for info in infos if info["type"] != "directory"])
             if self._has_directories:
                 for info in infos:
@@ -275,17 +275,17 @@ class FsspecFileSystem(RemoteStore):
         self._fs.invalidate_cache()
         # If a file and a directory have one name, s3fs keeps the directory, which keys imply anyway.
         withdirs = self._protocol != "s3"
-        found: dict[str, dict[str, Any]] = self._fs.find(self._inner(path), withdirs=withdirs, detail=True)
-        if not found or (list(found) == [self._inner(path)] and found[self._inner(path)]["type"] != "directory"):
+        infos: dict[str, dict[str, Any]] = self._fs.find(self._inner(path), withdirs=withdirs, detail=True)
+        if not infos or (list(infos) == [self._inner(path)] and infos[self._inner(path)]["type"] != "directory"):
             self._require_directory(path)
-        return found
+        return infos
 
     def _children(self, path: str) -> list[dict[str, Any]]:
         self._fs.invalidate_cache()
-        found = list(self._fs.ls(self._inner(path), detail=True))
-        if len(found) == 1 and found[0]["name"].rstrip("/") == self._inner(path):
+        infos = list(self._fs.ls(self._inner(path), detail=True))
+        if len(infos) == 1 and infos[0]["name"].rstrip("/") == self._inner(path):
             self._require_directory(path)
-        return [info for info in found if info["name"].rstrip("/") != self._inner(path)]
+        return [info for info in infos if info["name"].rstrip("/") != self._inner(path)]
 
     def _descend(self, path: str) -> Iterator[dict[str, Any]]:
         waiting = [path]
@@ -299,11 +299,11 @@ class FsspecFileSystem(RemoteStore):
         if path != "/" and self._info(path)["type"] != "directory":
             raise os_errors.not_a_directory("list", self.display(path))
 
-    def _listing(self, path: str, found: list[dict[str, Any]], *, whole: bool) -> Listing:
+    def _listing(self, path: str, infos: list[dict[str, Any]], *, whole: bool) -> Listing:
         prefix = len(self._inner(path).rstrip("/")) + 1
         directories: dict[str, Entry] = {}
         files: list[Entry] = []
-        for info in found:
+        for info in infos:
             relative = info["name"][prefix:]
             # The directory itself, or a key like "table//x", which has no path: Hadoop leaves it out, too.
             if not relative or relative.startswith("/"):

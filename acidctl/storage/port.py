@@ -259,30 +259,30 @@ def parent_of(path: str) -> str:
     return path.rstrip("/").rpartition("/")[0] or "/"
 
 
-def narrowest(found: Sequence[Access], place: Access, *, is_dir: bool) -> Access:
+def narrowest(rights: Sequence[Access], directory: Access, *, is_dir: bool) -> Access:
     """Return the rights that all of several entries grant: nobody may see in one what was hidden in another.
 
     Args:
-        found: the rights of the entries whose rows are merged; may be empty.
-        place: the rights of the directory that holds the entries. Its group is used if theirs differ; so is its owner
-            if he may read them all, else the first of their owners who may, else the present user.
+        rights: the rights of the entries whose rows are merged; may be empty.
+        directory: the rights of the directory that holds the entries. If theirs differ, its group is used, and its owner
+            if he may read all of them, else the first of their owners who may, else the present user.
     """
-    if not found:
-        return place if is_dir else replace(place, mode=place.mode & 0o666, acl=())
-    first = found[0]
-    alike = _is_same(access.group for access in found) and _is_same(access.acl for access in found)
+    if not rights:
+        return directory if is_dir else replace(directory, mode=directory.mode & 0o666, acl=())
+    first = rights[0]
+    alike = _is_same(access.group for access in rights) and _is_same(access.acl for access in rights)
     mode = 0o777
-    for access in found:
+    for access in rights:
         mode &= access.mode if alike else access.without_group().mode
-    owner = first.owner if _is_same(access.owner for access in found) else _reader(found, place.owner, is_dir)
-    group = first.group if _is_same(access.group for access in found) else place.group
+    owner = first.owner if _is_same(access.owner for access in rights) else _reader(rights, directory.owner, is_dir)
+    group = first.group if _is_same(access.group for access in rights) else directory.group
     return Access(owner, group, mode | (_DIRECTORY if is_dir else _FILE), first.acl if alike else ())
 
 
-def _reader(found: Sequence[Access], first: str, is_dir: bool) -> str:
+def _reader(rights: Sequence[Access], first: str, is_dir: bool) -> str:
     """Return the first owner who may read all entries; empty if nobody may."""
-    owners = (first, *(access.owner for access in found))
-    return next((owner for owner in owners if all(access.lets_read(owner, is_dir=is_dir) for access in found)), "")
+    owners = (first, *(access.owner for access in rights))
+    return next((owner for owner in owners if all(access.lets_read(owner, is_dir=is_dir) for access in rights)), "")
 
 
 def _is_same(values: Iterable[object]) -> bool:

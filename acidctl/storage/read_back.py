@@ -72,11 +72,11 @@ def require_content(fs: FileSystem, path: str, data: bytes, explain: Explain = n
     raise error
 
 
-def incomplete(shown: str, written: int, found: int, why: str = "", hint: str = "") -> StorageError:
+def incomplete(shown: str, written: int, present: int, why: str = "", hint: str = "") -> StorageError:
     """Return the error for a file that is not as long as the store has confirmed."""
     return StorageError(
         f"cannot create {printable(shown)}",
-        why or f"the store confirmed {written:,} bytes, and {found:,} are there",
+        why or f"the store confirmed {written:,} bytes, and {present:,} are there",
         hint or "look whether the store is full or a quota is used up, then run it again",
     )
 

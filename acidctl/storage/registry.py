@@ -78,7 +78,7 @@ def open_location(
     Args:
         options: options of the store, by their fsspec names (``key``, ``secret``, ``endpoint_url``,
             ``client_kwargs.NAME``); for HDFS ``user``, ``timeout``, ``retries``, ``keytab``, ``principal``; for WebHDFS
-            also those of :mod:`acidctl.storage.hdfs.webhdfs_auth`; for ``hdfs://`` also Hadoop's own,
+            also those of :func:`acidctl.storage.hdfs.webhdfs.log_in`; for ``hdfs://`` also Hadoop's own,
             ``dfs.client...``.  With :class:`StorageOptions` that set `own_links`, the local disk is accessed only below
             this path, and without following other users' links.
 
@@ -155,10 +155,10 @@ def _spec(protocol: str, authority: str, options: dict[str, str], url: str) -> F
 
 def _name_nodes(protocol: str, hosts: str, conf: HadoopConf) -> str:
     """Return hosts with ports; for WebHDFS a nameservice of Hadoop's configuration becomes its NameNodes."""
-    if found := conf.name_nodes(hosts, _ADDRESS_KINDS[protocol]):
+    if addresses := conf.name_nodes(hosts, _ADDRESS_KINDS[protocol]):
         if protocol == "hdfs":
             return hosts  # the client resolves it
-        hosts = ",".join(found)
+        hosts = ",".join(addresses)
     port = _DEFAULT_PORTS[protocol]
     return ",".join(host if re.search(r":[0-9]+$", host) else f"{host}:{port}" for host in hosts.split(",") if host)
 

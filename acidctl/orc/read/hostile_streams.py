@@ -127,16 +127,15 @@ def check_map_keys(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType) -
     for stream, at in placed_streams(footer, tail.stripes[i].offset):
         if stream.kind == pb.Stream.PRESENT and stream.length and stream.column in maps:
             keys = int(sum_of_lengths(tail, i, footer, maps[stream.column]))
-            if keys and _has_null(tail, i, tail.source.read(at, stream.length), keys):
+            if not keys:
+                continue
+            STRIPE_MEMORY.check(keys * _DECODED, f"stripe {i} of {tail.path}", "number of the keys of its maps")
+            # PRESENT streams are stored like the values of a BOOLEAN.
+            streams = {pb.Stream.DATA: tail.source.read(at, stream.length)}
+            is_present = read_column(tail, i, "boolean", streams, keys)
+            if len(is_present) != keys or not pc.all(is_present).as_py():
                 raise NullMapKey(
                     f"stripe {i} of {tail.path} holds a map with a NULL key",
                     f"column {stream.column} of the file is the key",
                     "leave that column out, or rewrite the rows in Hive",
                 )
-
-
-def _has_null(tail: Tail, i: int, present: bytes, keys: int) -> bool:
-    """Return whether one of `keys` keys is NULL, by their PRESENT stream: it is stored like the values of a BOOLEAN."""
-    STRIPE_MEMORY.check(keys * _DECODED, f"stripe {i} of {tail.path}", "number of the keys of its maps")
-    bits = read_column(tail, i, "boolean", {pb.Stream.DATA: present}, keys)
-    return len(bits) != keys or not pc.all(bits).as_py()

@@ -59,7 +59,10 @@ def to_writable(array: pa.Array, tree: OrcType, forms: Forms, nulls: pa.BooleanA
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if tree.kind in TIMESTAMP_KINDS:
-        return _timestamp(_masked(array, nulls), tree, forms)
+        array = _masked(array, nulls)
+        _check_timestamp(array, tree)
+        zone = None if tree.kind == "timestamp" else "UTC"
+        return in_form(array, forms.get(tree.column_id, TimestampForm.NANOSECONDS), zone)
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     if tree.kind == "struct":
@@ -115,12 +118,6 @@ def _masked(array: pa.Array, nulls: pa.BooleanArray | None) -> pa.Array:
         masked = pa.StructArray.from_arrays(parts, fields=list(storage.type), mask=_nulls(array, nulls))
         return pa.ExtensionArray.from_storage(array.type, masked)
     return pc.if_else(nulls, pa.scalar(None, array.type), array)
-
-
-def _timestamp(array: pa.Array, tree: OrcType, forms: Forms) -> pa.Array:
-    _check_timestamp(array, tree)
-    zone = None if tree.kind == "timestamp" else "UTC"
-    return in_form(array, forms.get(tree.column_id, TimestampForm.NANOSECONDS), zone)
 
 
 def _check_timestamp(array: pa.Array, tree: OrcType) -> None:

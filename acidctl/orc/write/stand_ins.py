@@ -145,11 +145,11 @@ def _join_index(parts: StripeParts, struct: int, inside: Sequence[tuple[int, int
     index, others = parts.row_index(struct), [parts.row_index(column) for column, _ in inside]
     if index is None:
         return
-    for other, (_, place) in zip(others, inside, strict=True):
+    for other, (_, from_end) in zip(others, inside, strict=True):
         for entry, inner in zip(index.entry, other.entry if other else (), strict=True):
-            first = len(inner.positions) - place * parts.width
+            first = len(inner.positions) - from_end * parts.width
             entry.positions.extend(inner.positions[first : first + parts.width])
-            if place > 1:  # the seconds of a timestamp
+            if from_end > 1:  # the seconds of a timestamp
                 entry.statistics.CopyFrom(inner.statistics)
                 _loosen(entry.statistics)
     parts.streams[struct, pb.Stream.ROW_INDEX] = memoryview(parts.stored(index))

@@ -126,12 +126,12 @@ class HdfsFileSystem(RemoteStore):
             below: list[str] = []
             gone: set[str] = set()
             answers = self._listers.map(partial(self._below, path), level)
-            for prefix, found in zip(level, answers, strict=True):
-                if found is None:
+            for prefix, children in zip(level, answers, strict=True):
+                if children is None:
                     gone.add(prefix)
                     continue
-                entries += found
-                below += [entry.path for entry in found if entry.is_dir]
+                entries += children
+                below += [entry.path for entry in children if entry.is_dir]
             if gone:
                 is_whole = False
                 entries = [entry for entry in entries if entry.path not in gone]

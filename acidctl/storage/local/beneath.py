@@ -306,9 +306,9 @@ class _Walk:
             os.close(self._at)
             self._at = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    def _arrive(self, info: os.stat_result, left: int) -> None:
+    def _arrive(self, info: os.stat_result, remaining: int) -> None:
         """Check that the targets of links that were reached belong to the links' owners."""
-        while self._open and self._open[-1][0] >= left:
+        while self._open and self._open[-1][0] >= remaining:
             _, owner, name = self._open.pop()
             if info.st_uid != owner:
                 raise foreign_link(self._shown, name, owner, info.st_uid)

@@ -76,9 +76,9 @@ def require_made_here(made: int, directory: int) -> None:
     Otherwise another user's file could be moved there and be given away. Owners are compared with each other and not
     with this user, as NFS may store everything that root makes under another name.
     """
-    now, place = os.fstat(made), os.fstat(directory)
+    now, parent = os.fstat(made), os.fstat(directory)
     is_linked = stat.S_ISREG(now.st_mode) and now.st_nlink != 1
-    if now.st_uid != place.st_uid or is_linked or place.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if now.st_uid != parent.st_uid or is_linked or parent.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise OSError(errno.ESTALE, "it was exchanged meanwhile, or others may write to its directory")
 
 

@@ -192,7 +192,7 @@ def list_everything_beneath(paths: Beneath, root: str, *, again: int = 3) -> lis
     while waiting:
         prefix, above = waiting.pop()
         try:
-            found, identity = _scan_beneath(paths, f"{base}/{prefix}".rstrip("/") or "/", prefix)
+            children, identity = _scan_beneath(paths, f"{base}/{prefix}".rstrip("/") or "/", prefix)
         except FileNotFoundError:
             if not prefix:
                 raise
@@ -202,8 +202,8 @@ def list_everything_beneath(paths: Beneath, root: str, *, again: int = 3) -> lis
             continue
         if identity in above:
             continue  # a link that leads back
-        entries += (entry for entry, _ in found)
-        waiting += [(f"{entry.path}/", (*above, identity)) for entry, _ in found if entry.is_dir]
+        entries += (entry for entry, _ in children)
+        waiting += [(f"{entry.path}/", (*above, identity)) for entry, _ in children if entry.is_dir]
     entries.sort(key=_PATH)
     return entries
 
@@ -216,11 +216,11 @@ def _scan_beneath(paths: Beneath, directory: str, prefix: str) -> tuple[list[tup
     with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
         info = os.fstat(descriptor)
         with os.scandir(descriptor) as items:
-            found = list(filter(None, (_beneath(paths, directory, item, prefix) for item in items)))
-    for entry, is_foreign in found:
+            entries = list(filter(None, (_beneath(paths, directory, item, prefix) for item in items)))
+    for entry, is_foreign in entries:
         if is_foreign:
             paths.stat(f"{directory}/{entry.path.removeprefix(prefix)}")  # this raises the error with the reason
-    return found, (info.st_dev, info.st_ino)
+    return entries, (info.st_dev, info.st_ino)
 
 
 def _beneath(paths: Beneath, directory: str, item: os.DirEntry[str], prefix: str) -> tuple[Entry, bool] | None:
