@@ -264,7 +264,7 @@ def narrowest(rights: Sequence[Access], directory: Access, *, is_dir: bool) -> A
 
     Args:
         rights: the rights of the entries whose rows are merged; may be empty.
-        directory: the rights of the directory that holds the entries. If theirs differ, its group is used, and its owner
+        directory: the rights of the directory that holds the entries. Its group is used if theirs differ, and its owner
             if he may read all of them, else the first of their owners who may, else the present user.
     """
     if not rights:
