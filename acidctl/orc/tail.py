@@ -376,7 +376,6 @@ def _notes(postscript: pb.PostScript, footer: pb.Footer) -> tuple[str, ...]:
 
 
 def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, int], path: str, what: str) -> _Parsed:
-    """Parse a protobuf message from a section of the file."""
     try:
         plain = decompress(raw, *codec)
         _check_parts(message, plain, path, what)

@@ -80,7 +80,6 @@ def _acid(tail: Tail, problems: list[str]) -> dict[str, Any] | None:
 
 
 def _key(key: RecordKey | None) -> dict[str, int] | None:
-    """Return a key under the names of the columns, as rows are shown."""
     if key is None:
         return None
     return {"originalTransaction": key.original_write_id, "bucket": key.bucket, "rowId": key.row_id}

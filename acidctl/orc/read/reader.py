@@ -230,7 +230,6 @@ class OrcFile:
         self.close()
 
     def _native(self) -> Any:
-        """Return Arrow's reader, opened at the first call."""
         if self._orc is None:
             from pyarrow import orc  # noqa: PLC0415 - with Arrow's file systems: only where rows are decoded
 
@@ -253,7 +252,6 @@ class OrcFile:
         return chosen
 
     def _tree(self, chosen: dict[str, int] | None) -> OrcType:
-        """Return the root with the chosen columns only."""
         tree = self.tail.type_tree if chosen is None else restricted(self.tail.type_tree, set(chosen.values()))
         assert tree is not None
         return tree
@@ -297,7 +295,6 @@ class OrcFile:
             hostile_streams.check_streams(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._window.piece)
 
     def _check_size(self, i: int, chosen: dict[str, int] | None) -> None:
-        """Refuse a stripe that would take too much memory, before any is taken."""
         self._work.require()
         try:
             tree = self._tree(chosen)

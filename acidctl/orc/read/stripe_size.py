@@ -146,7 +146,6 @@ class _Size:
             raise STRIPE_MEMORY.error(self._where, _WHAT, self.total)
 
     def _text(self, column: int, count: float) -> float:
-        """Return the bytes of the texts of a column; for a dictionary, of its entries."""
         kinds = pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2
         if column >= len(self.footer.columns) or self.footer.columns[column].kind not in kinds:
             return self.lengths(column, count)
@@ -181,7 +180,6 @@ class _Size:
             raise _Unknown
 
     def _version(self, column: int) -> int:
-        """Return the version of the encoding of a column's integers."""
         newer = pb.ColumnEncoding.DIRECT_V2, pb.ColumnEncoding.DICTIONARY_V2
         return 2 if column < len(self.footer.columns) and self.footer.columns[column].kind in newer else 1
 

@@ -202,7 +202,6 @@ class _Stripe:
         return cls(tail, i, raw[: stripe.dataLength], kept, as_text(footer.writerTimezone), secondary)
 
     def nanos(self, column: int, count: int) -> NDArray[np.int64]:
-        """Return the nanoseconds of a column that has `count` timestamps."""
         if not count:
             return np.zeros(0, np.int64)
         version = 2 if self.footer.columns[column].kind == pb.ColumnEncoding.DIRECT_V2 else 1

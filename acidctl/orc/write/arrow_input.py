@@ -29,7 +29,6 @@ Forms = Mapping[int, TimestampForm]
 
 @lru_cache(maxsize=4096)
 def _holds(tree: OrcType, kinds: tuple[str, ...]) -> bool:
-    """Return whether `tree` is or contains one of `kinds`."""
     return any(node.kind in kinds for node in tree.walk())
 
 
@@ -150,7 +149,6 @@ def _leaf(array: pa.Array, tree: OrcType) -> pa.Array:
 
 
 def _padded(array: pa.Array, length: int) -> pa.Array:
-    """Pad CHAR values with spaces to `length` characters."""
     least = pc.min(pc.utf8_length(array)).as_py()
     return array if least is None or least >= length else pc.utf8_rpad(array, width=length, padding=" ")
 

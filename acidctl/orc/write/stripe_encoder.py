@@ -101,7 +101,6 @@ class _Draft:
         return self.parts or StripeParts(self.stripe.data, self.stripe.info, self.codec)
 
     def open(self) -> StripeParts:
-        """Take the stripe apart, to be changed."""
         self.parts = self.look()
         return self.parts
 
@@ -134,7 +133,6 @@ def _may_mislead(column: pb.ColumnStatistics) -> bool:
 
 
 def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, TimestampForm]:
-    """Return the form of every timestamp column, for all pieces together."""
     arrays: defaultdict[int, list[pa.Array]] = defaultdict(list)
     if any(node.kind in TIMESTAMP_KINDS for node in tree.walk()):
         for piece in pieces:

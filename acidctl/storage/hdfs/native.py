@@ -233,8 +233,6 @@ class NativeClient:
 
 
 class _Output(NewFile):
-    """A new file, which is complete once ``close()`` has returned."""
-
     def __init__(self, client: NativeClient, path: str, mode: int | None = None) -> None:
         super().__init__()
         self._client, self._path = client, path

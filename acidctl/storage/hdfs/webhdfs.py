@@ -239,7 +239,6 @@ class WebHdfsClient:
         raise AssertionError("there is at least one NameNode")
 
     def _follow(self, verb: str, path: str, answer: HttpAnswer, data: Any = None) -> HttpAnswer:
-        """Return the good answer of the server that a NameNode names."""
         url = self._for_data_node(path, urlsplit(answer.headers["location"]))
         if not (url.netloc and url.path):
             raise ValueError(f"it leads to {url.geturl()!r}")
@@ -330,7 +329,6 @@ class _NoLoginError(Exception):
 
 
 def _checked(answer: HttpAnswer, may_lead_on: bool = False) -> HttpAnswer:
-    """Return the answer if it is a good one."""
     if answer.status >= (_BAD_REQUEST if may_lead_on else _REDIRECT):
         raise _RefusedError(answer)
     return answer
