@@ -211,7 +211,7 @@ class FileSystem(Protocol):
         """
 
     def replace(self, source: str, target: str) -> None:
-        """Replace a file by another in one step: at every moment one of the two is there, and whole.
+        """Move a file over another file in one step: at every moment one of the two is there, and whole.
 
         Raises:
             NotFoundError: the source is missing, or the target is not a file; nothing was moved.

@@ -86,7 +86,7 @@ def highest_byte(data: bytes) -> int:
 def highest_scale(data: bytes, version: int) -> float:
     """Return an upper bound of the absolute values in a stream of signed integers, up to where it is damaged.
 
-    Negative scales count as large ones if they are in a run with a slope: no writer makes such a run.
+    A negative scale counts as a large scale if it is in a run with a slope, which no writer makes.
 
     Args:
         version: the version of the encoding, 1 or 2.

@@ -302,7 +302,7 @@ class WebHdfsClient:
             late, lost = f"{error.host} did not answer in time", f"no connection to {error.host}"
             raise PassingError(what, late if error.is_late else lost, _REACH_HINT if is_known else hint) from error
         except (requests.exceptions.RequestException, KeyError, TypeError, ValueError) as error:
-            if type(error).__name__ == "MutualAuthenticationError":  # of requests-kerberos: an answer without proof
+            if type(error).__name__ == "MutualAuthenticationError":  # from requests-kerberos: no proof in the answer
                 raise login_problem(what, self._options) from error
             why = f"{self.authority} does not answer as WebHDFS does: {printable(str(error))}"
             raise StorageError(what, why, _PORT_HINT) from error

@@ -162,9 +162,6 @@ def leads_back(link: str) -> bool:
         ancestor = parent
 
 
-# --- below a directory, through nobody's links -----------------------------------------------------------------------
-
-
 def list_children_beneath(paths: Beneath, directory: str) -> list[Entry]:
     """Return the direct children, sorted by name.
 
