@@ -23,6 +23,7 @@ from acidctl.errors import (
     StorageError,
     UsageProblem,
 )
+from acidctl.printable import printable
 from acidctl.storage import os_errors
 from acidctl.storage.port import Access, FileSystemSpec, base_name
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
@@ -111,7 +112,7 @@ class FsspecFileSystem(RemoteStore):
     def create_exclusive(self, path: str, data: bytes) -> None:
         if self._protocol not in _EXCLUSIVE_CREATE:
             raise StorageError(
-                f"cannot create {os_errors.printable(self.display(path))} exclusively",
+                f"cannot create {printable(self.display(path))} exclusively",
                 f"{self._protocol}:// has no create that only one of several writers wins",
             )
         self._create(path, data)
@@ -216,7 +217,7 @@ class FsspecFileSystem(RemoteStore):
                         self._fs.call_s3("delete_object", Bucket=self._root, Key=info["name"][len(self._root) + 1 :])
         if self.exists(path):
             raise StorageError(
-                f"cannot remove {os_errors.printable(self.display(path))}",
+                f"cannot remove {printable(self.display(path))}",
                 "something is still there after everything listed was removed",
                 "something writes into it, or the store keeps directory markers: look with the store's own tool",
             )
@@ -233,7 +234,7 @@ class FsspecFileSystem(RemoteStore):
         """Remove the empty object that marks a directory; an object with content is somebody's file."""
         if entry.size:
             raise StorageError(
-                f"cannot remove {os_errors.printable(self.display(path))}",
+                f"cannot remove {printable(self.display(path))}",
                 "a file and a directory have this name",
                 "look with the store's own tool which of them is meant, and move the other away",
             )
@@ -341,7 +342,7 @@ class FsspecFileSystem(RemoteStore):
             raise os_errors.from_os_error(error, doing, shown) from error
         except Exception as error:
             name = type(error).__name__
-            what, why = f"cannot {doing} {os_errors.printable(shown)}", os_errors.printable(f"{name}: {error}")
+            what, why = f"cannot {doing} {printable(shown)}", printable(f"{name}: {error}")
             if "Credential" in name or "Auth" in name or "Token" in name:
                 raise AccessError(what, why, f"give the credentials for {self.url}") from error
             raise StorageError(what, why, f"check that {self.url} can be reached and the storage options") from error

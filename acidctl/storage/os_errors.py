@@ -6,11 +6,8 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from acidctl import printable as escapes
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
-
-printable = escapes.printable
-"""Escapes control characters; every name in a message goes through it."""
+from acidctl.printable import printable
 
 _Row = tuple[type[AcidctlError], str, str]
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from acidctl.acid.listing import Entry
 from acidctl.errors import AcidctlError, NotFoundError, StorageError
-from acidctl.storage.os_errors import printable
+from acidctl.printable import printable
 from acidctl.storage.port import FileSystem
 
 Explain = Callable[[str], tuple[str, str]]

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from acidctl.arguments import as_path
 from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.nearest import asked, near_names
+from acidctl.printable import printable
 from acidctl.storage.local.beneath import Beneath, held
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.options import StorageOptions
-from acidctl.storage.os_errors import mapped, printable
+from acidctl.storage.os_errors import mapped
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acidctl.errors import RefusedError
+from acidctl.printable import printable
 from acidctl.storage.local.beneath import Beneath, ForeignLinkError, held
-from acidctl.storage.os_errors import printable
 from acidctl.storage.port import Access, FileSystem, join, parent_of
 from acidctl.storage.read_back import require_content
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
-from acidctl.storage.os_errors import printable
+from acidctl.printable import printable
 from acidctl.storage.port import parent_of
 from acidctl.storage.retry import PassingError
 

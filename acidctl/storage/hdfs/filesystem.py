@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Protocol, cast
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.printable import printable
 from acidctl.storage import os_errors
 from acidctl.storage.hdfs.cluster import wants_kerberos, web_token
 from acidctl.storage.hdfs.errors import QUOTA_HINT, QuotaError, used_up
@@ -147,7 +148,7 @@ class HdfsFileSystem(RemoteStore):
 
     def open_input(self, path: str) -> BinaryIO:
         size, fetch = self._client.open_reader(path)
-        return cast(BinaryIO, RangedReader(fetch, size, os_errors.printable(self.display(path))))
+        return cast(BinaryIO, RangedReader(fetch, size, printable(self.display(path))))
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
         if offset >= 0 and length:  # the common case: one request if the file has the whole range
@@ -162,7 +163,7 @@ class HdfsFileSystem(RemoteStore):
         data = fetch(start, end) if start < end else b""
         if len(data) != end - start:
             raise StorageError(
-                f"cannot read {os_errors.printable(self.display(path))}",
+                f"cannot read {printable(self.display(path))}",
                 f"asked for {end - start} bytes at offset {start}, got {len(data)}",
                 "the connection broke, or the file changes: try again",
             )
@@ -259,7 +260,7 @@ class HdfsFileSystem(RemoteStore):
 
     def rename(self, source: str, target: str) -> None:
         self._tails.forget()
-        doing = f"rename {os_errors.printable(self.display(source))} to"
+        doing = f"rename {printable(self.display(source))} to"
         if self.exists(target):  # the server refuses too, but HttpFS would nest
             raise os_errors.already_exists(doing, self.display(target))
         try:
@@ -282,8 +283,8 @@ class HdfsFileSystem(RemoteStore):
             nested = join(target, base_name(source))
             if base_name(source) != base_name(target) and self.exists(nested):
                 raise StorageError(
-                    f"cannot {doing} {os_errors.printable(self.display(target))}",
-                    f"the target appeared meanwhile and HttpFS moved the source into it: {os_errors.printable(nested)}",
+                    f"cannot {doing} {printable(self.display(target))}",
+                    f"the target appeared meanwhile and HttpFS moved the source into it: {printable(nested)}",
                     "move it out by hand; use the NameNode's WebHDFS, whose rename is safe",
                 )
 

@@ -19,11 +19,11 @@ from typing import Any, TypeVar, cast
 
 from acidctl.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
 from acidctl.kerberos import KINIT, ticket_problem
+from acidctl.printable import printable
 from acidctl.storage import os_errors
 from acidctl.storage.hdfs.cluster import is_a_job, rpc_address, wants_kerberos
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.new_file import NewFile
-from acidctl.storage.os_errors import printable
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
 
@@ -173,10 +173,6 @@ class NativeClient:
         options = self._write_options(permission=mode, create_parent=False)
         return self._within("create", path, lambda: self._client.create(path, options))
 
-    def proceed(self, path: str, step: Callable[[], object]) -> None:
-        """Run one step of writing a file."""
-        self._within("write", path, step)
-
     def _ask(self, doing: str, path: str, question: Callable[[], _Result]) -> _Result:
         return self._retry_policy.call(lambda: self._within(doing, path, question))
 
@@ -241,11 +237,11 @@ class _Output(NewFile):
     def _send(self, chunk: bytes) -> None:
         for start in range(0, len(chunk), _PIECE):
             piece = chunk[start : start + _PIECE]
-            self._client.proceed(self._path, lambda piece=piece: self._writer.write(piece))  # type: ignore[misc]
+            self._client._within("write", self._path, lambda piece=piece: self._writer.write(piece))  # type: ignore[misc]
 
     def _finish(self) -> None:
         if not sys.is_finalizing():  # no thread runs any more; HDFS closes open files itself
-            self._client.proceed(self._path, self._writer.close)
+            self._client._within("write", self._path, self._writer.close)
 
 
 def _be(user: str) -> None:

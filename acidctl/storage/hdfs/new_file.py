@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from acidctl.errors import StorageError
-from acidctl.storage.os_errors import printable
+from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

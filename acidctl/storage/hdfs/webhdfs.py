@@ -21,11 +21,12 @@ from hdfs import InsecureClient, TokenClient
 
 from acidctl.errors import AccessError, NotFoundError, StorageError, importing
 from acidctl.kerberos import KINIT, ticket_problem
+from acidctl.printable import printable
 from acidctl.storage.hdfs.cluster import wants_kerberos, web_token
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.new_file import Upload
 from acidctl.storage.hdfs.webhdfs_http import Http, HttpAnswer, NoAnswerError
-from acidctl.storage.os_errors import is_a_directory, printable
+from acidctl.storage.os_errors import is_a_directory
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from acidctl.errors import RefusedError
-from acidctl.storage.os_errors import printable
+from acidctl.printable import printable
 
 NO_XDEV = 0x01
 """Refuse to enter another mount: the error is EXDEV."""
@@ -36,15 +36,6 @@ LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 class ForeignLinkError(RefusedError):
     """A symbolic link leads to what somebody else owns."""
-
-
-def foreign_link(path: str, link: str, owner: int, other: int) -> ForeignLinkError:
-    """Return the error for a link of one user to what belongs to another, by their numbers."""
-    return ForeignLinkError(
-        f"will not follow the symbolic link at {printable(path)}",
-        f"{printable(link)} is of user {owner}, and leads to what is of user {other}",
-        "if that is meant, say so: `follow_links`",
-    )
 
 
 def _parent_behind(path: str, link: str, owner: int) -> ForeignLinkError:
@@ -311,7 +302,11 @@ class _Walk:
         while self._open and self._open[-1][0] >= remaining:
             _, owner, name = self._open.pop()
             if info.st_uid != owner:
-                raise foreign_link(self._shown, name, owner, info.st_uid)
+                raise ForeignLinkError(
+                    f"will not follow the symbolic link at {printable(self._shown)}",
+                    f"{printable(name)} is of user {owner}, and leads to what is of user {info.st_uid}",
+                    "if that is meant, say so: `follow_links`",
+                )
             self._arrived = owner, name
 
     def _last(self, name: str, flags: int, seen: os.stat_result) -> int:

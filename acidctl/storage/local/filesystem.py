@@ -15,6 +15,7 @@ from typing import BinaryIO, cast
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import BadDataError, ConflictError, RefusedError, StorageError
+from acidctl.printable import printable
 from acidctl.storage import os_errors
 from acidctl.storage.local.beneath import LOOK, NO_XDEV, Anywhere, Beneath, held, openat2
 from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
@@ -156,7 +157,7 @@ class LocalFileSystem:
             self._paths.make_dirs(path, below)
 
     def rename(self, source: str, target: str) -> None:
-        doing = f"rename {os_errors.printable(source)} to"
+        doing = f"rename {printable(source)} to"
         with (
             os_errors.mapped(doing, target),
             self._parent(source, "rename", source) as (old_at, old),
@@ -179,7 +180,7 @@ class LocalFileSystem:
             self._sync(parent_of(source), parent_of(target))
 
     def replace(self, source: str, target: str) -> None:
-        doing = f"rename {os_errors.printable(source)} to"
+        doing = f"rename {printable(source)} to"
         with (
             os_errors.mapped(doing, target),
             self._parent(source, "rename", source) as (old_at, old),
@@ -244,7 +245,7 @@ class LocalFileSystem:
         os.close(descriptor)
         if stat.S_ISDIR(info.st_mode):
             raise os_errors.is_a_directory("read", path)
-        raise BadDataError(f"cannot read {os_errors.printable(path)}", "it is a device or a pipe, not a file")
+        raise BadDataError(f"cannot read {printable(path)}", "it is a device or a pipe, not a file")
 
     def _sync(self, *directories: str) -> None:
         for directory in set(directories):
@@ -352,13 +353,13 @@ def _remove_directory(path: str, name: str, at: int | None) -> None:
                 raise
         except RecursionError as error:
             raise StorageError(
-                f"cannot remove {os_errors.printable(path)}", "directories are nested too deeply", "use rm -r"
+                f"cannot remove {printable(path)}", "directories are nested too deeply", "use rm -r"
             ) from error
         else:
             return
     if is_there(name, at):
         raise ConflictError(
-            f"cannot remove {os_errors.printable(path)}",
+            f"cannot remove {printable(path)}",
             "it changes while it is removed",
             "something else works in it: try again when it is done",
         )
@@ -417,7 +418,7 @@ def refuse_mounts(path: str, name: str, at: int | None) -> None:
 def _refuse(shown: str, name: str, at: int) -> None:
     if _is_mount(name, at):
         raise RefusedError(
-            f"will not remove {os_errors.printable(shown)}",
+            f"will not remove {printable(shown)}",
             "it is a mount point: what is mounted there would be deleted",
             "unmount it, and run it again",
         )

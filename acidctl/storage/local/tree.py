@@ -13,8 +13,8 @@ from operator import itemgetter
 
 from acidctl.acid.listing import Entry
 from acidctl.errors import ConflictError, StorageError
+from acidctl.printable import printable
 from acidctl.storage.local.beneath import Beneath, ForeignLinkError, held
-from acidctl.storage.os_errors import printable
 
 _PATH = itemgetter(0)
 _NESTED_LINKS = 1000
