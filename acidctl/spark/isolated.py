@@ -14,7 +14,7 @@ from typing import Any
 
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import run_tasks
-from acidctl.storage.hdfs.delegation import delegated
+from acidctl.storage.hdfs.filesystem import delegated
 from acidctl.storage.port import FileSystemSpec
 from acidctl.worker_pool import Limits, Pool, Task
 

@@ -27,7 +27,7 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import table_at
 from acidctl.spark.datasource.filters import partition_bounds
 from acidctl.spark.datasource.load_options import SourceOptions
-from acidctl.storage.hdfs.delegation import delegated
+from acidctl.storage.hdfs.filesystem import delegated
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_file_system
 

@@ -15,7 +15,7 @@ from acidctl.imports import import_path
 from acidctl.orc.limits import PREFIX
 from acidctl.spark.driver.java import Java, choose_java
 from acidctl.spark.driver.properties import parsed, trimmed
-from acidctl.storage.hdfs.kerberos import wants_kerberos
+from acidctl.storage.hdfs.cluster import wants_kerberos
 from acidctl.storage.port import FileSystemSpec
 
 DEFAULT_MASTER = "local[*]"
