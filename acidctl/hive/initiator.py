@@ -29,7 +29,7 @@ from acidctl.metastore.activity import key_of
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.housekeeping import is_replication_target
-from acidctl.metastore.own.leader_lock import LeaderLock
+from acidctl.metastore.own.locks import LeaderLock
 from acidctl.metastore.queue.compactions import (
     INITIATED,
     WORKING,

@@ -27,15 +27,13 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, failed
 from acidctl.errors import AcidctlError, ConflictError, RefusedError
-from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, give_back, own_pool
-from acidctl.hive.worker_id import worker_id
+from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, give_back, own_pool, worker_id
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.metastore import interface
-from acidctl.metastore.client import Metastore
+from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import MetastoreError
-from acidctl.metastore.late import look_again
 from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import (
@@ -358,7 +356,7 @@ def _withdraw(metastore: Metastore, pool: str, worker: str) -> None:
         return bool(found)
 
     with suppress(AcidctlError):
-        look_again(look)
+        retry_until(look)
 
 
 def _wait_beside(found: Found, lists: SnapshotLists, seconds: float) -> None:

@@ -21,23 +21,21 @@ from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.hive.compacting import written_down
-from acidctl.hive.leftover import free, free_dead, give_back
+from acidctl.hive.leftover import free, free_dead, give_back, worker_id
 from acidctl.hive.strangers import Strangers
 from acidctl.hive.turn import Desk, Turn, partition_of
-from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import Found, find_named
 from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore import interface, late
+from acidctl.metastore import client, interface
 from acidctl.metastore.activity import name_of, spelled_alike
-from acidctl.metastore.client import Metastore
+from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.interface import CompactionType
-from acidctl.metastore.late import look_again
 from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import WORKING, find_compactions, kind_of
-from acidctl.metastore.queue.delta_figures import DeltaThresholds, find_delta_thresholds, tell_figures
+from acidctl.metastore.queue.queue_work import DeltaThresholds, find_delta_thresholds, tell_figures
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
@@ -274,7 +272,7 @@ class Worker:
                 except AcidctlError as error:
                     with self._lock:
                         # One may have been taken nevertheless, or be taken only now.
-                        self._unsure[worker] = True, time.monotonic() + late.PATIENCE
+                        self._unsure[worker] = True, time.monotonic() + client.PATIENCE
                     worker = worker_id()
                     self.counts.failing = True
                     self._on_error(error)
@@ -295,7 +293,7 @@ class Worker:
                     self._do(desk, worker, entry)
                 worker = worker_id()
             with suppress(AcidctlError):
-                look_again(lambda: self._free_unsure(metastore))
+                retry_until(lambda: self._free_unsure(metastore))
 
     def _is_put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> bool:
         """Put an entry back if it is a stranger's: ours was claimed by somebody faster, or waits behind."""

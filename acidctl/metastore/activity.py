@@ -12,8 +12,7 @@ from acidctl.acid.names import unescape
 from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.errors import Unreachable
-from acidctl.metastore.open_txns import open_txns_info
+from acidctl.metastore.errors import NoAnswer, Unreachable
 
 
 class TxnStatus(StrEnum):
@@ -34,6 +33,9 @@ _SPECIAL = (
     *(kind for kind in interface.TxnType if kind.name not in ("DEFAULT", "READ_ONLY", "COMPACTION")),
 )
 """Types of which there are some at most, the usual ones first."""
+
+_GAP = 1.3
+"""Seconds, and more than `metastore.txn.opentxn.timeout`, before the question is asked once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,25 @@ def find_transactions(metastore: Metastore) -> KnownTxns:
     return KnownTxns(
         answer.high_watermark, tuple(txns), now_by(when for t in txns for when in (t.last_heartbeat, t.started))
     )
+
+
+def open_txns_info(metastore: Metastore) -> interface.OpenTxnsInfo:
+    """Ask, and where the server hangs up once more a second later.
+
+    Where numbers of transactions were left out, as a restart does it, Hive 4 counts them as open for a second, and
+    hangs up: they have no user, without whom its answer has no form (4.0.1: "Required field 'user' is unset").
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    try:
+        answer: interface.OpenTxnsInfo = metastore.call(interface.GET_OPEN_TXNS_INFO)
+    except NoAnswer:
+        raise
+    except Unreachable:
+        time.sleep(_GAP)
+        answer = metastore.call(interface.GET_OPEN_TXNS_INFO)
+    return answer
 
 
 def now_by(times: Iterable[float | None]) -> float:

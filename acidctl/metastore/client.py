@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError
+from acidctl.errors import AcidctlError, importing
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
-from acidctl.metastore.discovery import server_addresses
 from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable
-from acidctl.metastore.settings import Address, Login, MetastoreSettings
+from acidctl.metastore.settings import Address, Login, MetastoreSettings, address_of
 from acidctl.metastore.wire import Method
+from acidctl.printable import printable
 
 _T = TypeVar("_T")
 
@@ -28,6 +30,15 @@ _PAUSE = 1.0
 
 _CLOSING = 30.0
 """Seconds that a call may take after the run's deadline: transactions and locks must still be released."""
+
+PATIENCE = 10.0
+"""Seconds in which a server either does what it was asked for, or never will."""
+
+_CHECK_PAUSES = (0.0, 0.03, 0.07, 0.2)
+"""Pauses before each check, as parts of the patience."""
+
+_MOST_SERVERS = 1000
+_MOST_ADDRESS_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +246,68 @@ def _may_be_done(error: MetastoreError) -> MetastoreError:
 def batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
     """The items by so many, in their order."""
     return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def retry_until(check: Callable[[], object], patience: float | None = None) -> None:
+    """Call `check` until it returns something true, a few times: a server may still carry out a lost request.
+
+    Args:
+        patience: seconds in all; default: :data:`PATIENCE`.
+    """
+    for pause in _CHECK_PAUSES:
+        time.sleep(pause * (PATIENCE if patience is None else patience))
+        if check():
+            return
+
+
+def server_addresses(settings: MetastoreSettings) -> tuple[Address, ...]:
+    """The servers to be asked: those of the settings, or those that ZooKeeper has now.
+
+    Raises:
+        EnvironmentProblem: the package kazoo is missing.
+        Unreachable: ZooKeeper does not answer.
+        MetastoreError: it knows no metastore.
+    """
+    if not settings.quorum:
+        return settings.addresses
+    with importing(f"cannot ask {settings.shown} for metastores", "pip install 'acidctl[zookeeper]'"):
+        from kazoo.client import KazooClient  # noqa: PLC0415 - optional
+        from kazoo.exceptions import KazooException, NoNodeError  # noqa: PLC0415 - optional
+        from kazoo.handlers.threading import KazooTimeoutError  # noqa: PLC0415 - optional
+    logging.getLogger("kazoo").addHandler(logging.NullHandler())  # it logs what it also raises
+    client = KazooClient(settings.quorum, timeout=settings.connect_timeout, read_only=True)
+    folder = "/" + settings.namespace.strip("/")
+    try:
+        client.start(settings.connect_timeout)
+        names = sorted(client.get_children(folder))[:_MOST_SERVERS]
+        found = []
+        for name in names:
+            with suppress(NoNodeError):  # it ended meanwhile
+                found.append(client.get(f"{folder}/{name}")[0][:_MOST_ADDRESS_BYTES])
+    except NoNodeError as error:
+        raise _none(settings, f"there is no {folder}") from error
+    except (KazooTimeoutError, KazooException, OSError) as error:
+        raise Unreachable(
+            f"{settings.shown} does not answer",
+            printable(str(error) or type(error).__name__),
+            "check the quorum in the setting uris, and that ZooKeeper runs",
+        ) from error
+    finally:
+        with suppress(KazooException, OSError):
+            client.stop()
+            client.close()
+    addresses = []
+    for text in found:
+        with suppress(AcidctlError):
+            addresses.append(address_of(text.decode("utf-8", "replace").strip(), settings))
+    if not addresses:
+        raise _none(settings, "no server has written its address there")
+    return tuple(addresses)
+
+
+def _none(settings: MetastoreSettings, why: str) -> MetastoreError:
+    return MetastoreError(
+        f"{settings.shown} knows no metastore",
+        printable(why),
+        "check the setting zookeeper-namespace, and that a metastore runs",
+    )

@@ -19,8 +19,7 @@ from acidctl.errors import out_of_memory
 from acidctl.metastore import interface
 from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable, refusal_of
 from acidctl.metastore.settings import Address, MetastoreSettings
-from acidctl.metastore.transport.stream import MOST_BYTES
-from acidctl.metastore.transport.tls import not_trusted
+from acidctl.metastore.transport.stream import MOST_BYTES, not_trusted
 from acidctl.metastore.transport.transports import transport_of
 from acidctl.metastore.wire import Method, Reply
 from acidctl.printable import printable

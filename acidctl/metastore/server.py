@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 
 from acidctl.errors import AcidctlError
-from acidctl.metastore.client import Metastore
-from acidctl.metastore.discovery import server_addresses
-from acidctl.metastore.settings import Address, seconds_in
+from acidctl.metastore.client import Features, Metastore
+from acidctl.metastore.settings import Address, MetastoreSettings, seconds_in
 
 _HOUSE_KEEPER = "AcidHouseKeeperService"
 
@@ -88,21 +89,58 @@ def _said(metastore: Metastore, name: str, default: str) -> str:
 
 
 def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlError]]:
-    """The configuration of every server that is known, or why it does not answer: house keepers may run in one only.
+    """Return the configuration of every server, or why it does not answer: housekeepers may run in only one of them.
 
     Raises:
-        MetastoreError: ZooKeeper, which knows them, does not answer.
+        MetastoreError: ZooKeeper, which lists the servers, does not answer.
     """
-    found: list[tuple[Address, Switches | AcidctlError]] = []
-    for address in server_addresses(metastore.settings):
-        one = Metastore(replace(metastore.settings, addresses=(address,), quorum=""), rounds=1)
-        try:
-            found.append((address, find_switches(one)))
-        except AcidctlError as error:
-            found.append((address, error))
-        finally:
-            one.close()
-    return found
+    answers: list[tuple[Address, Switches | AcidctlError]] = []
+    for server in metastore.each_server():
+        with closing(server):
+            try:
+                answers.append((server.settings.addresses[0], find_switches(server)))
+            except AcidctlError as error:
+                answers.append((server.settings.addresses[0], error))
+    return answers
+
+
+@dataclass(slots=True)
+class ServerFacts:
+    """One server; None for what it did not answer.
+
+    Attributes:
+        login: the user there, and what protects messages, for people.
+        encryption: the version of TLS; empty without.
+        features: what it can do, found out by asking.
+        problems: why something is not known.
+    """
+
+    address: Address
+    login: str = ""
+    encryption: str = ""
+    features: Features | None = None
+    switches: Switches | None = None
+    problems: list[AcidctlError] = field(default_factory=list)
+
+
+def look_at_servers(settings: MetastoreSettings) -> Iterator[ServerFacts]:
+    """Query each server from the settings or ZooKeeper once.
+
+    Raises:
+        EnvironmentProblem: the package that queries ZooKeeper is missing.
+        MetastoreError: ZooKeeper does not answer, or lists no metastore.
+    """
+    for metastore in Metastore(settings).each_server():
+        facts = ServerFacts(metastore.settings.addresses[0])
+        with closing(metastore):
+            try:
+                connection = metastore.connection()
+                facts.login, facts.encryption = connection.login, connection.encryption
+                facts.features = metastore.features
+                facts.switches = find_switches(metastore)
+            except AcidctlError as error:
+                facts.problems.append(error)
+            yield facts
 
 
 def seconds_of(text: str, default: float) -> float:

@@ -13,9 +13,9 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.metastore.tokens import token_of_file
 from acidctl.printable import printable
 from acidctl.site_files import SiteFiles
+from acidctl.tokens import Token, tokens_of_job
 
 PASSWORD_VARIABLE, TOKEN_VARIABLE = "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN"
 """Of the environment, for secrets that are to stand in no file."""
@@ -23,6 +23,8 @@ PASSWORD_VARIABLE, TOKEN_VARIABLE = "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METAS
 _FILES = ("core-site.xml", "hive-site.xml", "metastore-site.xml")
 _PORT = 9083
 _HTTP_PATH = "/metastore"
+_TOKEN_KIND = "HIVE_DELEGATION_TOKEN"
+_HIVESERVER2_TOKEN = "hiveserver2ClientToken"
 
 
 class Login(StrEnum):
@@ -250,6 +252,25 @@ def _token(environ: Mapping[str, str], said: Mapping[str, Said], signature: str)
         found = token_of_file(environ, signature)
         return Said(found.as_text(), "HADOOP_TOKEN_FILE_LOCATION") if found else None
     return None
+
+
+def token_of_file(environ: Mapping[str, str], signature: str) -> Token | None:
+    """The token for a metastore in the file that a cluster leaves for a job; None where there is none.
+
+    Args:
+        signature: of the service, ``hive.metastore.token.signature``; without it that of no service, else the only
+            one of Hive's that is not for HiveServer2.
+
+    Raises:
+        UsageProblem: the file cannot be read.
+    """
+    ours = [
+        token for token in tokens_of_job(environ) if token.kind == _TOKEN_KIND and token.service != _HIVESERVER2_TOKEN
+    ]
+    if signature:
+        return next((token for token in ours if token.service == signature), None)
+    plain = [token for token in ours if not token.service]
+    return next(iter(plain or ours), None)
 
 
 def site_of(environ: Mapping[str, str]) -> SiteFiles:

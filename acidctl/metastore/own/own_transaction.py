@@ -13,11 +13,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from acidctl.errors import AcidctlError
-from acidctl.metastore import interface, late
-from acidctl.metastore.client import Metastore
+from acidctl.metastore import client, interface
+from acidctl.metastore.activity import open_txns_info
+from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import LostTransaction, MetastoreError
-from acidctl.metastore.late import look_again
-from acidctl.metastore.open_txns import open_txns_info
 
 _MOST_HOST = 128
 """Characters that every version of the metastore's tables takes."""
@@ -115,7 +114,7 @@ class OwnTransaction:
     def _end_unknown(self) -> None:
         """It may have been opened although its id never came, or another one did; or it is only opened now."""
         settings = self._metastore.settings
-        patience = min(late.PATIENCE, settings.timeout)
+        patience = min(client.PATIENCE, settings.timeout)
         other = self._metastore.another(
             replace(settings, timeout=patience, connect_timeout=min(patience, settings.connect_timeout)), rounds=1
         )
@@ -128,5 +127,5 @@ class OwnTransaction:
             return bool(ours or self.id)
 
         with suppress(AcidctlError):
-            look_again(look, patience)
+            retry_until(look, patience)
         other.close()

@@ -11,7 +11,7 @@ from hashlib import md5
 
 from thrift.protocol.TProtocol import TProtocolException
 
-from acidctl.errors import AccessError
+from acidctl.errors import AccessError, UsageProblem
 from acidctl.metastore.settings import Protection
 from acidctl.metastore.transport.sasl import SaslLayer, chosen_protection
 from acidctl.tokens import Token
@@ -115,6 +115,22 @@ class Digest:
                 "check its address, and get a new token",
             )
         self._is_done = True
+
+
+def token_of_text(text: str) -> Token:
+    """From Hadoop's URL-safe text.
+
+    Raises:
+        UsageProblem: it is none.
+    """
+    try:
+        return Token.of_text(text)
+    except ValueError as error:
+        raise UsageProblem(
+            "the delegation token for the metastore cannot be read",
+            "it is not the text of a Hadoop token",
+            "the setting token, or ACIDCTL_METASTORE_TOKEN: as get_delegation_token gives it",
+        ) from error
 
 
 class Signed:

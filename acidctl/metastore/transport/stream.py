@@ -11,7 +11,10 @@ from contextlib import suppress
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportBase, TTransportException
 
+from acidctl.errors import AccessError, EnvironmentProblem
 from acidctl.metastore.errors import MetastoreError, Unreachable
+from acidctl.metastore.settings import Tls
+from acidctl.printable import printable
 
 MOST_BYTES = 256 << 20
 """Of one answer; Hive's own server sends at most 100 MB a message unless it is told otherwise."""
@@ -20,6 +23,8 @@ _PIECE = 1 << 20
 
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
 _SASL_REFUSALS = (3, 4)
+_CONVERT = "keytool -list -rfc -keystore {} > ca.pem, and the setting ca=ca.pem"
+_EXPIRED, _NOT_YET, _OTHER_NAME, _OTHER_ADDRESS = 10, 9, 62, 64
 _MOST_WORDS = 64 << 10
 
 
@@ -191,3 +196,46 @@ class Stream(TTransportBase):  # type: ignore[misc]
                 "none is given",
                 "the setting auth=kerberos, token or plain",
             )
+
+
+def context_of(tls: Tls) -> ssl.SSLContext:
+    """Names and certificates are always checked.
+
+    Raises:
+        EnvironmentProblem: a file cannot be used.
+    """
+    shown = ""
+    try:
+        shown = tls.authority
+        context = ssl.create_default_context(cafile=tls.authority or None)
+        if tls.certificate:
+            shown = tls.certificate
+            # Without a function Python would ask on the terminal for a password.
+            context.load_cert_chain(tls.certificate, tls.key or None, password=_no_password)
+    except (OSError, ssl.SSLError, ValueError) as error:
+        raise EnvironmentProblem(
+            "the certificates for the metastore cannot be used",
+            f"{printable(shown)}: {getattr(error, 'strerror', None) or error}",
+            f"give PEM files, a key without a password; from a Java keystore: {_CONVERT.format('STORE')}",
+        ) from error
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")
+
+
+def not_trusted(server: str, error: ssl.SSLCertVerificationError, tls: Tls | None) -> AccessError:
+    """The error for a server that is not who it should be, or that nobody vouches for."""
+    what = f"the certificate of the metastore {server} is not to be trusted"
+    why = printable(error.verify_message or str(error))
+    if error.verify_code == _EXPIRED:
+        return AccessError(what, why, "the server needs a new certificate; see the clock of this machine, too")
+    if error.verify_code == _NOT_YET:
+        return AccessError(what, why, "see the clocks of both machines")
+    if error.verify_code in (_OTHER_NAME, _OTHER_ADDRESS):
+        return AccessError(what, why, "name the server as its certificate does")
+    if tls and tls.java_store and not tls.authority:
+        convert = _CONVERT.format(printable(tls.java_store))
+        return AccessError(what, why, f"hive-site.xml names a Java keystore, which is to be converted: {convert}")
+    return AccessError(what, why, "give the certificate of who signed it, a PEM file: the setting ca")

@@ -13,14 +13,12 @@ from thrift.transport.TTransport import TBufferedTransport
 from acidctl.errors import RefusedError, UsageProblem
 from acidctl.kerberos import KINIT
 from acidctl.metastore.settings import Address, Login, MetastoreSettings, Protection, Tls
-from acidctl.metastore.tokens import token_of_text
 from acidctl.metastore.transport.frames import Frames
 from acidctl.metastore.transport.http import HttpTransport
 from acidctl.metastore.transport.sasl import Mechanism, Plain, SaslTransport
-from acidctl.metastore.transport.sasl_digest import Digest
+from acidctl.metastore.transport.sasl_digest import Digest, token_of_text
 from acidctl.metastore.transport.sasl_kerberos import Kerberos, negotiate_header, server_principal
-from acidctl.metastore.transport.stream import Stream
-from acidctl.metastore.transport.tls import context_of
+from acidctl.metastore.transport.stream import Stream, context_of
 
 _BUFFER = 64 << 10
 _SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization")

@@ -1,22 +1,19 @@
-"""A lock that one process of a warehouse holds at a time, for work that two must not do at once.
-
-It is exclusive, on a name that no table has: a metastore does not ask whether there is one. It is of no transaction, as
-an open one would hold back the cleaning of every table of Hive 4.
-"""
+"""Locks of acidctl's own: one for each service of a warehouse, and shared ones that keep Hive's cleaner away."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Self
 
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, find_locks
-from acidctl.metastore.client import Metastore
+from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import LostTransaction
-from acidctl.metastore.late import look_again
-from acidctl.metastore.own.locked_transaction import Heartbeats
+from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
 from acidctl.metastore.own.own_transaction import OwnTransaction
+from acidctl.metastore.tables import HiveTable
 
 DATABASE = "acidctl"
 """In which these names are."""
@@ -116,7 +113,7 @@ class LeaderLock:
             return bool(ours)
 
         with suppress(AcidctlError):
-            look_again(look)
+            retry_until(look)
 
     def _unlock(self, lock: int) -> None:
         for _ in range(2):  # the connection may just have been lost
@@ -127,3 +124,55 @@ class LeaderLock:
             except AcidctlError:
                 continue  # left to the server's time-out
             return
+
+
+class ReadLock:
+    """Taken by the constructor, ended by :meth:`release`.
+
+    Args:
+        metastore: it is asked over connections of the lock's own.
+        tables: all of their partitions are locked with them.
+        wait: so many seconds it is waited for, where somebody holds a lock that excludes it.
+
+    Attributes:
+        txn: the transaction.
+
+    Raises:
+        ConflictError: somebody else's lock excludes it; nothing is held then.
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+
+    def __init__(self, metastore: Metastore, tables: Iterable[HiveTable], wait: float = 60.0) -> None:
+        parts = tuple(interface.LockComponent(database=one.database, table=one.name) for one in tables)
+        _ = metastore.features  # once for both of the others
+        self._heartbeats = Heartbeats(metastore)
+        self._metastore = metastore.another()
+        try:
+            asked = Asked(parts, interface.TxnType.READ_ONLY, wait)
+            self._held = LockedTransaction(self._metastore, self._heartbeats, asked)
+        except BaseException:
+            self._close()
+            raise
+        self.txn = self._held.id
+
+    def check(self) -> None:
+        """Say so where the lock was lost.
+
+        Raises:
+            LostTransaction: it timed out, or somebody aborted it: what was read may be incomplete.
+        """
+        if self._held.lost:
+            raise LostTransaction(
+                f"the transaction {self.txn}, which kept Hive's cleaner away, was lost",
+                str(self._held.lost),
+                "run it again: files that were read may have been removed meanwhile",
+            )
+
+    def release(self, *, commit: bool = True) -> None:
+        """End the transaction, and the lock with it. What goes wrong is left to the server's time-out."""
+        self._held.release(commit=commit)
+        self._close()
+
+    def _close(self) -> None:
+        self._metastore.close()
+        self._heartbeats.close()
