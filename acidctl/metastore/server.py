@@ -1,4 +1,4 @@
-"""How a metastore's server is configured: time-outs, and which of Hive's own threads work there."""
+"""Configuration of a metastore's servers: time-outs, and which of Hive's services run in them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _HOUSE_KEEPER = "AcidHouseKeeperService"
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What the server that answered says of its own configuration; other servers may have another.
+    """Configuration of one server; other servers may have another.
 
     Attributes:
-        is_hive4: its queue has pools, transactions of compactions, and entries that can be taken out.
+        is_hive4: whether the queue has pools, transactions of compactions, and entries that can be removed.
         txn_timeout: seconds without a heartbeat after which a transaction is dead.
-        worker_timeout: seconds after which an entry that is worked on is given to another worker.
+        worker_timeout: seconds after which a running compaction is given to another worker.
         workers: threads that compact in this server.
-        workers_elsewhere: whether HiveServer2 has the workers, as is usual from Hive 4 on: how many nobody tells.
-        initiator, cleaner, keeps_house: whether these work in this server.
+        workers_elsewhere: whether HiveServer2 runs the workers (usual from Hive 4 on), in an unknown number.
+        initiator, cleaner, keeps_house: whether these services run in this server.
         by_write_id: whether a transaction holds back the cleaning of only those tables that it reads.
-        most_failures: compactions of a location that fail one after another before the initiator gives it up.
-        pool_timeout: seconds after which workers without a pool take an entry of any.
+        most_failures: consecutive failed compactions after which the initiator gives a location up.
+        pool_timeout: seconds after which workers without a pool take entries of all pools.
     """
 
     is_hive4: bool
@@ -45,47 +45,47 @@ class Switches:
 
 
 def find_switches(metastore: Metastore) -> Switches:
-    """Ask a server for its configuration.
+    """Read a server's configuration.
 
     Raises:
-        MetastoreError: it cannot be reached.
+        MetastoreError: the server cannot be reached.
     """
-    said = partial(_said, metastore)
+    value_of = partial(_value_of, metastore)
     is_hive4 = metastore.features.txn_types
-    initiator = _is_true(said("compactor.initiator.on", "false"))
-    # Before Hive 4 one switch starts initiator, cleaner and house keeper.
-    cleaner = _is_true(said("compactor.cleaner.on", "false")) if is_hive4 else initiator
-    keeps = _is_true(said("housekeeping.threads.on", "false")) if is_hive4 else initiator
+    initiator = _is_true(value_of("compactor.initiator.on", "false"))
+    # Before Hive 4, one setting starts initiator, cleaner and housekeeping.
+    cleaner = _is_true(value_of("compactor.cleaner.on", "false")) if is_hive4 else initiator
+    housekeeping = _is_true(value_of("housekeeping.threads.on", "false")) if is_hive4 else initiator
     always = metastore.configured("metastore.task.threads.always", "")
     return Switches(
         is_hive4=is_hive4,
         txn_timeout=txn_timeout(metastore),
-        worker_timeout=seconds_of(said("compactor.worker.timeout", "86400s"), 86400.0),
-        workers=_number(said("compactor.worker.threads", "0"), 0),
+        worker_timeout=_seconds(value_of("compactor.worker.timeout", "86400s"), 86400.0),
+        workers=_number(value_of("compactor.worker.threads", "0"), 0),
         workers_elsewhere=is_hive4 and metastore.configured("hive.metastore.runworker.in", "hs2") != "metastore",
         initiator=initiator,
         cleaner=cleaner,
-        keeps_house=keeps or _HOUSE_KEEPER in always,
-        by_write_id=_is_true(said("txn.use.minhistorywriteid", "false")),
-        most_failures=_number(said("compactor.initiator.failed.compacts.threshold", "2"), 2),
-        pool_timeout=seconds_of(said("compactor.worker.pool.timeout", "12h"), 43200.0),
+        keeps_house=housekeeping or _HOUSE_KEEPER in always,
+        by_write_id=_is_true(value_of("txn.use.minhistorywriteid", "false")),
+        most_failures=_number(value_of("compactor.initiator.failed.compacts.threshold", "2"), 2),
+        pool_timeout=_seconds(value_of("compactor.worker.pool.timeout", "12h"), 43200.0),
     )
 
 
 def txn_timeout(metastore: Metastore) -> float:
-    """After how many seconds without a heartbeat a server ends a transaction, as it says itself.
+    """Return after how many seconds without a heartbeat the server ends a transaction.
 
     Raises:
-        MetastoreError: it cannot be reached.
+        MetastoreError: the server cannot be reached.
     """
-    return seconds_of(_said(metastore, "txn.timeout", "300s"), 300.0) or 300.0
+    return _seconds(_value_of(metastore, "txn.timeout", "300s"), 300.0) or 300.0
 
 
-def _said(metastore: Metastore, name: str, default: str) -> str:
-    """A property by its name of today; servers of Hive 2 tell only what begins with hive."""
+def _value_of(metastore: Metastore, name: str, default: str) -> str:
     missing = "\0"
-    found = metastore.configured(f"metastore.{name}", missing)
-    return metastore.configured(f"hive.{name}", default) if found == missing else found
+    value = metastore.configured(f"metastore.{name}", missing)
+    # Servers of Hive 2 return only properties whose names begin with hive.
+    return metastore.configured(f"hive.{name}", default) if value == missing else value
 
 
 def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlError]]:
@@ -106,13 +106,12 @@ def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlE
 
 @dataclass(slots=True)
 class ServerFacts:
-    """One server; None for what it did not answer.
+    """Properties of one server; None if the server did not answer.
 
     Attributes:
-        login: the user there, and what protects messages, for people.
-        encryption: the version of TLS; empty without.
-        features: what it can do, found out by asking.
-        problems: why something is not known.
+        login: description of the user and of the protection of messages.
+        encryption: the version of TLS; empty without TLS.
+        problems: why properties are missing.
     """
 
     address: Address
@@ -143,10 +142,9 @@ def look_at_servers(settings: MetastoreSettings) -> Iterator[ServerFacts]:
             yield facts
 
 
-def seconds_of(text: str, default: float) -> float:
-    """From a time as Hive's configuration has it, ``300s``, ``12h`` or ``300000ms``; the default for what is none."""
-    found = seconds_in(text)
-    return default if found is None else found
+def _seconds(text: str, default: float) -> float:
+    seconds = seconds_in(text)
+    return default if seconds is None else seconds
 
 
 def _number(text: str, default: int) -> int:

@@ -1,4 +1,4 @@
-"""Locks of acidctl's own: one for each service of a warehouse, and shared ones that keep Hive's cleaner away."""
+"""Locks that acidctl holds: exclusive ones that allow one service per warehouse, and shared ones against cleaning."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.tables import HiveTable
 
 DATABASE = "acidctl"
-"""In which these names are."""
+"""Database name of the exclusive locks; it need not exist."""
 
 
 class LeaderLock:
-    """Taken by :meth:`take`, kept alive by heartbeats, given back by :meth:`release` or at the end of a ``with``.
+    """A lock that one process of a warehouse holds at a time, for work that two must not do at once.
+
+    It is exclusive, on the name of a table that need not exist: a metastore does not check. It has no transaction,
+    because an open transaction would hold back the cleaning of every table of Hive 4. Heartbeats keep it alive.
 
     Args:
-        role: the name that it is on: one lock for each.
+        role: table name of the lock.
 
     Attributes:
-        lost: why it is not held any more, where that is known.
+        lost: why the lock is no longer held, if known.
     """
 
     def __init__(self, metastore: Metastore, role: str) -> None:
@@ -42,23 +45,26 @@ class LeaderLock:
         self.release()
 
     def take(self) -> None:
-        """Take it.
+        """Take the lock.
 
         Raises:
-            ConflictError: somebody else holds it.
+            ConflictError: another process holds it.
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        own = OwnTransaction(self._metastore)  # its names only: none is opened
+        names = OwnTransaction(self._metastore)  # only for its names: it is not opened
         part = interface.LockComponent(interface.LockType.EXCLUSIVE, database=DATABASE, table=self._role)
         user = self._metastore.settings.user_name
-        request = interface.LockRequest((part,), None, user, own.host, own.agent, None)
+        request = interface.LockRequest((part,), None, user, names.host, names.agent, None)
         try:
             answer = self._metastore.call(interface.LOCK, request)
         except BaseException:
-            self._give_back(own.agent)
+            self._release_unknown(names.agent)
             raise
         if answer.state != interface.LockState.ACQUIRED:
-            holder = next((one for one in self._locks() if one.id != answer.lock and not one.is_waiting), None)
+            locks: tuple[Lock, ...] = ()
+            with suppress(AcidctlError):
+                locks = find_locks(self._metastore, DATABASE, self._role)
+            holder = next((lock for lock in locks if lock.id != answer.lock and not lock.is_waiting), None)
             self._unlock(answer.lock)
             who = f"{holder.user}@{holder.host} holds the lock {holder.id}" if holder else "another one holds its lock"
             raise ConflictError(
@@ -71,10 +77,10 @@ class LeaderLock:
         self._heartbeats.keep(0, self._lose, lock=self._id)
 
     def check(self) -> None:
-        """Say so where it was lost.
+        """Raise if the lock was lost.
 
         Raises:
-            ConflictError: it timed out, or somebody gave it back; another one may be at work.
+            ConflictError: the lock timed out, or somebody released it; another process may hold it.
             MetastoreError: the metastore cannot be reached, or failed.
         """
         if not self.lost:
@@ -86,7 +92,7 @@ class LeaderLock:
             raise ConflictError(f"the lock of the {self._role} was lost", str(self.lost), "another one may be at work")
 
     def release(self) -> None:
-        """Give it back; where that fails the metastore's time-out does it."""
+        """Release the lock; if that fails, it times out."""
         if self._heartbeats:
             self._heartbeats.let_go(0, lock=self._id)
             self._heartbeats.close()
@@ -98,53 +104,50 @@ class LeaderLock:
     def _lose(self, error: AcidctlError) -> None:
         self.lost = error
 
-    def _locks(self) -> tuple[Lock, ...]:
-        with suppress(AcidctlError):
-            return find_locks(self._metastore, DATABASE, self._role)
-        return ()
+    def _release_unknown(self, agent: str) -> None:
+        """Release a lock whose answer was lost: it may be held, or the server may take it only now."""
 
-    def _give_back(self, agent: str) -> None:
-        """Where the answer was lost: it may be held nevertheless, or only be taken now."""
-
-        def look() -> bool:
-            ours = [one.id for one in find_locks(self._metastore, DATABASE, self._role) if one.agent == agent]
+        def release() -> bool:
+            ours = [lock.id for lock in find_locks(self._metastore, DATABASE, self._role) if lock.agent == agent]
             for lock in ours:
                 self._unlock(lock)
             return bool(ours)
 
         with suppress(AcidctlError):
-            retry_until(look)
+            retry_until(release)
 
     def _unlock(self, lock: int) -> None:
         for _ in range(2):  # the connection may just have been lost
             try:
                 self._metastore.call(interface.UNLOCK, interface.UnlockRequest(lock))
             except LostTransaction:
-                return  # it is given back
+                return  # already released
             except AcidctlError:
-                continue  # left to the server's time-out
+                continue  # at last, the lock times out
             return
 
 
 class ReadLock:
-    """Taken by the constructor, ended by :meth:`release`.
+    """A shared lock on tables, in its own transaction, that keeps Hive's cleaner away until :meth:`release`.
+
+    Hive 3's cleaner waits for the lock, that of Hive 4.0 and 4.1 for the transaction, that of Hive 4.2 for the tables
+    that the transaction has registered. Heartbeats over separate connections keep it alive.
 
     Args:
-        metastore: it is asked over connections of the lock's own.
-        tables: all of their partitions are locked with them.
-        wait: so many seconds it is waited for, where somebody holds a lock that excludes it.
+        tables: the lock covers all of their partitions.
+        wait: seconds to wait for a conflicting lock.
 
     Attributes:
-        txn: the transaction.
+        txn: the id of the transaction.
 
     Raises:
-        ConflictError: somebody else's lock excludes it; nothing is held then.
+        ConflictError: somebody else holds a conflicting lock; nothing is held in that case.
         MetastoreError: the metastore cannot be reached, or failed.
     """
 
     def __init__(self, metastore: Metastore, tables: Iterable[HiveTable], wait: float = 60.0) -> None:
-        parts = tuple(interface.LockComponent(database=one.database, table=one.name) for one in tables)
-        _ = metastore.features  # once for both of the others
+        parts = tuple(interface.LockComponent(database=table.database, table=table.name) for table in tables)
+        _ = metastore.features  # cached for both of the other clients
         self._heartbeats = Heartbeats(metastore)
         self._metastore = metastore.another()
         try:
@@ -156,10 +159,10 @@ class ReadLock:
         self.txn = self._held.id
 
     def check(self) -> None:
-        """Say so where the lock was lost.
+        """Raise if the lock was lost.
 
         Raises:
-            LostTransaction: it timed out, or somebody aborted it: what was read may be incomplete.
+            LostTransaction: the transaction timed out or was aborted, so that the data read may be incomplete.
         """
         if self._held.lost:
             raise LostTransaction(
@@ -169,7 +172,7 @@ class ReadLock:
             )
 
     def release(self, *, commit: bool = True) -> None:
-        """End the transaction, and the lock with it. What goes wrong is left to the server's time-out."""
+        """End the transaction, and the lock with it; if that fails, both time out."""
         self._held.release(commit=commit)
         self._close()
 

@@ -1,4 +1,4 @@
-"""How a metastore is reached, by the settings: a socket or HTTP, TLS, a login, and messages with their length."""
+"""Choice of the transport by the settings: a socket or HTTP, TLS, a login, and frames."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization")
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """What carries the messages of one connection.
+    """Transport of one connection.
 
     Attributes:
-        thrift: as Thrift's protocols take it.
+        thrift: transport for Thrift's protocols.
         stream: the socket below it.
-        login: says who one is, once it is open.
+        login: describes the login, once the transport is open.
     """
 
     thrift: Any
@@ -40,11 +40,11 @@ class Transport:
 
 
 def transport_of(settings: MetastoreSettings, address: Address) -> Transport:
-    """Not yet opened.
+    """Return a transport that is not yet open.
 
     Raises:
-        RefusedError: a secret would travel in the open.
-        UsageProblem: settings that do not go together.
+        RefusedError: a secret would be sent unencrypted.
+        UsageProblem: settings contradict each other.
         EnvironmentProblem: a package, or a file, is missing.
         AccessError: there is no Kerberos ticket.
     """
@@ -60,7 +60,7 @@ def transport_of(settings: MetastoreSettings, address: Address) -> Transport:
         )
     has_login = settings.login is not Login.NONE
     stream = Stream(address.url, address.host, address.port, context, is_sasl=has_login)
-    if has_login:  # Hive has its own frames after a login, and no others
+    if has_login:  # after a login, Hive uses SASL's frames even if it is configured as framed
         mechanism = _mechanism(settings, address)
         return Transport(SaslTransport(stream, address.url, mechanism), stream, lambda: mechanism.said)
     thrift = Frames(stream) if settings.framed else TBufferedTransport(stream, _BUFFER)
@@ -82,7 +82,7 @@ def _refuse_bare_secrets(settings: MetastoreSettings, address: Address, context:
 def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
     if settings.login is Login.PLAIN:
         return Plain(settings.user_name, settings.password)
-    # Below TLS, which encrypts, Hive 4's servers offer nothing more.
+    # Under TLS, Hive 4's servers offer only authentication.
     wanted = settings.protections if settings.tls is None else (*settings.protections, Protection.AUTHENTICATION)
     if settings.login is Login.TOKEN:
         if not settings.token:
