@@ -131,11 +131,11 @@ class Cleaner:
     def __init__(
         self,
         metastore: Metastore,
-        asked: CleanerWork,
+        work: CleanerWork,
         on_outcome: Callable[[CleanedEntry], None],
         on_error: Callable[[AcidctlError], None],
     ) -> None:
-        self._metastore, self._asked = metastore, asked
+        self._metastore, self._work = metastore, work
         self._on_outcome, self._on_error = on_outcome, on_error
         self._stopping = Event()
         self._committed: dict[int, Compaction] = {}
@@ -190,7 +190,7 @@ class Cleaner:
         before = set(self._committed)
         known = self._transactions()
         self._committed = {entry.id: seen for entry in entries if (seen := self._seen(entry, known))}
-        new = set() if self._asked.changes_nothing else self._committed.keys() - before
+        new = set() if self._work.changes_nothing else self._committed.keys() - before
         late: list[Compaction] = []
         self._clean_all(entries, known, late, new)
         # A later run by cron would not know when this one saw a commit, so wait here.
@@ -210,7 +210,7 @@ class Cleaner:
         if entry.kind != REBALANCE or tells_of_commit(entry):
             return None
         seen = self._committed.get(entry.id) or first_seen_committed(entry, known)
-        if seen and self._asked.changes_nothing:  # a real run would have waited
+        if seen and self._work.changes_nothing:  # a real run would have waited
             return replace(seen, committed=known.now - 2 * OPEN_TXN_GAP)
         return seen
 
@@ -234,10 +234,10 @@ class Cleaner:
 
     def _is_asked_for(self, entry: Compaction) -> bool:
         table = f"{entry.database}.{entry.table}".lower()
-        return not is_excluded(table, self._asked.exclude) and any(
+        return not is_excluded(table, self._work.exclude) and any(
             is_excluded(table, [f"{name.database}.{name.table}"])
             and name.partition.items() <= partition_values(entry.partition).items()
-            for name in map(HiveName.parse, self._asked.names)
+            for name in map(HiveName.parse, self._work.names)
         )
 
     def _why_not(self, entry: Compaction, known: KnownTxns) -> CleanedEntry | None:
@@ -253,7 +253,7 @@ class Cleaner:
     def _clean_or_explain(self, entry: Compaction, known: KnownTxns, fetched: _FetchedLists) -> CleanedEntry:
         try:
             if why := self._why_not(entry, known):
-                if why.reasons[0].code is Code.VISIBILITY_ABORTED and not self._asked.changes_nothing:
+                if why.reasons[0].code is Code.VISIBILITY_ABORTED and not self._work.changes_nothing:
                     free_uncommitted(self._metastore, entry, known.aborted_ids)
                 return why
             return self._clean(entry, known, fetched.lists_for(entry))
@@ -278,14 +278,14 @@ class Cleaner:
         plan = self._plan(entry, snapshot)
         if isinstance(plan, CleanedEntry):
             return plan
-        if self._asked.changes_nothing:
+        if self._work.changes_nothing:
             return CleanedEntry(
                 location=entry.name, result=Result.PLANNED, entry=entry.id, names=plan.names, bytes=plan.bytes
             )
         cleaned = Cleaned.after(plan)
         if plan.removals:
             lists.require_same(found.hive)
-            cleaned = carry_out(plan, self._asked.how, Locking(age=self._asked.policy.older_than), run_id=new_run_id())
+            cleaned = carry_out(plan, self._work.how, Locking(age=self._work.policy.older_than), run_id=new_run_id())
         why = self._why_unmarked(entry, found, lists, known)
         if why is None:
             queue_work.mark_cleaned(self._metastore, entry)
@@ -307,18 +307,18 @@ class Cleaner:
             NotFoundError: the table or partition is gone, or the name does not mean one location.
         """
         name = entry.name
-        locations = list(islice(find_named(f"{HIVE}{name}", self._asked.storage, lists), 2))
+        locations = list(islice(find_named(f"{HIVE}{name}", self._work.storage, lists), 2))
         if len(locations) != 1 or spelled_alike(partition_of(locations[0])) != spelled_alike(entry.partition):
             raise NotFoundError(f"{name} is not one location", "", "")
         return locations[0]
 
     def _plan(self, entry: Compaction, snapshot: Snapshot) -> CleaningPlan | CleanedEntry:
         """Plan to remove what is obsolete up to the entry's highest write id and for all current readers."""
-        everything = plan_cleaning(snapshot, self._asked.policy)
+        everything = plan_cleaning(snapshot, self._work.policy)
         below = seen_below(snapshot, entry.highest_write_id)
         if below.state.history_problem is not None:
             return CleaningPlan(below, ())  # a later compaction took its place, and its cleaning removed the rest
-        plan = plan_cleaning(below, self._asked.policy)
+        plan = plan_cleaning(below, self._work.policy)
         beyond = tuple(sorted(set(plan.names) - set(everything.names)))
         return _not_cleaned(entry, Result.SKIPPED, reason(Code.STILL_LEFT, by=beyond)) if beyond else plan
 

@@ -116,10 +116,10 @@ def _in_turn(
         for found, first in planned:
             turn: Turn | None = None
             try:
-                asked = replace(request, mode=Mode(first.plan.asked))
-                turn = Turn.take(desk, found, lists, asked)
+                decided = replace(request, mode=Mode(first.plan.asked))
+                turn = Turn.take(desk, found, lists, decided)
                 turns[found.shown] = turn  # so that it is ended with the others on an error
-                answer = turn.plan(asked)
+                answer = turn.plan(decided)
                 if isinstance(answer, Nothing):
                     turn.nothing(answer)
                 elif isinstance(answer, Refused):

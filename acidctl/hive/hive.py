@@ -161,9 +161,9 @@ class Hive:
             UsageProblem: the server does not support the request.
             Unreachable: no answer; the server may have accepted the last request.
         """
-        asked = Wish("", "", "", kind, pool)
-        check_wish(self.metastore, asked)
-        wishes = list(wishes_for(Warehouse(self.metastore, tuple(exclude)), names, asked))
+        template = Wish("", "", "", kind, pool)
+        check_wish(self.metastore, template)
+        wishes = list(wishes_for(Warehouse(self.metastore, tuple(exclude)), names, template))
         return [(wish, request_compaction(self.metastore, wish)) for wish in wishes]
 
     def abort_transactions(self, *ids: int) -> list[int]:
@@ -215,8 +215,8 @@ class Hive:
 
         outcomes: list[Initiated] = []
         names = as_hive_names(tables or ("*.*",))
-        asked = Initiation(names, exclude, pool, most, changes_nothing=dry_run, storage=self._storage)
-        Initiator(self.metastore, asked, outcomes.append, on_error).once()
+        settings = Initiation(names, exclude, pool, most, changes_nothing=dry_run, storage=self._storage)
+        Initiator(self.metastore, settings, outcomes.append, on_error).once()
         return outcomes
 
     def work(
@@ -244,9 +244,9 @@ class Hive:
         from acidctl.hive.worker import Work, Worker  # noqa: PLC0415 - with compactions
 
         outcomes: list[Worked] = []
-        asked = Work(pool, at_once, max_bytes, once=True, job="acidctl.Hive", storage=self._storage)
+        settings = Work(pool, at_once, max_bytes, once=True, job="acidctl.Hive", storage=self._storage)
         worker = Worker(
-            self.metastore, asked, lambda until, told: LocalEngine(jobs, until, told), outcomes.append, on_error
+            self.metastore, settings, lambda until, told: LocalEngine(jobs, until, told), outcomes.append, on_error
         )
         worker.free_dead()
         worker.run()
@@ -279,12 +279,12 @@ class Hive:
             policy.require_safe()
         outcomes: list[CleanedEntry] = []
         names = as_hive_names(tables or ("*.*",))
-        asked = CleanerWork(names, exclude, policy, changes_nothing=dry_run, storage=self._storage)
+        settings = CleanerWork(names, exclude, policy, changes_nothing=dry_run, storage=self._storage)
 
         def failed(error: AcidctlError) -> None:
             raise error
 
-        Cleaner(self.metastore, asked, outcomes.append, failed).once()
+        Cleaner(self.metastore, settings, outcomes.append, failed).once()
         return outcomes
 
 
@@ -337,13 +337,13 @@ def look_for_blockers(
 def wishes_for(
     warehouse: Warehouse,
     names: Sequence[str],
-    asked: Wish,
+    template: Wish,
     on_sorted: Callable[[HiveTable], None] = lambda _: None,
 ) -> Iterator[Wish]:
     """Yield a request for each named location, without duplicates.
 
     Args:
-        asked: template of the requests.
+        template: supplies all fields but the names.
         on_sorted: called for each sorted table: Hive's workers refuse these.
 
     Raises:
@@ -364,7 +364,7 @@ def wishes_for(
             if table.sort_columns:
                 on_sorted(table)
             for part in parts:
-                wish = replace(asked, database=table.database, table=table.name, partition=part)
+                wish = replace(template, database=table.database, table=table.name, partition=part)
                 if wish.name not in seen:
                     seen.add(wish.name)
                     yield wish

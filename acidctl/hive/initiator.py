@@ -136,11 +136,11 @@ class Initiator:
     def __init__(
         self,
         metastore: Metastore,
-        asked: Initiation,
+        work: Initiation,
         on_outcome: Callable[[Initiated], None],
         on_error: Callable[[str, AcidctlError], None],
     ) -> None:
-        self._metastore, self._asked = metastore, asked
+        self._metastore, self._work = metastore, work
         self._on_outcome, self._on_error = on_outcome, on_error
         self._stopping = threading.Event()
         self.counts = InitiatorCounts()
@@ -156,7 +156,7 @@ class Initiator:
             ConflictError: another initiator is running, or the lock was lost.
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        if self._asked.changes_nothing:
+        if self._work.changes_nothing:
             self._round(None)
             return
         with LeaderLock(self._metastore, ROLE) as lock:
@@ -214,12 +214,10 @@ class Initiator:
 
     def _round(self, lock: LeaderLock | None) -> None:
         start = time.monotonic()
-        lists = SnapshotLists(warehouse=Warehouse(self._metastore, tuple(self._asked.exclude))).begun()
+        lists = SnapshotLists(warehouse=Warehouse(self._metastore, tuple(self._work.exclude))).begun()
         queue = _Queue(self._metastore)
         due: list[tuple[Initiated, Wish]] = []
-        for found in find(
-            self._asked.names, self._asked.storage, lists, Observer(lambda error: self._failed("", error))
-        ):
+        for found in find(self._work.names, self._work.storage, lists, Observer(lambda error: self._failed("", error))):
             if self._stopping.is_set():
                 return
             try:
@@ -236,7 +234,7 @@ class Initiator:
             else:
                 self._count(checked)
         due.sort(key=lambda pair: (-pair[0].gain, pair[1].name))
-        for outcome in self._request(due, lock):
+        for outcome in self._ask(due, lock):
             self._count(outcome)
         self.counts.rounds += 1
         self.counts.looked, self.counts.seconds = time.time(), time.monotonic() - start
@@ -249,7 +247,7 @@ class Initiator:
         if why := queue.why_skipped(table, found):
             return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
         try:
-            request = as_its_owner_wishes(self._asked.request, table, lists.wishes_of(table))
+            request = as_its_owner_wishes(self._work.request, table, lists.wishes_of(table))
         except RefusedError as error:
             why = reason(Code.REFUSED, how="error", why=str(error))
             return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
@@ -261,7 +259,7 @@ class Initiator:
         assert decision.kind is not None  # else it would be idle
         pool = ""
         if self._metastore.features.txn_types:
-            pool = self._asked.pool or lists.wishes_of(table).pool
+            pool = self._work.pool or lists.wishes_of(table).pool
         wish = Wish(table.database, table.name, partition_of(found), decision.kind.value, pool)
         gain = advise(snapshot.listing, snapshot.state).gain
         planned = Initiated(
@@ -274,8 +272,8 @@ class Initiator:
         )
         return planned, wish
 
-    def _request(self, due: Sequence[tuple[Initiated, Wish]], lock: LeaderLock | None) -> Iterator[Initiated]:
-        most = len(due) if self._asked.most is None else self._asked.most
+    def _ask(self, due: Sequence[tuple[Initiated, Wish]], lock: LeaderLock | None) -> Iterator[Initiated]:
+        most = len(due) if self._work.most is None else self._work.most
         for number, (planned, wish) in enumerate(due):
             if number >= most:
                 more = reason(Code.OTHERS_GAIN_MORE, count=most)

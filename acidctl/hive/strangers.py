@@ -89,23 +89,23 @@ class Strangers:
         return why
 
     def _may_claim(self, metastore: Metastore) -> bool:
-        """Return whether to claim; true if nothing waits, as a claim may return entries of other pools after half a day."""
+        """Return whether to claim; also if nothing waits, as a claim may return old entries of other pools."""
         is_fresh = self._waiting and time.monotonic() - self._listed <= _FRESH
-        if not is_fresh or self._why_stranger(metastore, self._waiting[0]):
+        if not is_fresh or self._whose(metastore, self._waiting[0]):
             entries = find_compactions(metastore, state=INITIATED)
             self._waiting = deque(entry for entry in entries if entry.named_pool == self.pool)
             self._listed = time.monotonic()
-        if not self._waiting or not self._why_stranger(metastore, self._waiting[0]):
+        if not self._waiting or not self._whose(metastore, self._waiting[0]):
             self._head, self._is_clearing = 0, False
             return True
         if self._waiting[0].id != self._head and not self._is_clearing:
             self._head, self._since = self._waiting[0].id, time.monotonic()
         if time.monotonic() - self._since < self.patience:
             return False
-        self._is_clearing = any(not self._why_stranger(metastore, entry) for entry in self._waiting)
+        self._is_clearing = any(not self._whose(metastore, entry) for entry in self._waiting)
         return self._is_clearing
 
-    def _why_stranger(self, metastore: Metastore, entry: Compaction) -> str:
+    def _whose(self, metastore: Metastore, entry: Compaction) -> str:
         if entry.id not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()

@@ -34,7 +34,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import MetastoreError
-from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
+from acidctl.metastore.own.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import (
     INITIATED,
@@ -153,12 +153,12 @@ class Turn:
         part = interface.LockComponent(
             level=level, database=table.database, table=table.name, partition=partition or None
         )
-        asked = Asked((part,), interface.TxnType.COMPACTION)
+        txn_request = TransactionRequest((part,), interface.TxnType.COMPACTION)
         if request.mode is Mode.REBALANCE:  # deletes and updates must wait for the new row ids, as in Hive
             alone = replace(part, type=interface.LockType.EXCL_WRITE, operation=interface.Operation.UPDATE)
-            asked = Asked((alone,), interface.TxnType.REBALANCE_COMPACTION, request.wait)
+            txn_request = TransactionRequest((alone,), interface.TxnType.REBALANCE_COMPACTION, request.wait)
         try:
-            transaction = LockedTransaction(desk.metastore, desk.heartbeats, asked, on_lost)
+            transaction = LockedTransaction(desk.metastore, desk.heartbeats, txn_request, on_lost)
         except BaseException as error:
             if entry:
                 _mark_for(error)(desk.metastore, entry, _message(error))

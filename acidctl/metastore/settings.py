@@ -172,10 +172,10 @@ def said_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
             f"there are {', '.join(sorted(NAMES))}",
         )
     environ = os.environ if environ is None else environ
-    return _said(given, environ, site_of(environ))
+    return _sourced(given, environ, site_of(environ))
 
 
-def _said(given: Mapping[str, str], environ: Mapping[str, str], site: SiteFiles) -> dict[str, Said]:
+def _sourced(given: Mapping[str, str], environ: Mapping[str, str], site: SiteFiles) -> dict[str, Said]:
     values = {}
     for name, keys in NAMES.items():
         if value := given.get(name):
@@ -200,8 +200,8 @@ def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
         AccessError: a file that this user may not read.
     """
     environ = os.environ if environ is None else environ
-    said = said_settings(given, environ)
-    values = {name: said[name].value if name in said else "" for name in NAMES}
+    sourced = said_settings(given, environ)
+    values = {name: sourced[name].value if name in sourced else "" for name in NAMES}
     if not values["uris"]:
         return None
     is_http = values["transport"].lower() == "http"
@@ -239,13 +239,13 @@ def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
     return replace(settings, quorum=quorum, namespace=values["zookeeper-namespace"] or "hive_metastore")
 
 
-def _token(environ: Mapping[str, str], said: Mapping[str, Said], signature: str) -> Said | None:
+def _token(environ: Mapping[str, str], sourced: Mapping[str, Said], signature: str) -> Said | None:
     """Return the token of the environment if the settings use a token."""
     if given := environ.get(TOKEN_VARIABLE):
         return Said(given, TOKEN_VARIABLE)
-    values = {name: said[name].value.lower() if name in said else "" for name in ("auth", "sasl", "transport")}
+    values = {name: sourced[name].value.lower() if name in sourced else "" for name in ("auth", "sasl", "transport")}
     wanted = values["auth"]
-    if values["transport"] == "http" or said["uris"].value.lower().startswith("http"):
+    if values["transport"] == "http" or sourced["uris"].value.lower().startswith("http"):
         jwt = environ.get("HMS_JWT") if wanted in ("", "jwt", "nosasl") else ""
         return Said(jwt, "HMS_JWT") if jwt else None
     if wanted == "token" or (wanted in ("", "nosasl") and _flag("sasl", values["sasl"])):

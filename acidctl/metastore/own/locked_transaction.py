@@ -111,7 +111,7 @@ class Heartbeats:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TransactionRequest:
     """Request for a transaction with a lock.
 
     Attributes:
@@ -141,7 +141,7 @@ class LockedTransaction:
         self,
         metastore: Metastore,
         heartbeats: Heartbeats,
-        asked: Asked,
+        wanted: TransactionRequest,
         on_lost: Callable[[AcidctlError], None] | None = None,
     ) -> None:
         self._metastore, self._heartbeats = metastore, heartbeats
@@ -151,9 +151,9 @@ class LockedTransaction:
         self._own = OwnTransaction(metastore)
         self._is_open = True
         try:
-            self.id = self._own.open(asked.txn_type)
-            self._acquire(asked)
-            self._hold_cleaner(asked)
+            self.id = self._own.open(wanted.txn_type)
+            self._acquire(wanted)
+            self._hold_cleaner(wanted)
             heartbeats.keep(self.id, self._lose)
         except BaseException:
             self._own.end(commit=False)
@@ -246,44 +246,44 @@ class LockedTransaction:
             return self.id in self._metastore.call(interface.HEARTBEAT_TXN_RANGE, request).aborted
         return False
 
-    def _acquire(self, asked: Asked) -> None:
-        zero_wait = True if self._metastore.features.txn_types and not asked.wait else None
+    def _acquire(self, wanted: TransactionRequest) -> None:
+        zero_wait = True if self._metastore.features.txn_types and not wanted.wait else None
         user, own = self._metastore.settings.user_name, self._own
-        request = interface.LockRequest(tuple(asked.components), self.id, user, own.host, own.agent, zero_wait)
+        request = interface.LockRequest(tuple(wanted.components), self.id, user, own.host, own.agent, zero_wait)
         answer = self._metastore.call(interface.LOCK, request)
-        until, pause = time.monotonic() + asked.wait, _FIRST_PAUSE
+        until, pause = time.monotonic() + wanted.wait, _FIRST_PAUSE
         while answer.state == interface.LockState.WAITING and time.monotonic() < until:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
             answer = self._metastore.call(interface.CHECK_LOCK, interface.CheckLockRequest(answer.lock, self.id))
         if answer.state != interface.LockState.ACQUIRED:
-            names = {f"{part.database}.{part.table}" for part in asked.components}
+            names = {f"{part.database}.{part.table}" for part in wanted.components}
             raise ConflictError(
                 f"no lock on {', '.join(sorted(names))} was to be had",
-                answer.message or self._holders(asked, answer.lock),
+                answer.message or self._holders(wanted, answer.lock),
                 "SHOW LOCKS tells who; try again when it has ended",
             )
 
-    def _hold_cleaner(self, asked: Asked) -> None:
+    def _hold_cleaner(self, wanted: TransactionRequest) -> None:
         """Register that this transaction may read its tables from the first write id on.
 
         From Hive 4.2 on the cleaner waits only for registered transactions, not for every open one (its setting
         `metastore.txn.use.minhistorywriteid`); 4.0 and 4.1 accept the call, and need it only with that setting.
         """
         metastore = self._metastore
-        tables = {f"{part.database}.{part.table}".lower(): 1 for part in asked.components if part.table}
+        tables = {f"{part.database}.{part.table}".lower(): 1 for part in wanted.components if part.table}
         if tables and metastore.features.txn_types:
             with suppress(UnknownMethod):
                 metastore.call(interface.ADD_WRITE_IDS_TO_MIN_HISTORY, self.id, tables)
 
-    def _holders(self, asked: Asked, own_lock: int) -> str:
+    def _holders(self, wanted: TransactionRequest, own_lock: int) -> str:
         """Describe a lock on the requested tables, if possible one that is not only a reader's."""
         locks: list[Lock] = []
         with suppress(AcidctlError):
-            for part in asked.components:
+            for part in wanted.components:
                 table_locks = find_locks(self._metastore, part.database, part.table)
                 locks += [lock for lock in table_locks if lock.id != own_lock and not lock.is_waiting]
         locks.sort(key=lambda lock: lock.type == interface.LockType.SHARED_READ.name)
         who = f": {locks[0].user} at {locks[0].host}, {locks[0].type} {locks[0].id}" if locks else ""
-        duration = f" for {asked.wait:g} seconds" if asked.wait else ""
+        duration = f" for {wanted.wait:g} seconds" if wanted.wait else ""
         return f"somebody has held one that excludes it{duration}{who}"

@@ -11,7 +11,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, find_locks
 from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import LostTransaction
-from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
+from acidctl.metastore.own.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
 from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.tables import HiveTable
 
@@ -151,8 +151,8 @@ class ReadLock:
         self._heartbeats = Heartbeats(metastore)
         self._metastore = metastore.another()
         try:
-            asked = Asked(parts, interface.TxnType.READ_ONLY, wait)
-            self._held = LockedTransaction(self._metastore, self._heartbeats, asked)
+            wanted = TransactionRequest(parts, interface.TxnType.READ_ONLY, wait)
+            self._held = LockedTransaction(self._metastore, self._heartbeats, wanted)
         except BaseException:
             self._close()
             raise

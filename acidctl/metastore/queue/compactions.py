@@ -174,39 +174,39 @@ def number_of(kind: str) -> int:
     return int(unknown[1]) if unknown else _NUMBERS.get(kind, 0)
 
 
-def is_wanted(one: Compaction, wanted: Mapping[str, Any]) -> bool:
+def is_wanted(entry: Compaction, wanted: Mapping[str, Any]) -> bool:
     """Return whether an entry has the attributes that :func:`find_compactions` takes as `wanted`."""
 
     def has(name: str, value: Any) -> bool:
         if name == "state":
-            return _STATE_CHARACTERS.get(one.state) == _STATE_CHARACTERS.get(value)
-        return bool(getattr(one, name) == value)
+            return _STATE_CHARACTERS.get(entry.state) == _STATE_CHARACTERS.get(value)
+        return bool(getattr(entry, name) == value)
 
     return all(value is None or has(name, value) for name, value in wanted.items())
 
 
-def _compaction(one: interface.CompactionInfo) -> Compaction:
+def _compaction(info: interface.CompactionInfo) -> Compaction:
     return Compaction(
-        id=one.id or 0,
-        database=one.database,
-        table=one.table,
-        partition=_said(one.partition),
-        kind=kind_of(one.type),
-        state=one.state,
-        worker=_said(one.worker),
-        job=_said(one.job),
-        run_as=_said(one.run_as),
-        pool=_said(one.pool),
-        initiator=_said(one.initiator),
-        error=_said(one.error) or (_said(one.meta_info) if one.state in FAILED_STATES else ""),
-        enqueued=seconds(one.enqueued),
-        started=seconds(one.started),
-        committed=seconds(one.committed),
-        ended=seconds(one.ended),
-        cleaner_start=seconds(one.cleaner_start),
-        txn=max(one.txn or 0, 0),
-        next_txn=max(one.next_txn or 0, 0),
-        highest_write_id=max(one.highest_write_id or one.highest_txn or 0, 0),
+        id=info.id or 0,
+        database=info.database,
+        table=info.table,
+        partition=_text(info.partition),
+        kind=kind_of(info.type),
+        state=info.state,
+        worker=_text(info.worker),
+        job=_text(info.job),
+        run_as=_text(info.run_as),
+        pool=_text(info.pool),
+        initiator=_text(info.initiator),
+        error=_text(info.error) or (_text(info.meta_info) if info.state in FAILED_STATES else ""),
+        enqueued=seconds(info.enqueued),
+        started=seconds(info.started),
+        committed=seconds(info.committed),
+        ended=seconds(info.ended),
+        cleaner_start=seconds(info.cleaner_start),
+        txn=max(info.txn or 0, 0),
+        next_txn=max(info.next_txn or 0, 0),
+        highest_write_id=max(info.highest_write_id or info.highest_txn or 0, 0),
     )
 
 
@@ -217,7 +217,7 @@ def _order_by(text: str) -> str | None:
     return f"order by {text}"
 
 
-def _said(text: str | None) -> str:
+def _text(text: str | None) -> str:
     return "" if text in (None, "None", "null", " --- ") else text or ""
 
 
@@ -231,13 +231,13 @@ def check_wish(metastore: Metastore, wish: Wish) -> None:
         return
     lacking = [
         what
-        for what, asked in (
+        for what, is_requested in (
             ("a rebalance", wish.kind == "rebalance"),
             ("a pool", wish.pool),
             ("a number of buckets", wish.buckets),
             ("an order of rows", wish.order_by),
         )
-        if asked
+        if is_requested
     ]
     if lacking:
         raise UsageProblem(

@@ -38,7 +38,7 @@ class Mechanism(Protocol):
 
     Attributes:
         name: SASL's name.
-        said: description of the user and of the protection of messages.
+        description: the user and the protection of messages, for people.
         hint: what to do if the server refuses the login.
         layer: set after the login; None if messages are not protected.
     """
@@ -50,7 +50,7 @@ class Mechanism(Protocol):
     def layer(self) -> SaslLayer | None: ...
 
     @property
-    def said(self) -> str: ...
+    def description(self) -> str: ...
 
     def respond(self, challenge: bytes) -> bytes:
         """Return the answer to the server's challenge; the first challenge is empty."""
@@ -77,7 +77,7 @@ class Plain:
         self._password = password
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         return f"as {self._user} with a password"
 
     def respond(self, challenge: bytes) -> bytes:
@@ -121,7 +121,7 @@ class SaslTransport(Frames):
                 return
             if status != _OK:
                 raise AccessError(
-                    f"the metastore {self._shown} does not let one in {self.mechanism.said}",
+                    f"the metastore {self._shown} does not let one in {self.mechanism.description}",
                     printable(message[:_MOST_WORDS].decode("utf-8", "replace")),
                     self.mechanism.hint,
                 )

@@ -50,7 +50,7 @@ class Digest:
         self.layer: SaslLayer | None = None
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """Description of the login and of the protection of messages."""
         return "with a delegation token" + (f", {self._protection}" if self._protection else "")
 
@@ -78,8 +78,8 @@ class Digest:
         body = "" if qop == "auth" else _NO_BODY
 
         def proof(verb: str) -> str:
-            asked = _hex(f"{verb}:{_URI}{body}")
-            return _hex(f"{key.hex()}:{nonce}:00000001:{cnonce}:{qop}:{asked}")
+            uri_hash = _hex(f"{verb}:{_URI}{body}")
+            return _hex(f"{key.hex()}:{nonce}:00000001:{cnonce}:{qop}:{uri_hash}")
 
         self._proof = proof("")
         if self._protection == Protection.INTEGRITY:

@@ -56,7 +56,7 @@ class Kerberos:
         self.layer: KerberosLayer | None = None
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """Description of the user and of the protection of messages."""
         if not self._context.complete:
             return "with Kerberos"

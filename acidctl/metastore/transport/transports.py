@@ -62,7 +62,7 @@ def transport_of(settings: MetastoreSettings, address: Address) -> Transport:
     stream = Stream(address.url, address.host, address.port, context, is_sasl=has_login)
     if has_login:  # after a login, Hive uses SASL's frames even if it is configured as framed
         mechanism = _mechanism(settings, address)
-        return Transport(SaslTransport(stream, address.url, mechanism), stream, lambda: mechanism.said)
+        return Transport(SaslTransport(stream, address.url, mechanism), stream, lambda: mechanism.description)
     thrift = Frames(stream) if settings.framed else TBufferedTransport(stream, _BUFFER)
     return Transport(thrift, stream, lambda: f"as {settings.user_name}, by name only")
 
@@ -99,17 +99,17 @@ def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
 def _http(settings: MetastoreSettings, address: Address, context: ssl.SSLContext | None) -> Transport:
     headers = {"x-actor-username": settings.user_name, **settings.headers}
     login: Callable[[], str] | None = None
-    said, hint = f"as {settings.user_name}, by name only", "the setting auth: jwt, kerberos or plain"
+    description, hint = f"as {settings.user_name}, by name only", "the setting auth: jwt, kerberos or plain"
     if settings.login is Login.TOKEN:
         raise UsageProblem("a delegation token is for a metastore over thrift", "", "the setting auth=jwt or kerberos")
     if settings.login is Login.JWT:
         if not settings.token:
             raise UsageProblem("no JWT for the metastore", "", "the setting token, or the variable HMS_JWT")
         del headers["x-actor-username"]
-        login, said, hint = (lambda: f"Bearer {settings.token}"), "with a JWT", "get a new token"
+        login, description, hint = (lambda: f"Bearer {settings.token}"), "with a JWT", "get a new token"
     elif settings.login is Login.PLAIN:
         pair = b64encode(f"{settings.user_name}:{settings.password}".encode()).decode()
-        login, said = (lambda: f"Basic {pair}"), f"as {settings.user_name} with a password"
+        login, description = (lambda: f"Basic {pair}"), f"as {settings.user_name} with a password"
         hint = Plain.hint
     elif settings.login is Login.KERBEROS:
         given = (
@@ -118,9 +118,9 @@ def _http(settings: MetastoreSettings, address: Address, context: ssl.SSLContext
         principal = server_principal(given, address.host)
         keytab, client = settings.keytab, settings.client_principal
         login = lambda: negotiate_header(address.url, principal, keytab, client)  # noqa: E731 - as the others
-        said, hint = f"with Kerberos to {principal}", KINIT
+        description, hint = f"with Kerberos to {principal}", KINIT
     stream = Stream(address.url, address.host, address.port, context, is_http=True)
-    return Transport(HttpTransport(stream, address, headers, login, hint), stream, lambda: said)
+    return Transport(HttpTransport(stream, address, headers, login, hint), stream, lambda: description)
 
 
 def _realm(principal: str) -> str:
