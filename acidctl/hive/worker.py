@@ -175,11 +175,11 @@ class Worker:
         self.counts = Counts()
 
     def run(self) -> None:
-        """Work.
+        """Run the slots until they have ended.
 
         Raises:
-            UsageProblem: the metastore has no queue for others.
-            MetastoreError: it cannot be reached at the start.
+            UsageProblem: the metastore has no queue for external workers.
+            MetastoreError: the metastore cannot be reached at the start.
         """
         require_queue(self._metastore)
         self._thresholds = find_delta_thresholds(self._metastore)

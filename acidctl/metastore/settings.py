@@ -172,11 +172,7 @@ def said_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
             f"there are {', '.join(sorted(NAMES))}",
         )
     environ = os.environ if environ is None else environ
-    return _sourced(given, environ, site_of(environ))
-
-
-def _sourced(given: Mapping[str, str], environ: Mapping[str, str], site: SiteFiles) -> dict[str, Said]:
-    values = {}
+    site, values = site_of(environ), {}
     for name, keys in NAMES.items():
         if value := given.get(name):
             values[name] = Said(value)
