@@ -1,4 +1,4 @@
-"""What lies in a location, child by child: its verdict, and how much there is of it."""
+"""The children of a location, each with its verdict and its size."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from acidctl.acid.listing import Entry
+
 from acidctl.acid.state import Verdict
 from acidctl.location.snapshot import Snapshot
 from acidctl.wording import text_of
 
 
 class Amount(NamedTuple):
-    """How much there is below one child, side files and all.
+    """How much there is below one child, side files included.
 
     Attributes:
-        modified: the newest time in it, seconds since the epoch; None where the store gives none.
+        modified: the newest time in it, seconds since the epoch; None if the store gives none.
     """
 
     files: int = 0
@@ -31,7 +31,7 @@ class Child(NamedTuple):
     amount: Amount
 
     def record(self) -> dict[str, Any]:
-        """What is known of it, by the keys of ``acidctl ls -o json``; `modified` as seconds since the epoch."""
+        """Return the keys of ``acidctl ls -o json`` for this child; `modified` is in seconds since the epoch."""
         verdict, directory = self.verdict, self.verdict.directory
         return {
             "name": verdict.name,
@@ -51,15 +51,15 @@ class Child(NamedTuple):
 
 
 def children_of(snapshot: Snapshot) -> list[Child]:
-    """The children of a location in the order of their verdicts; nothing is opened for it."""
-    amounts = _amounts(snapshot)
+    """Return the children of a location in the order of their verdicts, without opening any file."""
+    amounts = _amounts_by_child(snapshot)
     return [Child(verdict, amounts.get(verdict.name, Amount())) for verdict in snapshot.state.verdicts]
 
 
-def _amounts(snapshot: Snapshot) -> Mapping[str, Amount]:
-    found: dict[str, Amount] = {}
-    for name, below in groupby(snapshot.listing.entries, _top_of):
-        before = found.get(name, Amount())  # a listing need not have a child's entries side by side
+def _amounts_by_child(snapshot: Snapshot) -> Mapping[str, Amount]:
+    amounts: dict[str, Amount] = {}
+    for name, below in groupby(snapshot.listing.entries, lambda entry: entry.path.partition("/")[0]):
+        before = amounts.get(name, Amount())  # a listing need not have a child's entries side by side
         files, size, newest = before.files, before.bytes, before.modified
         for _, length, modified, is_dir in below:
             if not is_dir:
@@ -67,9 +67,5 @@ def _amounts(snapshot: Snapshot) -> Mapping[str, Amount]:
                 size += length
             if modified is not None and (newest is None or modified > newest):
                 newest = modified
-        found[name] = Amount(files, size, newest)
-    return found
-
-
-def _top_of(entry: Entry) -> str:
-    return entry.path.partition("/")[0]
+        amounts[name] = Amount(files, size, newest)
+    return amounts

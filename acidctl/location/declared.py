@@ -1,4 +1,4 @@
-"""What a metastore says of the files of one location: the table's columns, and of text how its lines make columns."""
+"""What a metastore says about the files of one location: the table's columns, and how lines of text hold them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _TEXT_INPUT = "org.apache.hadoop.mapred.TextInputFormat"
 
 @dataclass(frozen=True, slots=True)
 class TextLayout:
-    """How Hive's LazySimpleSerDe makes columns of a line.
+    """How Hive's LazySimpleSerDe splits a line into columns.
 
     Attributes:
-        columns: name and type, in the order of the fields; the partition's own, which may be fewer than the table's.
+        columns: name and type, in the order of the fields; those of the partition, which may be fewer than the table's.
         separator: the byte between fields.
-        escape: what takes the meaning from the byte after it; None where nothing does.
+        escape: the byte before a byte that is data, not a delimiter; None if there is no escaping.
         null: the text that stands for NULL.
-        header, footer: lines at the beginning and the end of a file that are no rows.
-        problem: why acidctl cannot read them; empty where it can.
+        header, footer: number of lines at the beginning and the end of a file that are not rows.
+        problem: why acidctl cannot read the files; empty if it can.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -41,12 +41,11 @@ class TextLayout:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a metastore says of the files of one location.
+    """What a metastore says about the files of one location.
 
     Attributes:
-        columns: of the table: name and type, as Hive writes it.
-        format: of the files.
-        text: of files of text.
+        columns: name and type (as Hive spells it) of each column of the table.
+        text: the layout of text files; None for other formats.
         hive: the version of Hive that reads the table; None if it is not known.
     """
 
@@ -57,7 +56,7 @@ class Declared:
 
 
 def declared_by(table: HiveTable, partition: HivePartition | None = None, hive: Hive | None = None) -> Declared:
-    """What is known of the files of a table without partitions, or of one partition, that a version of Hive reads."""
+    """Return what a metastore says about the files of a table without partitions, or of one partition."""
     stored = partition.stored_as if partition and partition.stored_as.format else table.stored_as
     columns = tuple((column.name, column.type) for column in table.columns)
     is_text = table.table_type is TableType.INSERT_ONLY and stored.format == TEXT
@@ -65,7 +64,7 @@ def declared_by(table: HiveTable, partition: HivePartition | None = None, hive: 
 
 
 def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:
-    # What a partition does not say itself, its table says.
+    # A partition inherits what it does not set from its table.
     properties = {**table.stored_as.properties, **stored.properties}
     fields = properties.get("field.delim", properties.get("serialization.format"))
     escape = properties.get("escape.delim")
@@ -76,12 +75,11 @@ def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:
         null=properties.get("serialization.null.format", "\\N"),
         header=_count(table.parameters, "skip.header.line.count"),
         footer=_count(table.parameters, "skip.footer.line.count"),
-        problem=_problem(stored, properties),
+        problem=_unsupported_property(stored, properties),
     )
 
 
-def _problem(stored: StoredAs, properties: Mapping[str, str]) -> str:
-    """What of it acidctl does not know."""
+def _unsupported_property(stored: StoredAs, properties: Mapping[str, str]) -> str:
     if stored.input_format not in ("", _TEXT_INPUT):
         return f"its input format is {stored.input_format}"
     if properties.get("serialization.encoding", "UTF-8").upper().replace("-", "") != "UTF8":
@@ -94,7 +92,7 @@ def _problem(stored: StoredAs, properties: Mapping[str, str]) -> str:
 
 
 def _byte(text: str | None, usual: int) -> int:
-    """A delimiter as Hive reads it: a number from -128 to 127, else the first character."""
+    """Read a delimiter as Hive does: a number from -128 to 127, else the first character."""
     if not text:
         return usual
     try:

@@ -1,4 +1,4 @@
-"""What the owner of a table wishes, by the properties that Hive knows: of the table, its database and its partition."""
+"""What the owner of a table sets by properties of the table, its database and its partition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from acidctl.acid.triggers import NO_AUTO, Thresholds
 
 NO_CLEANUP = "no_cleanup"
-"""While it is true, nothing is removed that readers do not need."""
+"""While this property is true, obsolete files are kept."""
 
 _QUEUES = ("hive.compactor.job.queue", "mapreduce.job.queuename", "mapred.job.queue.name")
 _JOB = "compactor."
@@ -17,13 +17,13 @@ _POOL = "hive.compactor.worker.pool"
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """Of one location.
+    """The properties that apply to one location.
 
     Attributes:
-        auto_off_by: who says that nothing is compacted by thresholds, ``table`` or ``database``; empty for nobody.
-        no_cleanup_by: who says that nothing is cleaned, ``partition`` too; empty for nobody.
+        auto_off_by: ``table`` or ``database`` if that turns automatic compaction off; else empty.
+        no_cleanup_by: ``table``, ``partition`` or ``database`` if that forbids cleaning; else empty.
         job: properties of the job that compacts, without their prefix.
-        pool: of workers that is to compact it; empty for those without one.
+        pool: the worker pool that compacts it; empty for workers without a pool.
     """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -34,7 +34,7 @@ class Wishes:
 
     @property
     def queue(self) -> str:
-        """Of YARN, for the job that compacts; empty where it does not matter."""
+        """Return the YARN queue for the job that compacts; empty if none is set."""
         return next((self.job[key] for key in _QUEUES if self.job.get(key)), "")
 
 
@@ -45,11 +45,11 @@ def wishes_of(
     *,
     database_wins: bool = True,
 ) -> Wishes:
-    """What the properties say.
+    """Return what the properties of a table, its database and a partition set.
 
     Args:
-        database_wins: what it says of automatic compaction counts, whatever the table says, as from Hive 4 on; before,
-            a database is heard where it says no, which does no harm.
+        database_wins: the database's setting of automatic compaction overrides the table's, as from Hive 4 on. Before,
+            a database can only turn it off, which does no harm.
     """
     by_database, by_table = _auto_is_off(database or {}), _auto_is_off(table)
     by_table = by_table and (by_database is None or not database_wins)
@@ -64,11 +64,10 @@ def wishes_of(
 
 
 def is_kept(properties: Mapping[str, str]) -> bool:
-    """Whether nothing is to be cleaned by these properties."""
+    """Return whether these properties forbid cleaning."""
     return properties.get(NO_CLEANUP, "").lower() == "true"
 
 
 def _auto_is_off(properties: Mapping[str, str]) -> bool | None:
-    """None where nothing is said."""
-    said = [properties[key].lower() == "true" for key in NO_AUTO if key in properties]
-    return said[0] if said else None
+    """Return whether these properties turn automatic compaction off; None if they do not set it."""
+    return next((properties[key].lower() == "true" for key in NO_AUTO if key in properties), None)
