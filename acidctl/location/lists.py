@@ -21,9 +21,9 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, RefusedError, UsageProblem
+from acidctl.location.declared import Wishes
 from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import EVERYTHING, GIVEN, Look, SnapshotSource
-from acidctl.location.wishes import Wishes
 from acidctl.storage.os_errors import mapped
 from acidctl.wording import some_of
 

@@ -23,11 +23,11 @@ from acidctl.acid.overtaken import named_above
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.location.declared import Wishes, is_kept, wishes_of
 from acidctl.location.given import HIVE
 from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
-from acidctl.location.wishes import Wishes, is_kept, wishes_of
 from acidctl.metastore import interface
 from acidctl.metastore.activity import spelled_alike
 from acidctl.metastore.client import Metastore, batches

@@ -9,8 +9,7 @@ from enum import StrEnum
 from acidctl.acid.names import MAXL, MINL
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State
-from acidctl.location.contents import Child, children_of
-from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot import Child, Snapshot, children_of
 
 STEPS = 8
 """Heights of a column, apart from none."""

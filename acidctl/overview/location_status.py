@@ -18,10 +18,9 @@ from acidctl.cleaning.trash import TRASH, TrashRun
 from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
-from acidctl.location.contents import Child, children_of
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot import Child, Snapshot, children_of
 from acidctl.storage.port import parent_of
 
 if TYPE_CHECKING:  # what it needs is there only where a metastore is used
