@@ -1,12 +1,12 @@
-"""Whether a listing may lack what its lists need.
+"""Detects a listing that lacks directories which its lists need, because a cleaner ran in between.
 
-Lists are taken first, a location is listed later. Did a compaction end in between, a cleaner may have removed what it
-replaced, while the lists, which are older, do not see its result: what is left looks like all there is. Newer lists,
-taken after the listing, tell: as long as a result counts for nobody, nothing that it replaces is removed.
+Lists are taken first, a location is listed later. If a compaction ended in between, a cleaner may have removed what it
+replaced, while the older lists do not see its result: the rest looks complete. Newer lists, taken after the listing,
+show it: as long as a result counts for no reader, nothing that it replaces is removed.
 
 This module also detects a metastore that is older than the files. A writer gets its write id before it makes a
 directory, and a compactor its transaction before it puts the id into a name. So if a listing holds an id above every id
-that the metastore, asked later, has ever given, the metastore was restored or replaced since.
+that the metastore, queried later, has ever allocated, the metastore was restored or replaced.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 
 
 def unseen_results(listing: Listing, write_ids: ValidWriteIds, txns: ValidTxns) -> tuple[AcidDirectory, ...]:
-    """The directories that may be of compactions which the lists do not see, and which need not have failed."""
+    """Return the directories that may be results of compactions which the lists do not see."""
     names = (entry.path for entry in listing.entries if entry.is_dir and "/" not in entry.path)
-    found = (acid_directory(name) for name in names)
+    directories = (acid_directory(name) for name in names)
     return tuple(
-        one
-        for one in found
-        if one
-        and (one.visibility_txn or one.kind is Kind.BASE)
-        and not txns.is_aborted(one.visibility_txn)
-        and not _is_seen(one, write_ids, txns)
+        directory
+        for directory in directories
+        if directory
+        and (directory.visibility_txn or directory.kind is Kind.BASE)
+        and not txns.is_aborted(directory.visibility_txn)
+        and not _is_seen(directory, write_ids, txns)
     )
 
 
 def is_overtaken(unseen: Iterable[AcidDirectory], write_ids: ValidWriteIds, txns: ValidTxns) -> bool:
-    """Whether lists that were taken after the listing see what those before it did not."""
-    return any(_is_seen(one, write_ids, txns) for one in unseen)
+    """Return whether lists that were taken after the listing see directories that the older lists did not."""
+    return any(_is_seen(directory, write_ids, txns) for directory in unseen)
 
 
 def named_above(listing: Listing, write_id: int, txn: int) -> tuple[AcidDirectory, ...]:
-    """The directories whose names hold a write id, or a transaction id, above these."""
+    """Return the directories whose names hold a write id, or a transaction id, above these."""
     names = (entry.path for entry in listing.entries if entry.is_dir and "/" not in entry.path)
-    found = (acid_directory(name) for name in names)
-    return tuple(one for one in found if one and (one.max_write_id > write_id or one.visibility_txn > txn))
+    directories = (acid_directory(name) for name in names)
+    return tuple(d for d in directories if d and (d.max_write_id > write_id or d.visibility_txn > txn))
 
 
 def _is_seen(directory: AcidDirectory, write_ids: ValidWriteIds, txns: ValidTxns) -> bool:

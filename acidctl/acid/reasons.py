@@ -1,4 +1,4 @@
-"""Why something was decided: a stable code with its values; :mod:`acidctl.wording` makes English of them."""
+"""Why something was decided: a stable code with its values; :mod:`acidctl.wording` turns them into English."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class Code(StrEnum):
-    """What a reason says; stable, for programs.
+    """The stable codes of reasons, for programs.
 
-    Codes differ where a program, or the next step of a user, does; sentences of one code may differ by its values.
+    Two codes differ if a program, or the user's next step, differs; values distinguish the sentences of one code.
     """
 
     # Verdicts on the entries of a location, and on a snapshot as a whole (format section 6).
@@ -137,11 +137,11 @@ class Reason:
     """Why something was decided.
 
     Attributes:
-        code: stable, for programs.
-        by: names of the entries that decide it (what supersedes this one).
+
+        by: names of the entries that decide it, such as the one that supersedes this one.
         ids: the write ids or transaction ids that decide it.
-        values: what else its sentence names: numbers, times in seconds since the epoch, paths, directories, runs of
-            ids; words only of other programs and of errors. ``how`` chooses among the sentences of a code.
+        values: further values of its sentence: numbers, times in seconds since the epoch, paths, directories, runs of
+            ids; words only from other programs and errors. ``how`` chooses among the sentences of a code.
         parts: further reasons that it rests on.
     """
 
@@ -153,14 +153,14 @@ class Reason:
 
     @property
     def codes(self) -> frozenset[Code]:
-        """Its own code and those of its parts."""
+        """Return its own code and those of its parts."""
         return frozenset({self.code, *(part.code for part in self.parts)})
 
     def value(self, name: str) -> Any:
-        """One of its values; None when it has none of that name."""
+        """Return one of its values; None if it has none of that name."""
         return dict(self.values).get(name)
 
 
 def reason(code: Code, *parts: Reason, by: tuple[str, ...] = (), ids: tuple[int, ...] = (), **values: object) -> Reason:
-    """A reason, its values by name."""
+    """Make a reason from values by name."""
     return Reason(code, by, ids, tuple(values.items()), parts)

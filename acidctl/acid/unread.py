@@ -1,6 +1,7 @@
 """Files and directories that look like data of a location, but that Hive ignores (format sections 1.4, 5 and 11).
 
-No compaction includes them, as nobody reads them. They are reported, because whoever put them there expects otherwise.
+No compaction includes them, because Hive does not read them. They are reported because their author probably expects
+otherwise.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from acidctl.acid.state import AcidState, EntryKind
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """Something that Hive does not read.
+    """A path that Hive does not read.
 
     Attributes:
         path: relative to the location.
-        is_certain: whether the type of the table is known, so that Hive surely ignores it.
+        is_certain: the type of the table is known, so Hive surely ignores the path.
     """
 
     path: str
@@ -36,7 +37,7 @@ class PassedOver:
 
 
 def passed_over(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
-    """Visible paths in places for data that Hive does not read, sorted by place.
+    """Yield visible paths in places for data that Hive does not read, sorted by directory.
 
     If the type of the table is unknown, files beside its ACID directories count as files of a full-ACID table. If no
     file shows that it is one, this assumption is reported, too, as uncertain.
@@ -48,13 +49,13 @@ def passed_over(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
     for verdict in (state.base, *state.deltas):
         if is_full and verdict and verdict.directory:
             for entry in listing.files_by_child.get(verdict.name, ()):
-                if not _is_read(verdict.directory, entry):
+                if not _is_data_name(verdict.directory, entry):
                     why = reason(Code.STRAY_FILE, by=(verdict.name,), path=entry.path, how="name")
                     yield PassedOver(entry.path, why)
 
 
 def _beside_directories(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
-    """Original files and folders of an insert-only table, or of one that may be insert-only."""
+    """Yield original files and folders of an insert-only table, or of one that may be insert-only."""
     originals = [verdict.name for verdict in state.verdicts if verdict.kind is EntryKind.ORIGINAL]
     if listing.table_type is TableType.INSERT_ONLY:
         for name in originals:
@@ -65,8 +66,8 @@ def _beside_directories(listing: Listing, state: AcidState) -> Iterator[PassedOv
         yield PassedOver(originals[0], reason(Code.TYPE_ASSUMED, path=originals[0]), is_certain=False)
 
 
-def _is_read(directory: AcidDirectory, entry: Entry) -> bool:
-    """Whether Hive reads a file of a directory of a full-ACID table; hidden files and side files are nobody's data."""
+def _is_data_name(directory: AcidDirectory, entry: Entry) -> bool:
+    """Return whether Hive reads a file of a directory of a full-ACID table; hidden and side files are fine, too."""
     path, name = entry.path, entry.path.rpartition("/")[2]
     if directory.kind is Kind.BASE or not is_visible_path(path) or name.endswith(FLUSH_LENGTH_SUFFIX):
         return True
