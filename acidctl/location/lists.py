@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acidctl.acid.assumption import Assumed, Assumption, assume
+from acidctl.acid.doubts import is_overtaken, unseen_results
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import AcidDirectory
-from acidctl.acid.overtaken import is_overtaken, unseen_results
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
 from acidctl.deadline import Deadline

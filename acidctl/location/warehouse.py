@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
 
+from acidctl.acid.doubts import named_above
 from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import MAXL, AcidDirectory, parse_partition, partition_name
-from acidctl.acid.overtaken import named_above
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem

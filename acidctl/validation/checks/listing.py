@@ -8,7 +8,7 @@ from functools import cached_property
 
 from acidctl.acid.bucket import MAX_STATEMENT
 from acidctl.acid.doubts import half_finished, layout_problems, spelled_twice
-from acidctl.acid.layout import DataFile, Role, data_files_of, is_full_acid
+from acidctl.acid.layout import DataFile, Role, data_files_of, is_full_acid, passed_over
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import (
     ACID_PREFIXES,
@@ -30,7 +30,6 @@ from acidctl.acid.names import (
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
-from acidctl.acid.unread import passed_over
 from acidctl.acid.writeids import holes
 from acidctl.errors import AcidctlError
 from acidctl.location.change.publication import half_published
