@@ -1,4 +1,4 @@
-"""What a check found: plain values, small enough to travel between processes."""
+"""Findings of a check: plain values, small enough to travel between processes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from acidctl.errors import AcidctlError
 
 
 class _Ranked(StrEnum):
-    """Words in an order."""
+    """Words with an order."""
 
     @property
     def rank(self) -> int:
-        """0 for the first."""
+        """Return its position; 0 is the first."""
         return list(type(self)).index(self)
 
 
 class Severity(_Ranked):
-    """How bad it is, the worst first."""
+    """The severity of a finding, the worst first."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -28,7 +28,7 @@ class Severity(_Ranked):
 
 
 class Depth(_Ranked):
-    """How far a check looks, the cheapest first."""
+    """How deep a check goes, the cheapest first."""
 
     LISTING = "listing"
     FOOTERS = "footers"
@@ -37,12 +37,12 @@ class Depth(_Ranked):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where a rule is broken.
+    """One violation of a rule.
 
     Attributes:
-        rule: id in the registry.
+        rule: the id of the rule.
         path: relative to the location; empty for the location itself.
-        message: one line that says what is wrong here, with the numbers.
+        message: one line that describes the violation, with the numbers.
         evidence: the same numbers for programs: strings, integers and lists of them.
     """
 

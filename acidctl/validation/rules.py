@@ -1,7 +1,7 @@
-"""What a rule is: what it says, why it matters and what to do. Each is declared in ``checks``, beside what finds it.
+"""Rules: each has a description, a reason and a remedy, and is declared in ``checks``, beside its check.
 
-V rules are those of format section 13.1; R rules name what one kind of reader refuses or misreads (sections 1.4, 3.4
-and 6.5) and are looked at on request only.
+V rules are those of format section 13.1; R rules list what one kind of reader refuses or misreads (sections 1.4, 3.4
+and 6.5) and are checked on request only.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _MOST_TEXT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; to make it declares it. Raises ValueError when its id is taken.
+    """One rule; creating it declares it, and raises ValueError if its id is taken.
 
     Attributes:
         id: ``V1`` and so on, or ``R1`` and so on.
-        severity: the worst that a finding of it can have; some cases are milder.
-        depth: the cheapest depth that finds a case of it; deeper ones may find more.
-        what: what must not be, or is worth knowing.
+        severity: the worst of its findings; some cases are milder.
+        depth: the cheapest depth that finds a case of it; deeper checks may find more.
+        what: the violation, or a fact worth knowing.
         why: why it matters.
         hint: what to do.
         section: of the format notes.
-        readers: whom it concerns; empty for everybody.
+        readers: the readers that it concerns; empty for all.
     """
 
     id: str
@@ -51,12 +51,12 @@ class Rule:
     def finding(
         self, path: str, message: str, evidence: dict[str, Any] | None = None, severity: Severity | None = None
     ) -> Finding:
-        """A finding of this rule; `severity` where it is milder than the rule's."""
-        if len(message) > _MOST_TEXT:  # a store that sets no limit to names
+        """Return a finding of this rule; `severity` is given if it is milder than the rule's."""
+        if len(message) > _MOST_TEXT:  # some stores do not limit the length of names
             message = message[:_MOST_TEXT] + "..."
         return Finding(self.id, severity or self.severity, path, message, evidence or {})
 
 
 def place_of(rule_id: str) -> tuple[bool, int]:
-    """Where a rule stands among the others: V rules first, by number."""
+    """Return the sort key of a rule: V rules first, by number."""
     return rule_id[0] != "V", int(rule_id[1:])

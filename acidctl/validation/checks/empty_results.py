@@ -1,4 +1,4 @@
-"""Compactions that lost rows: rule V43. A snapshot in, findings out; files are read where a result is empty."""
+"""Rule V43, on compactions that lost rows: reads files only if a result is empty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ V43 = Rule(
 
 
 def lost_by_compactions(snapshot: Snapshot) -> Iterator[Finding]:
-    """Findings of the rule V43."""
+    """Yield the findings of rule V43."""
     for lost in find_lost_rows(snapshot):
         result = lost.result
         evidence = {

@@ -1,4 +1,4 @@
-"""What the rows of a file came to: plain values, sent from the process that read them, and added up."""
+"""The facts about the rows of a file: plain values, sent from the process that read them, and added up."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from acidctl.validation.rules import DEEP, ERROR, Rule
 
 @dataclass(slots=True)
 class Tally:
-    """How often one thing was seen in a file: parts of a file are added up.
+    """The count of one violation in a file; the parts of a file are added up.
 
     Attributes:
-        text: follows the count.
-        example: of the first, for people.
+        text: follows the count in messages.
+        example: describes the first case, for people.
     """
 
     rule: Rule
@@ -35,13 +35,13 @@ class Tally:
 
 @dataclass(slots=True)
 class RowFacts:
-    """What was seen in some stripes of one file.
+    """The facts about some stripes of one file.
 
     Attributes:
         first, last: the first and the last event.
-        keys: rows whose ids are in `inserts`, which holds each id once.
+        keys: number of rows whose ids are in `inserts`, which holds each id once.
         inserts: ids of rows; deletes: of delete events; changes: of updates and deletes of ACID v1.
-        is_complete: every stripe's ids were read.
+        is_complete: the ids of every stripe were read.
     """
 
     rows: int = 0
@@ -58,13 +58,13 @@ class RowFacts:
 
 
 def tally_where(rule: Rule, text: str, where: Bools, events: Ids, severity: Severity | None = None) -> Iterator[Tally]:
-    """How often something is so of some events; nothing where it never is."""
+    """Yield a tally of the events that a mask selects, if there are any."""
     if where.any():
         yield Tally(rule, text, int(np.count_nonzero(where)), shown_event(events, int(np.argmax(where))), severity)
 
 
 def added_up(tallies: Iterable[Tally]) -> list[Tally]:
-    """Those of one rule and text as one, with the first's example."""
+    """Merge tallies of one rule and text into one, with the first example."""
     sums: dict[tuple[Rule, str], Tally] = {}
     for tally in tallies:
         sums.setdefault((tally.rule, tally.text), replace(tally, count=0)).count += tally.count
@@ -72,11 +72,11 @@ def added_up(tallies: Iterable[Tally]) -> list[Tally]:
 
 
 Between = Callable[[Ids, Ids], Iterable[Tally]]
-"""What is wrong between an event and the one after it."""
+"""Returns the violations between an event and the one after it."""
 
 
 def facts_of_file(parts: Sequence[RowFacts], between: Between) -> RowFacts:
-    """The facts of a file from those of its parts, in order."""
+    """Return the facts of a file from those of its parts, in order."""
     if len(parts) == 1:
         return parts[0]
     whole = RowFacts()
@@ -107,7 +107,7 @@ V29 = Rule(
 
 
 def gaps(file: DataFile, spans: Spans) -> Tally | None:
-    """Row ids of a new delta that do not begin at 0 and go on by 1 (rule V29)."""
+    """Return a tally of the gaps in the row ids of a new delta, which begin at 0 and ascend by 1 (rule V29)."""
     directory = file.directory
     fresh = (
         directory is not None

@@ -1,4 +1,4 @@
-"""The ids of a stripe as a check sees them: other than a reader's, they may be NULL, and need not be in order."""
+"""The ids of a stripe in a check: unlike a reader's, they may be NULL, and need not be in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acidctl.rows.read.events import ID_COLUMNS, Ids
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The least and the greatest value of each column: what most rules are settled by."""
+    """The least and the greatest value of each column, which settle most rules."""
 
     operation: tuple[int, int]
     original: tuple[int, int]
@@ -24,27 +24,27 @@ class Bounds:
 
     @staticmethod
     def of(events: Ids) -> Bounds:
-        """Those of some events, of which there is one at least."""
+        """Return the bounds of some events, at least one."""
         keys = events.keys
         columns = (events.operation, keys.original, keys.bucket, keys.row_id, events.current)
         return Bounds(*((int(column.min()), int(column.max())) for column in columns))
 
 
 def shown_key(key: Sequence[int]) -> str:
-    """A key for people."""
+    """Format a key for people."""
     return f"({key[0]}, {key[1]}, {key[2]})"
 
 
 def shown_event(events: Ids, place: int) -> str:
-    """One event for people."""
+    """Format one event for people."""
     key = shown_key((events.keys.original[place], events.keys.bucket[place], events.keys.row_id[place]))
     return f"{key}, operation {int(events.operation[place])}, currentTransaction {int(events.current[place])}"
 
 
 def whole_events(batch: pa.RecordBatch) -> tuple[Ids | None, Bools | None]:
-    """The events that have all of their ids, and which of the batch they are; None for all of them.
+    """Return the events that have all ids, and a mask of them in the batch; None if it would select all.
 
-    Without columns of integers there are no events: the tail's check says so.
+    Without columns of integers there are no events: the check of the footer reports that.
     """
     columns = [batch.column(name) for name in ID_COLUMNS]
     if any(not pa.types.is_integer(column.type) for column in columns):
@@ -60,7 +60,7 @@ def whole_events(batch: pa.RecordBatch) -> tuple[Ids | None, Bools | None]:
 
 
 def compare(before: Keys, after: Keys) -> tuple[Bools, Bools]:
-    """Where a key equals the one before it, and where it is less."""
+    """Return masks of the keys that equal the one before, and of those that are less."""
     tied: Bools = after.original == before.original
     down: Bools = after.original < before.original
     for now, then in ((after.bucket, before.bucket), (after.row_id, before.row_id)):
