@@ -15,11 +15,10 @@ from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import open_event_files
 from acidctl.validation.checks.cross_file import across_rows
-from acidctl.validation.checks.empty_results import lost_by_compactions
 from acidctl.validation.checks.engines import for_readers, for_readers_by_tails
 from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, acid_v1, across_tails
 from acidctl.validation.checks.listing import V13, V24, ListingToCheck, check_listing
-from acidctl.validation.checks.places import evidence, folder_of_tables, newer_than_metastore
+from acidctl.validation.checks.places import evidence, folder_of_tables, lost_by_compactions, newer_than_metastore
 from acidctl.validation.checks.row_facts import RowFacts, facts_of_file, gaps
 from acidctl.validation.checks.rows import RowTask
 from acidctl.validation.checks.spans import Spans, one_run

@@ -10,8 +10,7 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import Look
 from acidctl.orc.types import OrcType
 from acidctl.storage.port import FileSystem
-from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
-from acidctl.validation.rules import place_of
+from acidctl.validation.findings import Depth, Finding, Severity, Unchecked, place_of
 from acidctl.worker_pool import Limits
 
 

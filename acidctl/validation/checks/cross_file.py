@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from acidctl.validation.checks.key_order import V34
+from acidctl.validation.checks.key_order import V34, shown_key
 from acidctl.validation.checks.listing import V11
 from acidctl.validation.checks.row_facts import RowFacts
 from acidctl.validation.checks.spans import Spans, shared, uncovered, united
-from acidctl.validation.checks.stripe_ids import shown_key
-from acidctl.validation.findings import Finding, Severity
-from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
+from acidctl.validation.findings import DEEP, ERROR, WARNING, Finding, Rule, Severity
 from acidctl.wording import human_count
 
 V27 = Rule(
@@ -35,7 +33,7 @@ def across_rows(
         current: facts of the files that readers open, by path.
         hidden: facts of the files that only half a compaction hides, by path.
         made: the ids that readers give to current files without ids, by path.
-        sure_above: a row of a later write id that is in no file is lost; an earlier row may have been removed correctly.
+        sure_above: a row of a later write id that is in no file is lost; an earlier row may be gone correctly.
     """
     inserts = {**made, **{path: facts.inserts for path, facts in current.items() if facts.inserts}}
     deletes = {path: facts.deletes for path, facts in current.items() if facts.deletes}

@@ -21,8 +21,7 @@ from acidctl.acid.state import EntryKind, State
 from acidctl.rows.foreign.format import Format
 from acidctl.validation.checks.footers import TailFacts
 from acidctl.validation.checks.listing import ListingToCheck
-from acidctl.validation.findings import Finding
-from acidctl.validation.rules import DECLARED, ERROR, FOOTERS, INFO, LISTING, WARNING, Rule
+from acidctl.validation.findings import DECLARED, ERROR, FOOTERS, INFO, LISTING, WARNING, Finding, Rule
 from acidctl.wording import human_count, text_of
 
 _MOST = 10

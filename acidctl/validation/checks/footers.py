@@ -24,8 +24,7 @@ from acidctl.storage.registry import open_file_system
 from acidctl.storage.small_files import MOST_LENGTHS, read_small
 from acidctl.validation.checks.column_types import misfit
 from acidctl.validation.checks.listing import V13, V24, V25, V36
-from acidctl.validation.findings import Finding, Severity, Unchecked
-from acidctl.validation.rules import DEEP, ERROR, FOOTERS, INFO, WARNING, Rule
+from acidctl.validation.findings import DEEP, ERROR, FOOTERS, INFO, WARNING, Finding, Rule, Severity, Unchecked
 from acidctl.wording import human_count
 from acidctl.worker_pool import Beat
 

@@ -34,8 +34,7 @@ from acidctl.acid.writeids import holes
 from acidctl.errors import AcidctlError
 from acidctl.location.change.publication import half_published
 from acidctl.location.snapshot import Snapshot
-from acidctl.validation.findings import Finding
-from acidctl.validation.rules import ERROR, INFO, LISTING, WARNING, Rule
+from acidctl.validation.findings import ERROR, INFO, LISTING, WARNING, Finding, Rule
 from acidctl.wording import some_of, text_of
 
 STALE_SECONDS = 24 * 3600

@@ -1,4 +1,4 @@
-"""Rules on a location as a whole: its position among others, and whether it is a location at all."""
+"""Rules on a location as a whole: its position among others, whether it is one at all, and lost rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from acidctl.acid.reasons import Code
 from acidctl.location.evidence import evidence_of
 from acidctl.location.snapshot import Look as Seen
-from acidctl.validation.findings import Finding
+from acidctl.location.snapshot import Snapshot
+from acidctl.rows.read.lost_rows import find_lost_rows
+from acidctl.validation.findings import ERROR, INFO, LISTING, WARNING, Finding, Rule
 from acidctl.validation.model import Place
-from acidctl.validation.rules import ERROR, INFO, LISTING, WARNING, Rule
-from acidctl.wording import text_of
+from acidctl.wording import lost_events, text_of
 
 V41 = Rule(
     "V41", WARNING, LISTING, "Files, or ACID directories, lie in a folder that holds tables deeper below.",
@@ -88,3 +89,24 @@ class Misplaced:
             if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
                 text = f"it is a link to {real}, outside of the table's directory"
                 yield V40.finding("", text, {"target": real}, INFO)
+
+
+V43 = Rule(
+    "V43", ERROR, LISTING, "A compaction's result has no file, while what it replaced has rows that nobody deleted.",
+    "Readers do not see these rows, and Hive's cleaner removes them for good. Hive 4 loses them where the path of a "
+    "partition is not ASCII and it compacts by MapReduce.",
+    "Run `repair('empty-result')` before a cleaner does its work, and let Hive compact by queries.", "10",
+)  # fmt: skip
+
+
+def lost_by_compactions(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield the findings of rule V43."""
+    for lost in find_lost_rows(snapshot):
+        result = lost.result
+        evidence = {
+            "rows": lost.rows,
+            "deletes": lost.deletes,
+            "replaced": list(result.replaced),
+            "isRead": result.is_read,
+        }
+        yield V43.finding(result.name, lost_events(lost.rows, lost.deletes), evidence)

@@ -11,10 +11,9 @@ from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import NO_STATEMENT, Kind
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import Ids
+from acidctl.validation.checks.key_order import shown_event, shown_key
 from acidctl.validation.checks.spans import Spans, united
-from acidctl.validation.checks.stripe_ids import shown_event, shown_key
-from acidctl.validation.findings import Severity, Unchecked
-from acidctl.validation.rules import DEEP, ERROR, Rule
+from acidctl.validation.findings import DEEP, ERROR, Rule, Severity, Unchecked
 
 
 @dataclass(slots=True)
