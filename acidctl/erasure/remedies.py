@@ -1,4 +1,4 @@
-"""What makes rows physically go that a location still holds: in which order, and when."""
+"""The steps that physically remove rows which a location still holds: their order, and when they are possible."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from acidctl.wording import text_of
 
 
 class Remedy(StrEnum):
-    """One act, in the order in which they are done."""
+    """The kinds of steps, in the order in which they are done."""
 
     DELETE = "delete"
-    """In Hive, by the condition: the rows are still seen."""
+    """Delete the rows in Hive by the condition: readers still see them."""
     DECIDE = "decide"
-    """A transaction that is open, or that the snapshot does not know, has to end."""
+    """Wait for the end of a transaction that is open, or that the snapshot does not know."""
     WRITE = "write"
-    """In Hive, anything: of one directory alone no compaction makes another."""
+    """Write anything in Hive: a single directory is never compacted."""
     COMPACT = "compact"
     CLEAN = "clean"
     CLEAN_LEFTOVERS = "clean-leftovers"
@@ -30,21 +30,21 @@ class Remedy(StrEnum):
     FORGET = "forget-repair"
     EMPTY_HDFS_TRASH = "empty-hdfs-trash"
     REMOVE = "remove"
-    """By hand: nothing that acidctl knows owns it."""
+    """Remove by hand: its owner is unknown."""
     LOOK = "look"
-    """At what cannot be read."""
+    """Examine files that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureStep:
-    """One act that has to be done.
+    """One step that remains to be done.
 
     Attributes:
-        names: what it is about: directories relative to the location, or paths.
-        not_before: seconds since the epoch; None where it may be done at once, or after the step before it.
-        after_retention: it has to wait for the retention of cleaning once more, from the step before it on.
-        why: sentences: what speaks against it now, and what must happen before.
-        write_ids: open ones that hold a compaction back.
+        names: the directories, relative to the location, or paths that it applies to.
+        not_before: seconds since the epoch; None if it can be done at once, or after the step before it.
+        after_retention: it must wait for the retention of cleaning again, counted from the step before it.
+        why: sentences about obstacles, and what must happen before.
+        write_ids: open write ids that hold a compaction back.
     """
 
     remedy: Remedy
@@ -58,19 +58,19 @@ class ErasureStep:
 def erasure_steps(
     survey: Survey | None, held: Collection[Holder], unknown: Collection[Holder], live: int | None
 ) -> tuple[ErasureStep, ...]:
-    """What to do about what holds such rows, or may.
+    """Return the steps for the directories that hold matching rows, or may.
 
     Args:
-        survey: of the location; None for what lies beside the locations of a table.
-        held: what holds such rows.
-        unknown: what may hold some.
-        live: how many such rows readers see; None where that is not known.
+        survey: of the location; None beside the locations of a table.
+        held: directories that hold such rows.
+        unknown: directories that may hold some.
+        live: number of such rows that readers see; None if not known.
     """
     return tuple(_steps(survey, list(held), list(unknown), live))
 
 
 def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], live: int | None) -> Iterator[ErasureStep]:
-    names = {kind: tuple(sorted({one.name for one in held if one.kind is kind})) for kind in HolderKind}
+    names = {kind: tuple(sorted({holder.name for holder in held if holder.kind is kind})) for kind in HolderKind}
     current, dead = names[HolderKind.CURRENT], names[HolderKind.OBSOLETE] + names[HolderKind.ABORTED]
     if live or (live is None and current):
         yield ErasureStep(Remedy.DELETE)
@@ -97,11 +97,11 @@ def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], liv
         if names[kind]:
             yield ErasureStep(remedy, names[kind])
     if unknown:
-        yield ErasureStep(Remedy.LOOK, tuple(sorted({one.name for one in unknown})))
+        yield ErasureStep(Remedy.LOOK, tuple(sorted({holder.name for holder in unknown})))
 
 
 def _is_alone(survey: Survey) -> bool:
-    """Whether one base or delta is all that a reader reads."""
+    """Return whether a reader reads a single base or delta."""
     state = survey.snapshot.state
     return not state.originals and len(state.deltas) + bool(state.base) == 1
 
@@ -112,7 +112,7 @@ def _cleaning(survey: Survey, dead: tuple[str, ...], *, again: bool) -> ErasureS
 
 
 def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[str, ...]]:
-    """When the last of some entries may be cleaned, where that is known, and what holds some of them back."""
+    """Return when the last of some entries may be cleaned, if that is known, and what holds some of them back."""
     until: list[float] = []
     why: dict[str, None] = {}
     for name in names:
@@ -128,13 +128,13 @@ def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[s
 
 
 def _next(survey: Survey, names: Collection[str]) -> tuple[str, ...]:
-    found = [part for name in names if name in survey.proofs for part in survey.proofs[name].next]
-    return tuple(dict.fromkeys(str(one) for one in found if one.action is not Action.CLEAN))
+    steps = [step for name in names if name in survey.proofs for step in survey.proofs[name].next]
+    return tuple(dict.fromkeys(str(step) for step in steps if step.action is not Action.CLEAN))
 
 
 def _open_below(survey: Survey, names: Collection[str]) -> tuple[int, ...]:
-    """Open write ids that keep a compaction from taking all of some current directories."""
+    """Return the open write ids that prevent a compaction from merging all of some current directories."""
     ids = survey.snapshot.write_ids
     by_name = {verdict.name: verdict.directory for verdict in survey.snapshot.state.verdicts}
-    reach = max((found.max_write_id for name in names if (found := by_name.get(name))), default=0)
+    reach = max((directory.max_write_id for name in names if (directory := by_name.get(name))), default=0)
     return tuple(id_ for id_ in sorted(ids.open) if id_ <= reach)

@@ -1,4 +1,4 @@
-"""What a location holds before it is searched: its snapshot, all of its files, and what may not be looked into."""
+"""A location before it is searched: its snapshot, all of its files, and the directories that cannot be listed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
 
 @dataclass(frozen=True)
 class Survey:
-    """One location.
+    """One location before it is searched.
 
     Attributes:
-        files: all that may hold rows.
-        closed: why directories cannot be looked into, by their paths as a user would type them.
+        files: all files that may hold rows.
+        closed: the errors of directories that cannot be listed, by their paths as a user would type them.
     """
 
     found: Found
@@ -31,12 +31,12 @@ class Survey:
 
     @cached_property
     def proof_inputs(self) -> ProofInputs:
-        """What cleaning says of it."""
+        """Return the state of cleaning for it."""
         return proof_inputs(self.snapshot)
 
     @cached_property
     def proofs(self) -> Mapping[str, VerdictProof]:
-        """Why each entry is what it is, and what must happen before it goes; by its name."""
+        """Return the explanation of each entry's state, and what must happen before it is removed, by name."""
         return {proof.name: proof for proof in prove_all(self.proof_inputs)}
 
 
@@ -45,7 +45,7 @@ def survey(found: Found, lists: SnapshotLists) -> Survey:
 
     Raises:
         NotFoundError, AccessError, StorageError, UsageProblem: it cannot be listed.
-        RefusedError, ConflictError: as :meth:`acidctl.location.find.Found.snapshot`.
+        RefusedError, ConflictError: see :meth:`acidctl.location.find.Found.snapshot`.
     """
     looked, closed = _looked(found)
     again, lists = looked.settled(lists)
