@@ -14,9 +14,8 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.erasure.beside import StrayFile, files_beside, hdfs_trash_files
 from acidctl.erasure.event_search import EventSearch
 from acidctl.erasure.holders import Holder, HolderKind
-from acidctl.erasure.remedies import ErasureStep, erasure_steps
+from acidctl.erasure.remedies import ErasureStep, Survey, erasure_steps, survey
 from acidctl.erasure.searched_file import OpenedFile, SearchedFile, open_file, search_file
-from acidctl.erasure.survey import Survey, survey
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.find import Found, given_paths, leads_to
 from acidctl.location.given import is_hive_name

@@ -24,9 +24,18 @@ from acidctl.rows.read.delete_set import Bools, Keys, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS, Ids
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.checks.footers import V12, V30, V31, V39, opened, severity_of_index
-from acidctl.validation.checks.key_order import Bounds, KeyOrder, shown_key, whole_events
+from acidctl.validation.checks.key_order import KeyOrder
 from acidctl.validation.checks.listing import V24
-from acidctl.validation.checks.row_facts import V29, RowFacts, Tally, added_up, tally_where
+from acidctl.validation.checks.row_facts import (
+    V29,
+    Bounds,
+    RowFacts,
+    Tally,
+    added_up,
+    shown_key,
+    tally_where,
+    whole_events,
+)
 from acidctl.validation.checks.spans import SpanBuilder
 from acidctl.validation.findings import DEEP, ERROR, WARNING, Rule, Severity, Unchecked
 from acidctl.worker_pool import Beat
