@@ -309,13 +309,10 @@ def crossing(directories: Iterable[AcidDirectory], low: int, high: int) -> AcidD
     for directory in sorted(directories, key=lambda d: d.name):
         is_base = directory.kind is Kind.BASE
         is_inside = low <= directory.max_write_id < high and (is_base or directory.min_write_id < low)
-        if is_inside or (not is_base and _is_compacted_delta(directory, low, high)):
+        is_compacted_delta = directory.range == (low, high) and directory.statement_id == NO_STATEMENT
+        if is_inside or (not is_base and is_compacted_delta):
             return directory
     return None
-
-
-def _is_compacted_delta(directory: AcidDirectory, low: int, high: int) -> bool:
-    return directory.range == (low, high) and directory.statement_id == NO_STATEMENT
 
 
 class Overlaps:

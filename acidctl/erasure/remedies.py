@@ -85,7 +85,8 @@ def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], liv
     if survey and current:
         yield ErasureStep(Remedy.COMPACT, current, write_ids=_open_below(survey, current))
     if survey and (current or dead):
-        yield _cleaning(survey, dead, again=bool(current))
+        until, why = _when(survey, dead)
+        yield ErasureStep(Remedy.CLEAN, dead, until, after_retention=bool(current), why=why)
     if survey and (staging := names[HolderKind.STAGING]):
         until, why = _when(survey, staging)
         yield ErasureStep(Remedy.CLEAN_LEFTOVERS, staging, until, why=why)
@@ -108,11 +109,6 @@ def _is_alone(survey: Survey) -> bool:
     """Return whether a reader reads a single base or delta."""
     state = survey.snapshot.state
     return not state.originals and len(state.deltas) + bool(state.base) == 1
-
-
-def _cleaning(survey: Survey, dead: tuple[str, ...], *, again: bool) -> ErasureStep:
-    until, why = _when(survey, dead)
-    return ErasureStep(Remedy.CLEAN, dead, until, after_retention=again, why=why)
 
 
 def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[str, ...]]:

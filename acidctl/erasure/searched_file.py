@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -154,11 +153,7 @@ def _sha256(fs: FileSystem, file: PhysicalFile) -> str:
     if size != file.entry.size:
         raise BadDataError(f"{fs.display(file.path)} changed while it was read", "", "search once more")
     digest = hashlib.sha256()
-    for block in _blocks(ByteSource(fs, file.path, None, size), size):
-        digest.update(block)
+    source = ByteSource(fs, file.path, None, size)
+    for start in range(0, size, _BLOCK):
+        digest.update(source.read(start, min(_BLOCK, size - start)))
     return digest.hexdigest()
-
-
-def _blocks(source: ByteSource, size: int) -> Iterator[bytes]:
-    for at in range(0, size, _BLOCK):
-        yield source.read(at, min(_BLOCK, size - at))

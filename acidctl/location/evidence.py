@@ -130,7 +130,7 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
 
 
 def type_by_files(fs: FileSystem, path: str, look: Look) -> TableType | None:
-    """The table type that the files show; None if they show none, or if it makes no difference to what Hive reads.
+    """Return the table type that the files show; None if they show none, or if Hive reads both types alike.
 
     The beginning of a file is read only if files lie beside ACID directories and the names show no type.
     """

@@ -88,7 +88,9 @@ class Found:
 
         Hidden entries do not count, except acidctl's own.
         """
-        return bool(self.hive) or self.top is None or any(_is_of_use(entry.path) for entry in self.top.entries)
+        if self.hive or self.top is None:
+            return True
+        return any(entry.path.startswith(".acidctl-") or not is_hidden(entry.path) for entry in self.top.entries)
 
     @property
     def hive_name(self) -> str:
@@ -301,10 +303,6 @@ class Found:
         return replace(self, top=None, ahead=None, partition=None)
 
 
-def _is_of_use(name: str) -> bool:
-    return name.startswith(".acidctl-") or not is_hidden(name)
-
-
 def is_any_overtaken(places: Sequence[Found], lists: SnapshotLists, newer: SnapshotLists) -> bool:
     """Return whether any location may lack a directory that the lists select, as newer lists show."""
     unseen = [(found.hive, found.unseen(lists)) for found in places if found.hive]
@@ -504,9 +502,9 @@ def _locations_of(
             f"no lock for reading can be taken on {path}", "it is a path", "name the table: hive:db.table"
         )
     fs, root = open_location(path, storage)
-    walk = _walk(fs, root, observer, looks=looks)
     if surroundings:
-        walk = _after(partial(refuse_part_of_others, path, storage, surroundings), walk)
+        refuse_part_of_others(path, storage, surroundings)
+    walk = _walk(fs, root, observer, looks=looks)
     return walk if lists.warehouse is None else _all_known(walk, lists.warehouse, observer)
 
 
@@ -568,12 +566,6 @@ def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iter
     with naming_near(fs, root), nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
         for location, top in walk_locations(fs, root, observer, walkers):
             yield Found(fs, location, location.path == root, top, root=root)
-
-
-def _after(require: Callable[[], None], walk: Iterator[Found]) -> Iterator[Found]:
-    """Delay a walk until a check has passed."""
-    require()
-    yield from walk
 
 
 def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str, *, is_alone: bool) -> Iterator[Found]:

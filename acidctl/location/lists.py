@@ -163,27 +163,27 @@ class SnapshotLists:
         return [next(problems) if table else None for table in tables]
 
     def compaction_of(self, table: HiveTable | None, partition: Sequence[tuple[str, str]]) -> CompactionInfo | None:
-        """An entry of Hive's queue that is at work in a location, or about to be; None without a metastore, too."""
+        """Return an entry of Hive's queue for a location that is being or will be compacted, if there is one."""
         return self.warehouse.compaction_of(table, partition) if self.warehouse and table else None
 
     def urls_of(self, name: str) -> list[str]:
-        """Where the locations lie that a name of a metastore's tables means.
+        """Return the URLs of the locations that a name in a metastore means.
 
         Raises:
-            UsageProblem: no metastore is known, or the name is not one.
+            UsageProblem: no metastore is configured, or the name is malformed.
             NotFoundError: there is no such table or partition.
         """
         return list(self.require_warehouse(name).urls(HiveName.parse(name)))
 
     def require_one_table(self, tables: Sequence[str], shown: str) -> None:
-        """Refuse a second table where what was given is good for one.
+        """Refuse a second table if the user's choice is good for one only.
 
         Args:
-            tables: the names of those found so far, the newest last.
-            shown: the path of the newest.
+            tables: the names of the tables so far, the newest last.
+            shown: the path of the newest table's location.
 
         Raises:
-            RefusedError: there is a second one.
+            RefusedError: there is a second table.
         """
         if len(set(tables)) < 2:
             return
@@ -207,7 +207,7 @@ class SnapshotLists:
             )
 
     def _alike(self, tables: Sequence[str]) -> str:
-        """A table that would take the list of the newest, which names no database, as well; empty without one."""
+        """Return another table that the newest one's list, which names no database, would match as well; else empty."""
         name = tables[-1].lower().rpartition(".")[2]
         if self.table is not None or name not in (self.by_table or {}):
             return ""

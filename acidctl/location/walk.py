@@ -306,7 +306,11 @@ class _Walk:
     def _is_of_others(self, directory: str, listing: Listing) -> bool:
         what = other_format(self._fs, directory, listing) or self._behind_link(directory)
         if what and directory == self._root:
-            raise _not_ours(self._fs, directory, what)
+            raise RefusedError(
+                f"{self._fs.display(directory)} is {what}",
+                "acidctl enters Hive's ACID tables only",
+                "use a tool for that format",
+            )
         if what:
             self._observer.coverage.skip(self._fs.display(directory), f"is {what}")
         return bool(what)
@@ -323,11 +327,6 @@ class _Walk:
         """Return the children that contain ACID directories, each with one of those."""
         acid_paths = ((name, _acid_below(self._fs, join(directory, name))) for name in children.others)
         return {name: path for name, path in acid_paths if path}
-
-
-def _not_ours(fs: FileSystem, path: str, what: str) -> RefusedError:
-    why = "acidctl enters Hive's ACID tables only"
-    return RefusedError(f"{fs.display(path)} is {what}", why, "use a tool for that format")
 
 
 def _acid_below(fs: FileSystem, directory: str, *, or_closed: bool = False) -> str:

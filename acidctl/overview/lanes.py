@@ -124,7 +124,8 @@ def lanes(children: Sequence[Child], min_open: int = MAXL) -> Lanes:
     Args:
         min_open: the lowest open write id.
     """
-    drawn = [child for child in children if child.verdict.kind in _LANES and _is_placed(child)]
+    in_lanes = (child for child in children if child.verdict.kind in _LANES)
+    drawn = [child for child in in_lanes if child.verdict.directory or child.verdict.kind is EntryKind.ORIGINAL]
     low, high = _axis(drawn)
     by_row: dict[tuple[Lane, LaneState], list[Child]] = {}
     for child in drawn:
@@ -139,10 +140,6 @@ def lane_state_of(child: Child) -> LaneState:
     verdict = child.verdict
     is_open = verdict.state is State.IGNORED and verdict.reason.code in _OPEN
     return LaneState.OPEN if is_open else LaneState(verdict.state.value)
-
-
-def _is_placed(child: Child) -> bool:
-    return child.verdict.directory is not None or child.verdict.kind is EntryKind.ORIGINAL
 
 
 def ids_of(child: Child, low: int) -> tuple[int, int]:

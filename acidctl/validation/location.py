@@ -290,7 +290,7 @@ class LocationCheck:
         self.add(findings)
 
     def _tell_v1(self, paths: Iterable[str]) -> None:
-        """Rule V12's remark, where the tails did not show it."""
+        """Report a table of ACID version 1 if the footers did not show it."""
         changed = [path for path in paths if path not in self._aside]
         if changed and not any(f.rule == "V12" and f.severity is Severity.INFO for f in self.report.findings):
             self.add([acid_v1(changed)])
@@ -302,7 +302,8 @@ class LocationCheck:
             tallies.append(gap)
         # Events without an operation are not counted; another rule reports them.
         is_counted = facts.is_complete and sum(facts.counts) == facts.rows
-        if tail.stats is not None and is_counted and facts.counts != tail.stats and not _has(tail, "V31"):
+        is_reported = any(finding.rule == V31.id for finding in tail.findings)
+        if tail.stats is not None and is_counted and facts.counts != tail.stats and not is_reported:
             counts = "{} inserts, {} updates, {} deletes"
             text = f"hive.acid.stats says {counts.format(*tail.stats)}; there are {counts.format(*facts.counts)}"
             severity = Severity.WARNING if task.is_old else None
@@ -374,10 +375,6 @@ def _of_the_file(error: AcidctlError) -> AcidctlError:
 def _numbered_with(file: DataFile) -> tuple[str, int]:
     """Return a key: files without ids that share it also share one count of row ids (section 5)."""
     return file.directory.name if file.directory else "", file.bucket
-
-
-def _has(tail: TailFacts, rule_id: str) -> bool:
-    return any(finding.rule == rule_id for finding in tail.findings)
 
 
 def _bytes(facts: TailFacts, first: int, end: int) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -231,17 +231,12 @@ def _merged(fs: FileSystem, location: str, files: Mapping[str, str]) -> tuple[li
     for name, owner in files.items():
         with suppress(AcidctlError):  # it is gone, not readable, or not a file
             data = fs.read_bytes(join(location, name), 0, 2 * MOST_LOG_BYTES)
-            for entry in _entries(data, owner):
-                by_id.setdefault((owner, entry.id), entry)
+            for line in data.decode("utf-8", "replace").split("\n")[: 2 * MOST_LINES]:
+                if entry := LogEntry.of(line, owner):
+                    by_id.setdefault((owner, entry.id), entry)
             if data.endswith(b"\n" + _END) or (logged_at(name) or 0.0) < time.time() - _TORN_SECONDS:
                 whole.append(name)
     return sorted(by_id.values(), key=lambda entry: (entry.at, entry.id), reverse=True), whole
-
-
-def _entries(data: bytes, owner: str) -> Iterable[LogEntry]:
-    for line in data.decode("utf-8", "replace").split("\n")[: 2 * MOST_LINES]:
-        if entry := LogEntry.of(line, owner):
-            yield entry
 
 
 def logged_at(name: str) -> float | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from acidctl.acid.bucket import MAX_STATEMENT
 from acidctl.acid.doubts import half_finished, layout_problems, spelled_twice
-from acidctl.acid.layout import DataFile, Role, data_files_of, is_full_acid, passed_over
+from acidctl.acid.layout import Role, data_files_of, is_full_acid, passed_over
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import (
     ACID_PREFIXES,
@@ -386,7 +386,9 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
             if file.flush_length_path and not file.size:
                 continue  # a streaming writer has just begun
             if not file.size:
-                yield _no_bytes(file)
+                # Harmless without ids, but vectorized readers of Hive fail on such a file in a delete delta.
+                severity = INFO if not file.native_name else ERROR if file.role is Role.DELETE else WARNING
+                yield V46.finding(file.path, "it has 0 bytes", {"bytes": 0}, severity)
         raw = [file for file in files if not file.native_name]
         if raw and len(raw) < len(files):
             text = f"{len(raw)} raw files stand beside {len(files) - len(raw)} bucket files"
@@ -402,12 +404,6 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
     for entry in look.snapshot.state.originals:
         if not entry.size:
             yield V46.finding(entry.path, "it has 0 bytes", {"bytes": 0}, INFO)
-
-
-def _no_bytes(file: DataFile) -> Finding:
-    """Report an empty file: harmless without ids, but vectorized readers of Hive fail on one in a delete delta."""
-    severity = INFO if not file.native_name else ERROR if file.role is Role.DELETE else WARNING
-    return V46.finding(file.path, "it has 0 bytes", {"bytes": 0}, severity)
 
 
 V18 = Rule(
