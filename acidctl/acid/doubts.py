@@ -243,10 +243,10 @@ def layout_problems(listing: Listing, state: AcidState) -> list[LayoutProblem]:
     problems += _twins(state)
     for kind in (Kind.DELTA, Kind.DELETE_DELTA):
         ranges = sorted((d for d in current if d.kind is kind), key=lambda d: d.range)
-        for one, next_one in pairwise(ranges):
-            if one.max_write_id >= next_one.min_write_id and one.range != next_one.range:
-                overlap = reason(Code.OVERLAP, by=(one.name, next_one.name), how="ranges")
-                problems.append(LayoutProblem("V7", next_one.name, (one.name,), overlap))
+        for lower, upper in pairwise(ranges):
+            if lower.max_write_id >= upper.min_write_id and lower.range != upper.range:
+                overlap = reason(Code.OVERLAP, by=(lower.name, upper.name), how="ranges")
+                problems.append(LayoutProblem("V7", upper.name, (lower.name,), overlap))
     if listing.table_type is TableType.INSERT_ONLY:
         return problems + list(_of_insert_only(listing, state, current))
     if current or state.originals:

@@ -111,14 +111,14 @@ def _belongs(entry: Entry, *, any_name: bool) -> bool:
     is_acid = child.startswith(ACID_PREFIXES)
     if not inside:
         return (is_acid or is_union_subdirectory(child)) if entry.is_dir else _is_data(child)
-    *at, name = inside
-    if len(at) > is_acid or not all(map(is_union_subdirectory, at)):
+    *folders, name = inside
+    if len(folders) > is_acid or not all(map(is_union_subdirectory, folders)):
         return False
     if entry.is_dir:
-        return is_acid and not at and is_union_subdirectory(name)
+        return is_acid and not folders and is_union_subdirectory(name)
     if is_acid and any_name and not is_hidden(name.removeprefix(".") if name.endswith(_CHECKSUM) else name):
         return True
-    return _is_known(name, is_acid and not at)
+    return _is_known(name, is_acid and not folders)
 
 
 def _is_known(name: str, is_acid: bool) -> bool:

@@ -218,8 +218,8 @@ class ValidWriteIds(_Ids):
 
 
 def _has(ids: tuple[int, ...], id_: int) -> bool:
-    at = bisect_left(ids, id_)
-    return at < len(ids) and ids[at] == id_
+    index = bisect_left(ids, id_)
+    return index < len(ids) and ids[index] == id_
 
 
 def _count(ids: tuple[int, ...], low: int, high: int) -> int:

@@ -73,10 +73,10 @@ def with_bloom_filters(
 
     def bounds(path: Path) -> ColumnBounds | None:
         plain, column = known(path), columns[path]
-        own = own_column(source.row_type, column, row_type) if column.kind is ColumnSource.DATA else None
-        if plain is None or own is None or not _can_hash(source.tail, own, column.type):
+        file_column = own_column(source.row_type, column, row_type) if column.kind is ColumnSource.DATA else None
+        if plain is None or file_column is None or not _can_hash(source.tail, file_column, column.type):
             return plain
-        return replace(plain, absent=lambda value: _is_absent(source.tail, stripe, own, value))
+        return replace(plain, absent=lambda value: _is_absent(source.tail, stripe, file_column, value))
 
     return bounds
 
@@ -138,31 +138,31 @@ def _filters(section: bytes) -> Iterator[RowFilter]:
         if number != 1 or not isinstance(value, bytes):
             raise ValueError
         hashes, words, plain = 0, [], b""
-        for own, part in _fields(value):
-            if own == 1 and isinstance(part, int):
+        for field_number, part in _fields(value):
+            if field_number == 1 and isinstance(part, int):
                 hashes = part
-            elif own == 2 and isinstance(part, bytes):
+            elif field_number == 2 and isinstance(part, bytes):
                 words.append(part)
-            elif own == 3 and isinstance(part, bytes):
+            elif field_number == 3 and isinstance(part, bytes):
                 plain = part
         yield RowFilter(hashes, plain or b"".join(words))
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield the numbers and values of a message's fields; fixed-size values as their bytes."""
-    at = 0
-    while at < len(message):
-        tag, at = unsigned(message, at)
+    offset = 0
+    while offset < len(message):
+        tag, offset = unsigned(message, offset)
         kind = tag & 7
         if kind == 0:
-            number, at = unsigned(message, at)
+            number, offset = unsigned(message, offset)
             yield tag >> 3, number
             continue
-        length, at = unsigned(message, at) if kind == 2 else ({1: 8, 5: 4}[kind], at)
-        if at + length > len(message):
+        length, offset = unsigned(message, offset) if kind == 2 else ({1: 8, 5: 4}[kind], offset)
+        if offset + length > len(message):
             raise ValueError
-        yield tag >> 3, message[at : at + length]
-        at += length
+        yield tag >> 3, message[offset : offset + length]
+        offset += length
 
 
 def mixed_number(value: int) -> int:
@@ -180,8 +180,8 @@ def murmur(data: bytes) -> int:
     """Return the hash of some bytes, as 64 bits without a sign."""
     hashed = _SEED
     whole = len(data) & ~7
-    for at in range(0, whole, 8):
-        hashed ^= _mixed_word(int.from_bytes(data[at : at + 8], "little"))
+    for offset in range(0, whole, 8):
+        hashed ^= _mixed_word(int.from_bytes(data[offset : offset + 8], "little"))
         hashed = (_rotated(hashed, 27) * 5 + 0x52DCE729) & _MASK
     if whole < len(data):
         hashed ^= _mixed_word(int.from_bytes(data[whole:], "little"))

@@ -279,7 +279,7 @@ class _TableSearch:
                 return TableErasure(self._wanted.table, lacks=error.what)
             reports = gathered.failed or list(_not_searched(self._wanted, error).reports)
             return TableErasure(self._wanted.table, reports=tuple(reports))
-        reports = [self._report(one, row_type, predicate) for one in gathered.opened] + gathered.failed
+        reports = [self._report(opened, row_type, predicate) for opened in gathered.opened] + gathered.failed
         if gathered.stray or gathered.closed:
             stray_files = self._each(partial(self._search_stray, row_type, predicate, keys), gathered.stray)
             reports.append(self._beside_report(stray_files, tuple(gathered.closed)))
@@ -383,17 +383,17 @@ class _TableSearch:
         stray: tuple[StrayFile, OpenedFile],
     ) -> SearchedFile:
         values = {name.lower(): value for name, value in stray[0].partition}
-        known, unknown = [], []
+        filled, unknown = [], []
         for key in keys:
             text = values.get(key.name.lower())
             try:
-                known.append(replace(key, value=None if text is None else typed(text, key.type, key.name)))
+                filled.append(replace(key, value=None if text is None else typed(text, key.type, key.name)))
             except AcidctlError:
                 text = None
-                known.append(replace(key, value=None))
+                filled.append(replace(key, value=None))
             if text is None:
                 unknown.append(key.name)
-        search = EventSearch(predicate, row_type, known, unknown, self._wanted.places[0].declared)
+        search = EventSearch(predicate, row_type, filled, unknown, self._wanted.places[0].declared)
         return search_file(self._fs, stray[1], search, checksum=self._prove)
 
     def _beside_report(self, files: Sequence[SearchedFile], closed: tuple[NotLookedAt, ...]) -> ErasureReport:

@@ -107,10 +107,10 @@ class EventSearch:
             return False
         if isinstance(condition, bool):
             return True
-        known = known_of_stripe(source, stripe, self._used, self._row_type, self._partition)
-        if not condition.may_match(known):
+        bounds = known_of_stripe(source, stripe, self._used, self._row_type, self._partition)
+        if not condition.may_match(bounds):
             return False
-        return condition.may_match(with_bloom_filters(known, source, stripe, self._used, self._row_type))
+        return condition.may_match(with_bloom_filters(bounds, source, stripe, self._used, self._row_type))
 
     def _counts(
         self, reader: EventReader, stripe: int, sure: Predicate | bool, maybe: Predicate | bool
@@ -118,11 +118,11 @@ class EventSearch:
         """Return the number of events of a stripe that hold such a row, and of those that may."""
         paths = [path for condition in (sure, maybe) if isinstance(condition, Predicate) for path in condition.paths]
         columns = [self._used[path] for path in dict.fromkeys(paths)]
-        own = reader.source.row_type
+        row_type = reader.source.row_type
         places = [column.place for column in columns if column.kind is ColumnSource.DATA]
-        if not places and reader.source.synthetic is None and own.names:
+        if not places and reader.source.synthetic is None and row_type.names:
             places = [(0,)] if self._row_type.names else []  # the row of a delete event is NULL
-        files = FileColumns(own, self._row_type, places, reader.source.format, self._declared)
+        files = FileColumns(row_type, self._row_type, places, reader.source.format, self._declared)
         ids = None
         if any(column.kind is ColumnSource.ROW_ID for column in columns):
             ids, rows = reader.ids_with_rows(stripe, files.names)
@@ -162,6 +162,6 @@ def _holds_no_row(source: EventFile, stripe: int) -> bool:
     """Return whether trustworthy statistics show that all events of a stripe are deletes without a row."""
     if source.synthetic is not None:
         return False
-    own = source.row_type
-    known = stripe_bounds(source.tail, stripe)(own, own)
-    return known is not None and not known.values
+    row_type = source.row_type
+    bounds = stripe_bounds(source.tail, stripe)(row_type, row_type)
+    return bounds is not None and not bounds.values

@@ -65,7 +65,7 @@ class Coverage:
 
     @property
     def locations(self) -> int:
-        """Return the number of locations that hold something or that a metastore knows."""
+        """Return the number of locations that hold something or that a metastore has."""
         return sum(self.named.values())
 
     @property

@@ -111,8 +111,8 @@ class Found:
         if isinstance(self.ahead, AcidctlError):
             raise self.ahead
         look = self.ahead or look_at(self.fs, self.location.path, self.top)
-        known = (self.hive and self.hive.table_type) or self.said
-        return look.of_type(known or type_by_files(self.fs, self.location.path, look))
+        table_type = (self.hive and self.hive.table_type) or self.said
+        return look.of_type(table_type or type_by_files(self.fs, self.location.path, look))
 
     def snapshot(
         self, lists: SnapshotLists, *, compactor: bool = False, readers: bool = False, settled: bool = True
@@ -267,11 +267,11 @@ class Found:
         Raises:
             RefusedError: the metastore has another type.
         """
-        known = self.hive.table_type if self.hive else None
-        if said and known and said is not known:
+        in_metastore = self.hive.table_type if self.hive else None
+        if said and in_metastore and said is not in_metastore:
             raise RefusedError(
                 f"{self.shown} is not {said.value}",
-                f"the metastore says that its table is {known.value}",
+                f"the metastore says that its table is {in_metastore.value}",
                 "leave `table_type` out",
             )
         return self if said in (None, self.said) else replace(self, said=said)
@@ -550,10 +550,10 @@ def _all_known(walk: Iterator[Found], warehouse: Warehouse, observer: Observer) 
 
 def _known(found: Found, warehouse: Warehouse) -> Found:
     """Return the location with its table in the metastore, under the metastore's name for it."""
-    known = warehouse.table_at(found.fs, found.location)
-    if known is None:
+    match = warehouse.table_at(found.fs, found.location)
+    if match is None:
         return found
-    table, location = known
+    table, location = match
     partition = warehouse.partition_at(table, location)
     declared = declared_by(table, partition, warehouse.metastore.features.hive)
     return replace(found, hive=table, location=location, declared=declared)

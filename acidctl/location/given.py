@@ -30,7 +30,7 @@ class FromList(str):
 
 
 class FromMetastore(str):
-    """The path of a location that a metastore knows, which may be empty."""
+    """The path of a location that a metastore has, which may be empty."""
 
     __slots__ = ()
 

@@ -349,8 +349,8 @@ def _acid_below(fs: FileSystem, directory: str, *, or_closed: bool = False) -> s
     children = _children(listing)
     if children.acid:
         return join(directory, min(children.acid))
-    found = (_acid_below(fs, join(directory, name)) for name in sorted(children.partitions + children.others))
-    return next(filter(None, found), "")
+    paths = (_acid_below(fs, join(directory, name)) for name in sorted(children.partitions + children.others))
+    return next(filter(None, paths), "")
 
 
 def list_location(

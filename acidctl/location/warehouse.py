@@ -162,9 +162,11 @@ class Warehouse:
         name = "/".join(f"{key}={value}" for key, value in partition)
         oldest = self._oldest
         held = (*self._locks.get((table.database, ""), ()), *self._locks.get((table.database, table.name), ()))
-        here = [_reader(lock) for lock in held if not lock.partition or spelled_alike(lock.partition) == name.lower()]
-        here += self._compactors(table, name.lower())
-        return (*here, *([oldest] if oldest and oldest.txn not in {reader.txn for reader in here} else ()))
+        readers = [
+            _reader(lock) for lock in held if not lock.partition or spelled_alike(lock.partition) == name.lower()
+        ]
+        readers += self._compactors(table, name.lower())
+        return (*readers, *([oldest] if oldest and oldest.txn not in {reader.txn for reader in readers} else ()))
 
     def _compactors(self, table: HiveTable, partition: str) -> list[Reader]:
         """Return the compactions of Hive 3, which read the state at their beginning without a lock or transaction.
@@ -279,9 +281,9 @@ class Warehouse:
         if not named:
             return ()
         try:
-            found = self._above_given(table, named, floor)
-            if found and (found := self._above_given_again(table, again, floor)):
-                return _ahead(found, self._given[table.full_name], self.metastore.shown, table)
+            above = self._above_given(table, named, floor)
+            if above and (above := self._above_given_again(table, again, floor)):
+                return _ahead(above, self._given[table.full_name], self.metastore.shown, table)
         except (NotFoundError, ConflictError, UsageProblem):  # it was dropped, renamed or created again
             return ()
         except MetastoreError as error:
@@ -311,20 +313,20 @@ class Warehouse:
             time.sleep(_WAIT)
         named = named_above(again(), *floor)
         self.table_again(table)
-        found = self._above_given(table, named, floor)
-        for server in self.metastore.each_server() if found and len(self.metastore.settings.addresses) != 1 else ():
+        above = self._above_given(table, named, floor)
+        for server in self.metastore.each_server() if above and len(self.metastore.settings.addresses) != 1 else ():
             with suppress(AcidctlError):  # a server that does not answer is skipped
                 given = _Given(given_write_id(server, table.database, table.name), given_txn(server))
                 self._given[table.full_name] = _Given(*map(max, self._given[table.full_name], given))
             server.close()
-        return _named_above(found, self._given.get(table.full_name, floor))
+        return _named_above(above, self._given.get(table.full_name, floor))
 
     @property
     def note(self) -> Reason:
         """Return a note for users: the origin and the time of the lists."""
-        at = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        taken = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         how = "again" if self._asked_again else "first"
-        return reason(Code.FROM_METASTORE, server=self.transactions.server, at=at, how=how)
+        return reason(Code.FROM_METASTORE, server=self.transactions.server, at=taken, how=how)
 
     @property
     def source(self) -> SnapshotSource:
@@ -346,8 +348,8 @@ class Warehouse:
         for database, tables in by_database.items():
             if len(tables) > 1 or partitions:
                 with suppress(NotFoundError):  # there is no such database: reported when its turn comes
-                    found = tables_named(self.metastore, database, list(tables))
-                    self._expected |= {table.full_name: table for table in found}
+                    answer = tables_named(self.metastore, database, list(tables))
+                    self._expected |= {table.full_name: table for table in answer}
         if not self.read_lock:
             self.transactions.load(self._expected)
         if partitions:
@@ -458,10 +460,10 @@ class Warehouse:
         self._remember_roots(tables)
         if self.read_lock:
             self._lock(tables)
-        for some in batches(tables, _AT_ONCE):
+        for batch in batches(tables, _AT_ONCE):
             if name.is_pattern:  # for a single table they are read when they are needed
-                self.transactions.load(table.full_name for table in some)
-            for table in some:
+                self.transactions.load(table.full_name for table in batch)
+            for table in batch:
                 if table.location:
                     try:
                         yield from self._places_of(table, name.partition, storage, on_error)
@@ -570,9 +572,10 @@ class Warehouse:
             MetastoreError: the metastore cannot be reached, or failed.
         """
         path, partition = location.path, location.partition
-        for at in range(len(partition), -1, -1):
-            if table := self._rooted(fs.display(_above(path, at)), location.table if at == len(partition) else ""):
-                return table, replace(location, table=table.full_name, partition=partition[len(partition) - at :])
+        for levels in range(len(partition), -1, -1):
+            name = location.table if levels == len(partition) else ""
+            if table := self._rooted(fs.display(_above(path, levels)), name):
+                return table, replace(location, table=table.full_name, partition=partition[len(partition) - levels :])
         return None
 
     def _rooted(self, shown: str, name: str) -> HiveTable | None:
@@ -630,10 +633,10 @@ class Warehouse:
         """Return the table if its name is that of its directory, as for most tables."""
         database, dot, table = name.lower().partition(".")
         try:
-            found = get_table(self.metastore, database, table) if dot else None
+            candidate = get_table(self.metastore, database, table) if dot else None
         except NotFoundError:
             return None
-        return found if found and found.table_type and _key(found.location) == key else None
+        return candidate if candidate and candidate.table_type and _key(candidate.location) == key else None
 
     @cached_property
     def _by_location(self) -> Mapping[_Key, list[HiveTable]]:

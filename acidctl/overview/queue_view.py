@@ -52,7 +52,7 @@ def look_at_queue(metastore: Metastore, status: WarehouseStatus, where: Sequence
     """
     # Transactions come before the queue: an entry of an ended transaction is then certain.
     switches = find_switches(metastore)
-    known = find_transactions(metastore)
+    txns = find_transactions(metastore)
     entries, locks = find_compactions(metastore), find_locks(metastore)
     patterns = [table_in(name) for name in where if is_hive_name(name)]
 
@@ -65,18 +65,18 @@ def look_at_queue(metastore: Metastore, status: WarehouseStatus, where: Sequence
         if is_meant(f"{entry.database}.{entry.table}")
     }
     waiting = [
-        replace(known, entry=ready.pop(key_of(known.database, known.table, known.partition), None))
-        for known in status.waiting
+        replace(table, entry=ready.pop(key_of(table.database, table.table, table.partition), None))
+        for table in status.waiting
     ]
     waiting += [Waiting(entry.database, entry.table, entry.partition, entry) for entry in ready.values()]
-    stuck = find_stuck(entries, known, switches, () if switches.is_hive4 else locks)
+    stuck = find_stuck(entries, txns, switches, () if switches.is_hive4 else locks)
     return QueueView(
-        tuple(find_blockers(waiting, known, locks, switches)),
+        tuple(find_blockers(waiting, txns, locks, switches)),
         tuple(
             item
             for item in stuck
             if item.cause is not Cause.BLOCKED and is_meant(f"{item.entry.database}.{item.entry.table}")
         ),
-        known,
+        txns,
         switches,
     )

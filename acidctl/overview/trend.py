@@ -44,7 +44,7 @@ class PastReport:
     def of(cls, line: str) -> PastReport | None:
         """Parse a line; return None for other lines."""
         try:
-            record = json.loads(line[:_MOST_LINE])  # acidctl writes no longer lines
+            record = json.loads(line[:_MOST_LINE])  # acidctl never writes longer lines
             if record["schema_version"] != _VERSION or not all(isinstance(place, str) for place in record["where"]):
                 return None
             at = float(record["at"])

@@ -282,7 +282,7 @@ class LocationCheck:
             sure_above = max(0, base.directory.max_write_id) if base and base.directory else 0
         findings = list(across_rows(current, hidden, made, sure_above))
         certain = {finding.path.partition("/")[0] for finding in findings if finding.rule == "V11"}
-        # The listing's suspicion gives way to what the rows say.
+        # The rows override what the listing suggested.
         names = set(half_finished(snapshot.state, committed_too=True))
         read = {path.partition("/")[0] for path in hidden}
         settled = names & (certain | read)

@@ -26,8 +26,8 @@ def validate(
         on_progress: called with the numbers of finished tasks and of known tasks.
         runner: reads the files; the default is a pool of processes as the options set it.
     """
-    with Pool(options.processes, options.limits) as pool, Pool(0) as here:
-        yield from _Run(options, (runner or pool, here), on_progress).reports(places)
+    with Pool(options.processes, options.limits) as pool, Pool(0) as in_process:
+        yield from _Run(options, (runner or pool, in_process), on_progress).reports(places)
 
 
 class _Run:

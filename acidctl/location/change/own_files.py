@@ -82,9 +82,9 @@ def open_folder(folder: Path) -> int:
         RefusedError: a link of another user on the way leads out of that user's files.
         OSError: it cannot be opened.
     """
-    here = os.path.join(Path.cwd(), folder)  # noqa: PTH118 - with its "..", which lead out of what links lead to
+    absolute = os.path.join(Path.cwd(), folder)  # noqa: PTH118 - keeps "..", which apply after links
     try:
-        return Beneath(here).open(here, os.O_RDONLY | os.O_DIRECTORY)
+        return Beneath(absolute).open(absolute, os.O_RDONLY | os.O_DIRECTORY)
     except ForeignLinkError as error:
         raise RefusedError(f"will not write to {printable(str(folder))}", error.why, "give another place") from None
 

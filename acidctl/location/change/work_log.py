@@ -213,8 +213,8 @@ def _log_files(fs: FileSystem, location: str) -> dict[str, str]:
     if not names:
         return {}
     access = fs.access_below(location)
-    files = (name for name in sorted(names) if not ((one := access.get(name)) and one.is_link))
-    return {name: one.owner if (one := access.get(name)) else "" for name in list(files)[-_MOST_FILES:]}
+    files = (name for name in sorted(names) if not ((info := access.get(name)) and info.is_link))
+    return {name: info.owner if (info := access.get(name)) else "" for name in list(files)[-_MOST_FILES:]}
 
 
 def _own_files(fs: FileSystem, location: str) -> dict[str, str]:

@@ -305,10 +305,10 @@ class _Look:
                 newer = (current > original) & (ids.operation == 0)
                 self._add_where(V28, text, newer, ids, Severity.WARNING if in_base else None)
         if is_delete and directory is not None and directory.min_write_id == directory.max_write_id:
-            own: Bools = current == original
-            if own.any():
-                own &= decode_all(ids.keys.bucket).statement >= max(directory.statement_id, 0)
-                self._add_where(V35, "delete events are of no later statement than their rows", own, ids)
+            same_id: Bools = current == original
+            if same_id.any():
+                same_id &= decode_all(ids.keys.bucket).statement >= max(directory.statement_id, 0)
+                self._add_where(V35, "delete events are of no later statement than their rows", same_id, ids)
         if task.is_compacted:
             valid = valid_mask(current, task.write_ids.high_watermark, task.write_ids.exceptions)
             if valid is not None:

@@ -140,18 +140,18 @@ def uncovered(wanted: Spans, there: Spans) -> Iterator[tuple[Group, int, int]]:
             continue
         covered = _count_up_to(runs, last) - _count_up_to(runs, first - 1)
         short = (last - first + 1) - covered
-        at = np.flatnonzero(short)
-        if len(at):
-            yield group, int(short.sum()), _first_gap(runs, int(first[at[0]]))
+        incomplete = np.flatnonzero(short)
+        if len(incomplete):
+            yield group, int(short.sum()), _first_gap(runs, int(first[incomplete[0]]))
 
 
 def _count_up_to(runs: tuple[Longs, Longs], ids: Longs) -> Longs:
     """Return for each of `ids` how many ids of the runs are at most as large."""
     first, last = runs
     before = np.concatenate([[0], np.cumsum(last - first + 1)])
-    at = np.searchsorted(first, ids, "right")
-    inside = np.maximum(at - 1, 0)
-    counts: Longs = before[at] - np.where(at > 0, np.maximum(last[inside] - ids, 0), 0)
+    position = np.searchsorted(first, ids, "right")
+    inside = np.maximum(position - 1, 0)
+    counts: Longs = before[position] - np.where(position > 0, np.maximum(last[inside] - ids, 0), 0)
     return counts
 
 
