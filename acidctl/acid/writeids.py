@@ -14,7 +14,7 @@ _MAX_EXPANDED = 10_000_000
 
 
 class WriteIdListError(UsageProblem):
-    """An error for a string that is not one of Hive's lists."""
+    """A string that is not a list of Hive's."""
 
 
 class Range(Enum):
