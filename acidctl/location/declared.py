@@ -1,4 +1,4 @@
-"""What a metastore says about the files of one location: the table's columns, and how lines of text hold them."""
+"""What a metastore says about one location: its columns, the layout of text files, and its owners' properties."""
 
 from __future__ import annotations
 

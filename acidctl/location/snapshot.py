@@ -1,4 +1,4 @@
-"""A location as one snapshot sees it: its listing, the small side files that decide its state, and the state."""
+"""A location as one snapshot sees it: its listing, the small side files that decide its state, and its children."""
 
 from __future__ import annotations
 
