@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from acidctl.acid.state import State
 from acidctl.errors import AcidctlError
-from acidctl.location.contents import children_of
 from acidctl.location.find import Found, find
 from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot import Snapshot, children_of
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import key_of, name_of
 from acidctl.metastore.client import Metastore

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from support.files.acid_files import delete, insert, write_by_pyorc
 
+from acidctl.validation.findings import READERS
 from acidctl.validation.registry import RULES
-from acidctl.validation.rules import READERS
 
 FINDINGS, UNCHECKED = 14, 15
 
