@@ -1,8 +1,8 @@
-"""Columns of simple types to columns of text, with Arrow kernels and NumPy only: no loop over rows.
+"""Columns of simple types as columns of text, with Arrow kernels and NumPy only: no loop over rows.
 
-Every function takes one Arrow array and returns a :class:`Text` of the same length; null stays null.  Texts are
-``binary`` (or ``large_binary``) arrays, as kernels for strings may look at every character once more.  Hive may
-store bytes that are not UTF-8; :func:`cleaned` replaces them, and the functions for strings expect that it has.
+Every function takes one Arrow array and returns a :class:`Text` of the same length; null stays null. Texts are
+``binary`` (or ``large_binary``) arrays, because kernels for strings may check every character again. Hive may store
+bytes that are not UTF-8: :func:`cleaned` replaces them, and must be called before the functions for strings.
 """
 
 from __future__ import annotations
@@ -29,14 +29,12 @@ _FIRST_DECIMAL_EXPONENT = 6
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Texts of a column, with what stands before and after each of them but null.
+    """The texts of a column, with constant bytes before and after each of them except nulls.
 
     Keeping the constants apart lets the row be joined in one pass: they merge with the field names.
 
     Attributes:
         values: binary or large_binary array.
-        before: bytes in front of every text that is not null.
-        after: bytes behind every text that is not null.
     """
 
     values: pa.Array
@@ -46,7 +44,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The kernels, for texts with 32-bit offsets or, `large`, with 64-bit ones (a single row above 2 GB)."""
+    """The kernels, for texts with 32-bit offsets or, if `large`, with 64-bit ones (a single row above 2 GB)."""
 
     large: bool = False
 
@@ -62,7 +60,7 @@ class Kernels:
         return pa.scalar(value, self.binary)
 
     def raw(self, strings: pa.Array) -> pa.Array:
-        """A string or binary array of any kind as the kernels' binary type, without looking at the bytes."""
+        """Return a string or binary array of any kind as the kernels' binary type, without looking at the bytes."""
         if pa.types.is_string(strings.type):
             strings = strings.view(pa.binary())
         elif pa.types.is_large_string(strings.type):
@@ -70,11 +68,11 @@ class Kernels:
         return strings if strings.type == self.binary else pc.cast(strings, self.binary)
 
     def plain(self, array: pa.Array) -> pa.Array:
-        """Arrow's own text of every value."""
+        """Return Arrow's own text of every value."""
         return self.raw(pc.cast(array, self.string))
 
     def join(self, *pieces: Any, null: bytes | None = None) -> pa.Array:
-        """The pieces, arrays or constants, put together row by row; a null makes the row null, or reads as `null`."""
+        """Join the pieces, arrays or constants, row by row; a null makes the row null, or becomes the text `null`."""
         # The last argument is the separator.
         if null is None:
             return pc.binary_join_element_wise(*pieces, self.constant(b""))
@@ -83,24 +81,24 @@ class Kernels:
         )
 
     def wrapped(self, text: Text) -> pa.Array:
-        """The texts with what stands before and after them; null stays null."""
+        """Return the texts including their constant bytes; null stays null."""
         if not text.before and not text.after:
             return text.values
         return self.join(self.constant(text.before), text.values, self.constant(text.after))
 
     def complete(self, text: Text, null: bytes = b"null") -> pa.Array:
-        """The texts with what stands before and after them, and `null` for null."""
+        """Return the texts including their constant bytes, and `null` for null."""
         values = self.wrapped(text)
         return pc.fill_null(values, self.constant(null)) if values.null_count else values
 
     def where(self, flags: Flags, yes: bytes, no: bytes = b"") -> pa.Array:
-        """A column with `yes` where the flag is set and `no` elsewhere."""
+        """Return a column with `yes` if the flag is set, else `no`."""
         return pc.if_else(pa.array(flags), self.constant(yes), self.constant(no))
 
     # -- numbers -----------------------------------------------------------------------------------------------
 
     def floats(self, array: pa.Array, quote: bytes = b'"') -> Text:
-        """float and double: shortest digits, always a point or an exponent; NaN and infinities inside `quote`."""
+        """Return the texts of floats: shortest digits, always a point or an exponent; NaN and infinities in `quote`."""
         values = fixed_width(array, array.type.to_pandas_dtype())
         texts = self.plain(array)
         finite = np.isfinite(values)
@@ -119,7 +117,7 @@ class Kernels:
         return Text(texts)
 
     def decimals(self, array: pa.Array) -> pa.Array:
-        """decimal: plain digits, no exponent, no trailing zeros behind the point, as Hive's HiveDecimal."""
+        """Return the texts of decimals like Hive's HiveDecimal: no exponent, no trailing zeros after the point."""
         scale: int = array.type.scale
         if scale < 0:  # not in ORC
             array = pc.cast(array, pa.decimal256(76, 0))
@@ -134,7 +132,7 @@ class Kernels:
         return self.raw(texts)
 
     def _point_inserted(self, array: pa.Array, scale: int) -> pa.Array:
-        """The plain text of decimals between -1 and 1, which are those that Arrow writes with an exponent."""
+        """Return the plain text of decimals between -1 and 1, which Arrow writes with an exponent."""
         kind = pa.decimal256 if pa.types.is_decimal256(array.type) else pa.decimal128
         if not (pa.types.is_decimal128(array.type) or pa.types.is_decimal256(array.type)):
             array = pc.cast(array, pa.decimal128(38, scale))
@@ -148,17 +146,18 @@ class Kernels:
     # -- strings and bytes -------------------------------------------------------------------------------------
 
     def char_padded(self, array: pa.Array, length: int) -> pa.Array:
-        """Binary texts, all of them UTF-8, padded with blanks to `length` characters; longer ones stay as they are."""
+        """Pad UTF-8 texts with blanks to `length` characters; longer texts are not cut."""
         return self.raw(pc.utf8_rpad(array.view(self.string), width=length))
 
     def escaped(self, array: pa.Array) -> pa.Array:
-        """Binary texts with JSON's escapes, also for what a terminal would act on or hide; the very array when
-        nothing needs one.
+        """Return UTF-8 texts with JSON's escapes, also for characters that a terminal would act on or hide.
+
+        The argument itself is returned if nothing needs an escape.
         """
         return self._with_escapes(array, b'"\\', escapes.json_escape)
 
     def printable(self, array: pa.Array) -> pa.Array:
-        """Binary texts, all of them UTF-8, as :func:`acidctl.printable.printable` has them."""
+        """Return UTF-8 texts as :func:`acidctl.printable.printable` would make them."""
         return self._with_escapes(array, b"", escape_of)
 
     def _with_escapes(self, array: pa.Array, more: bytes, escape: Callable[[int], str]) -> pa.Array:
@@ -170,13 +169,13 @@ class Kernels:
         return binary_array(self.binary, array, offsets + grown[np.searchsorted(found.starts, offsets)], result)
 
     def byte_lists(self, array: pa.Array) -> Text:
-        """Binary values as JSON arrays of byte values."""
+        """Return binary values as JSON arrays of byte values."""
         offsets, data = text_spans(array)
         numbers = pa.array([b"%d" % n for n in range(256)], self.binary).take(pa.array(data))
         return Text(self.comma_joined(offsets, numbers, nulls(array)), b"[", b"]")
 
     def comma_joined(self, offsets: Ints, texts: pa.Array, missing: Flags) -> pa.Array:
-        """The texts between each two offsets, joined with commas; null where `missing`."""
+        """Join the texts between each two offsets with commas; null if `missing`."""
         kind, width = (pa.LargeListArray, pa.int64()) if self.large else (pa.ListArray, pa.int32())
         mask = pa.array(missing) if missing.any() else None
         lists = kind.from_arrays(pa.array(offsets, width), texts, mask=mask)
@@ -184,31 +183,31 @@ class Kernels:
 
 
 class Pieces:
-    """What a row's text consists of: columns of texts, and the bytes between two of them.
+    """The parts of a row's text: columns of texts, and the bytes between two of them.
 
-    A null's own text is part of the bytes around it, as are the quotes of all others: so the values need not be copied
-    to be quoted, and the join meets no nulls, which would slow it down.
+    A null's text is part of the bytes around it, and so are the quotes of other values. So values are not copied just
+    to quote them, and the join meets no nulls, which would slow it down.
 
     Attributes:
-        literal: bytes after the last value, in all rows; to be appended to.
+        literal: bytes after the last value, in all rows; callers append to it.
     """
 
     def __init__(self, kernels: Kernels) -> None:
         self.literal = b""
         self._kernels = kernels
         self._pieces: list[Any] = []
-        # Of the last value: what follows it, and where it is null.
+        # The bytes after the last value, and a mask of the rows in which it is null.
         self._after = b""
         self._missing: Flags | None = None
 
     def add(self, text: Text) -> None:
-        """A column of values."""
+        """Add a column of values."""
         absent = nulls(text.values) if text.values.null_count else None
         self._pieces += [self._between(text.before, absent), present(text.values)]
         self.literal, self._after, self._missing = b"", text.after, absent
 
     def joined(self, rows: int) -> pa.Array:
-        """The rows' texts, none of them null."""
+        """Return the rows' texts, none of them null."""
         if not self._pieces:
             return pa.repeat(self._kernels.constant(self.literal), rows)
         return self._kernels.join(*self._pieces, self._between(b"", None))
@@ -225,7 +224,7 @@ class Pieces:
 
 
 def nulls(array: pa.Array) -> Flags:
-    """True where the value is null."""
+    """Return a mask of the nulls."""
     if not array.null_count:
         return np.zeros(len(array), np.bool_)
     flags: Flags = array.is_null().to_numpy(zero_copy_only=False)
@@ -233,19 +232,19 @@ def nulls(array: pa.Array) -> Flags:
 
 
 def present(array: pa.Array) -> pa.Array:
-    """A binary array with nothing where the value is null, and no nulls."""
+    """Return a binary array with empty values instead of nulls."""
     if not array.null_count:
         return array
     offsets = _offsets(array)
     if np.diff(offsets)[nulls(array)].any():
-        # A null may hide bytes: kernels leave none, but the array need not come from one.
+        # A null may hide bytes, unless the array comes from a kernel.
         return pc.fill_null(array, pa.scalar(b"", array.type))
     buffers = array.buffers()
     return pa.Array.from_buffers(array.type, len(array), [None, *buffers[1:]], 0, array.offset)
 
 
 def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """The values in a fixed-width buffer of the array, without a copy; whatever is there where the value is null."""
+    """Return the values of a fixed-width array without a copy; values of nulls are undefined."""
     data = array.buffers()[1]
     if data is None or not len(array):
         return np.zeros(len(array), dtype)
@@ -253,7 +252,7 @@ def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
 
 
 def text_spans(array: pa.Array) -> tuple[Ints, Bytes]:
-    """(offsets from 0, one more than there are values; the bytes they cut) of a binary or string array."""
+    """Return the offsets from 0, one more than there are values, and the bytes of a binary or string array."""
     offsets = _offsets(array)
     first, end = int(offsets[0]), int(offsets[-1])
     data = np.frombuffer(array.buffers()[2], np.uint8, count=end)[first:] if end > first else np.zeros(0, np.uint8)
@@ -261,13 +260,13 @@ def text_spans(array: pa.Array) -> tuple[Ints, Bytes]:
 
 
 def data_length(array: pa.Array) -> int:
-    """Bytes between the first and the last offset of a binary or string array."""
+    """Return the number of bytes between the first and the last offset of a binary or string array."""
     offsets = _offsets(array)
     return int(offsets[-1]) - int(offsets[0])
 
 
 def _offsets(array: pa.Array) -> npt.NDArray[Any]:
-    """The offsets as they are, one more than there are values."""
+    """Return the stored offsets, one more than there are values."""
     large = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
     dtype = np.int64 if large else np.int32
     if not len(array):
@@ -276,7 +275,7 @@ def _offsets(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def binary_array(kind: pa.DataType, like: pa.Array, offsets: Ints, data: Bytes) -> pa.Array:
-    """A binary or string array of type `kind` from its parts, null where `like` is."""
+    """Return a binary or string array of type `kind` with the nulls of `like`."""
     large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
     valid = None
     if like.null_count:
@@ -286,7 +285,7 @@ def binary_array(kind: pa.DataType, like: pa.Array, offsets: Ints, data: Bytes) 
 
 
 def is_utf8(array: pa.Array) -> bool:
-    """Whether all values of a binary or string array are UTF-8."""
+    """Return whether all values of a binary or string array are UTF-8."""
     if text_spans(array)[1].max(initial=0) < 0x80:
         return True
     kind = {pa.binary(): pa.string(), pa.large_binary(): pa.large_string()}.get(array.type, array.type)
@@ -298,12 +297,12 @@ def is_utf8(array: pa.Array) -> bool:
 
 
 def cleaned(array: pa.Array) -> pa.Array:
-    """A binary or string array with U+FFFD for whatever is not UTF-8; the very array when all of it is."""
+    """Replace bytes that are not UTF-8 with U+FFFD; return the argument itself if there are none."""
     if is_utf8(array):
         return array
     offsets, data = text_spans(array)
-    # A line feed in front of every value keeps the values apart while all of them are decoded at once.  Line feeds
-    # inside values survive too, so a value's own feed is found by counting those before it.
+    # A line feed in front of every value keeps the values apart while all of them are decoded at once. Values may
+    # contain line feeds, so the one in front of a value is found by counting those before it.
     marks = offsets[:-1] + np.arange(len(array))
     inner = np.ones(len(data) + len(array), np.bool_)
     inner[marks] = False

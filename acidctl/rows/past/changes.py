@@ -164,7 +164,7 @@ class ChangeScan(Scan):
             known = source.ranges[stripe]
             if known is not None and known.current[1] <= self._after and not self._kills.may_hit(known):
                 continue
-            with self._guarded(source, stripe):
+            with self._loss_reported(source, stripe):
                 ids = events.ids(stripe)
                 came, went, killers = self._changed(ids)
                 if not (came.any() or went.any()):
