@@ -286,7 +286,7 @@ def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
     rows = len(array)
     if pa.types.is_dictionary(kind):
         longest = text_bound(array.dictionary, types)
-        return rows * longest if len(array.dictionary) <= 1 else rows * _longest(array.dictionary, types)
+        return rows * longest if len(array.dictionary) <= 1 else rows * _longest_text(array.dictionary, types)
     if is_text(kind) or is_bytes(kind):
         # A byte becomes six (\u0001) at most; padding adds at most char_length blanks.
         return 6 * data_length(array) + rows * (2 + 4 + char_length(types))
@@ -307,8 +307,7 @@ def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
     return rows * _SIMPLE_TEXT
 
 
-def _longest(dictionary: pa.Array, types: OrcType | None) -> int:
-    """Return an upper bound for the longest text of a dictionary's values."""
+def _longest_text(dictionary: pa.Array, types: OrcType | None) -> int:
     if is_text(dictionary.type) or is_bytes(dictionary.type):
         offsets, _ = text_spans(dictionary)
         return 6 * int(np.diff(offsets).max(initial=0)) + 6 + char_length(types)

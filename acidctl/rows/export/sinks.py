@@ -190,7 +190,6 @@ def _quoted(values: pa.Array, kernels: Kernels) -> pa.Array:
 
 
 def _may_need_quotes(kind: pa.DataType) -> bool:
-    """Return whether a column's texts may need quotes, unlike those of numbers and dates."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return is_text(kind) or is_bytes(kind) or bool(pa.types.is_nested(kind))
 

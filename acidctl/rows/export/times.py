@@ -1,6 +1,6 @@
-"""Columns of dates and timestamps to columns of text; see :mod:`acidctl.rows.export.text`, whose kernels these use.
+"""Texts of dates and timestamps; see :mod:`acidctl.rows.export.text`, whose kernels these functions use.
 
-The days of a column mostly lie in a short range: then each day is spelled once, and the rows take its text.
+The days of a column are usually in a short range: then each day is formatted once, and the rows take its text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _ARROW_SECONDS = _ARROW_DAYS * 86_400
 
 
 def dates(kernels: Kernels, array: pa.Array) -> pa.Array:
-    """date32: yyyy-MM-dd, for any number of days."""
+    """Return the texts of date32: yyyy-MM-dd, for any number of days."""
     days = fixed_width(array, np.int32).astype(np.int64)
     missing = nulls(array)
-    known = _range(days, missing)
-    if known is not None and max(abs(known[0]), abs(known[1])) <= _ARROW_DAYS:
-        first, last = known
+    bounds = _range(days, missing)
+    if bounds is not None and max(abs(bounds[0]), abs(bounds[1])) <= _ARROW_DAYS:
+        first, last = bounds
         places = (days - first).astype(np.int32)
         spelled = pc.cast(pa.array(np.arange(first, last + 1, dtype=np.int32)).cast(pa.date32()), kernels.string)
         return kernels.raw(spelled).take(pa.array(places, mask=missing if missing.any() else None))
@@ -36,7 +36,7 @@ def dates(kernels: Kernels, array: pa.Array) -> pa.Array:
 
 
 def timestamps(kernels: Kernels, array: pa.Array) -> Text:
-    """timestamp of any unit, with a zone or without: yyyy-MM-dd HH:mm:ss.f (in UTC if there is a zone)."""
+    """Return the texts of timestamps of any unit, in UTC if there is a zone: yyyy-MM-dd HH:mm:ss.f."""
     unit: str = array.type.unit
     array = array.view(pa.timestamp(unit))
     per_second = TICKS_PER_SECOND[unit]
@@ -58,7 +58,7 @@ def timestamps(kernels: Kernels, array: pa.Array) -> Text:
 
 
 def _range(numbers: Ints, missing: Flags) -> tuple[int, int] | None:
-    """The least and the greatest number, when fewer lie between them than half of the rows."""
+    """Return the least and the greatest number, if fewer lie between them than half of the rows."""
     if missing.any():
         numbers = numbers[~missing]
     if not len(numbers):
@@ -68,7 +68,7 @@ def _range(numbers: Ints, missing: Flags) -> tuple[int, int] | None:
 
 
 def wide_timestamps(kernels: Kernels, seconds: Ints, nanos: Ints, missing: Flags) -> Text:
-    """Seconds since 1970 and nanoseconds (0 to 999,999,999) of any year: yyyy-MM-dd HH:mm:ss.f."""
+    """Return the texts of seconds since 1970 and nanoseconds (0 to 999,999,999) of any year: yyyy-MM-dd HH:mm:ss.f."""
     near = np.abs(seconds) <= _ARROW_SECONDS
     # abs() of the least 64-bit number is itself, negative.
     near &= seconds != np.iinfo(np.int64).min
@@ -84,7 +84,7 @@ def wide_timestamps(kernels: Kernels, seconds: Ints, nanos: Ints, missing: Flags
         texts = pc.replace_with_mask(texts, pa.array(~near), joined)
     if not (nanos[~missing] != 0).any():
         return Text(kernels.raw(texts), after=b".0")
-    # 1000000000 + nanoseconds is ten digits: "." takes the place of the first.
+    # 1000000000 + nanoseconds has ten digits: "." replaces the first.
     digits = pc.utf8_slice_codeunits(pc.cast(pa.array(np.where(missing, 0, nanos) + 10**9), kernels.string), 1)
     digits = pc.ascii_rtrim(digits, "0")
     digits = pc.if_else(pc.equal(digits, ""), pa.scalar("0", kernels.string), digits)
@@ -92,7 +92,7 @@ def wide_timestamps(kernels: Kernels, seconds: Ints, nanos: Ints, missing: Flags
 
 
 def _civil_dates(kernels: Kernels, days: Ints) -> pa.Array:
-    """yyyy-MM-dd of days since 1970-01-01 in the proleptic Gregorian calendar, without any bound on the year."""
+    """Return yyyy-MM-dd of days since 1970-01-01 in the proleptic Gregorian calendar, for any year."""
     dates = days.astype("M8[D]")
     months = dates.astype("M8[M]")
     year, month = np.divmod(months.astype(np.int64) + 1970 * 12, 12)

@@ -30,7 +30,7 @@ from acidctl.orc.read.wide_timestamps import wide, widened
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, row_of, to_proto
 from acidctl.orc.varint import TooLongError, unsigned
-from acidctl.rows.foreign.delimited_text import DelimitedBlock
+from acidctl.rows.foreign.delimited_text import DelimitedBlock, one_chunk
 from acidctl.rows.foreign.parquet_file import RowGroups, open_parquet, window_on
 from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
 
@@ -135,7 +135,7 @@ class ParquetReader(ForeignReader):
         with native_errors(source.path):
             file = open_parquet(source, window=window_on(source))
             metadata, schema = file.metadata, file.schema_arrow
-        row = OrcType("struct", children=tuple(_type(f, source.path) for f in schema), names=tuple(schema.names))
+        row = OrcType("struct", children=tuple(_orc_type(f, source.path) for f in schema), names=tuple(schema.names))
         if declared and declared.columns:
             row = _by_name(row, row_type_of(declared.columns))
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
@@ -196,9 +196,9 @@ class ParquetReader(ForeignReader):
                     arrays.append(pa.nulls(table.num_rows, arrow_type(kind)))  # a column of the table that is newer
                     names.append(name)
                 elif name in places:
-                    column = _whole(table.column(places[name]))
+                    column = one_chunk(table.column(places[name]))
                     if self._exact is not None:
-                        column = _finer(column, _whole(exact.column(places[name])))
+                        column = _finer(column, one_chunk(exact.column(places[name])))
                     array = _as_orc(column, kind)
                     arrays.append(array if self._time.is_plain else as_meant(array, self._time))
                     names.append(name)
@@ -215,11 +215,6 @@ def _by_name(file: OrcType, table: OrcType) -> OrcType:
     """Return the table's columns in its order, each with the file's type if the file has it."""
     by_name = {name.lower(): (name, child) for name, child in reversed(list(file.fields()))}
     return row_of([by_name.get(name.lower(), (name, child)) for name, child in table.fields()])
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    chunks = column.chunks or [pa.nulls(0, column.type)]
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
 
 
 def _finer(coarse: pa.Array, fine: pa.Array) -> pa.Array:
@@ -243,13 +238,12 @@ def _finer(coarse: pa.Array, fine: pa.Array) -> pa.Array:
     return wide(seconds, part * 1000 + rest.view(np.int64), coarse, instant=coarse.type.tz is not None)
 
 
-def _type(field: pa.Field, path: str) -> OrcType:
-    """Return ORC's type for a column of Parquet."""
+def _orc_type(field: pa.Field, path: str) -> OrcType:
     kind = field.type
     if kind in _LEAVES:
         return OrcType(_LEAVES[kind])
     if pa.types.is_dictionary(kind):  # an encoding of Arrow's: the file has plain values
-        return _type(field.with_type(kind.value_type), path)
+        return _orc_type(field.with_type(kind.value_type), path)
     if pa.types.is_timestamp(kind):
         return OrcType("timestamp" if kind.tz is None else "timestamp with local time zone")
     if pa.types.is_fixed_size_binary(kind):
@@ -260,16 +254,15 @@ def _type(field: pa.Field, path: str) -> OrcType:
         return OrcType("decimal", precision=kind.precision, scale=kind.scale)
     if pa.types.is_struct(kind):
         names = tuple(child.name for child in kind)
-        return OrcType("struct", children=tuple(_type(child, path) for child in kind), names=names)
+        return OrcType("struct", children=tuple(_orc_type(child, path) for child in kind), names=names)
     if pa.types.is_map(kind):
-        return OrcType("map", children=(_type(kind.key_field, path), _type(kind.item_field, path)))
+        return OrcType("map", children=(_orc_type(kind.key_field, path), _orc_type(kind.item_field, path)))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return OrcType("array", children=(_type(kind.value_field, path),))
+        return OrcType("array", children=(_orc_type(kind.value_field, path),))
     raise BadDataError(f"{path} cannot be read", f"Hive has no type for its column {field.name} of {kind}")
 
 
 def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
-    """Convert a column of Parquet to the type that ORC's reader would return."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type

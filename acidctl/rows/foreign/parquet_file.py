@@ -1,4 +1,4 @@
-"""Parquet files opened and read within limits: of a footer what it claims counts, of rows the memory that they take."""
+"""Parquet files opened and read within limits: on the parts that a footer claims, and on the memory of rows."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pyarrow import parquet as pq
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_read
 from acidctl.orc.limits import COLUMNS, STRIPE_MEMORY, STRIPES, TAIL
 
+# The number of bytes that Arrow reads first.
 _FIRST_READ = 64 * 1024
-"""What Arrow asks for first."""
 _MAGIC = b"PAR1"
 _LENGTH_AND_MAGIC = 8
+# Bytes of a row's ids.
 _IDS = 32
-"""Bytes of a row's ids."""
+# Chunks of old writers may be longer than they claim by this many bytes; Arrow reads these too.
 _PADDING = 100
-"""Bytes that chunks of old writers are longer than they say; Arrow reads as many more."""
 
 
 def open_parquet(source: ByteSource, *, unit: str | None = None, window: ReadAheadFile | None = None) -> Any:
-    """Arrow's reader of a file whose footer is within limits.
+    """Return Arrow's reader of a file whose footer is within limits.
 
     Args:
         unit: of timestamps of 96 bits.
-        window: through which it is read; None for one of its own, or the local disk.
+        window: reads a remote file; None makes a new one if the file is not local.
 
     Raises:
         BadDataError: the footer is damaged.
@@ -48,23 +48,22 @@ def open_parquet(source: ByteSource, *, unit: str | None = None, window: ReadAhe
 
 
 def window_on(source: ByteSource) -> ReadAheadFile:
-    """A file object for Arrow that has the end of the file already."""
+    """Return a file object for Arrow that has the end of the file already."""
     return ReadAheadFile(source, source.read_end(_FIRST_READ))
 
 
 def _most_elements(source: ByteSource, window: ReadAheadFile | None) -> int:
-    """Return how many elements a list of the footer can have: each takes a byte at least, whatever the list claims."""
+    """Return how many elements a list of the footer can have, whatever it claims: each takes a byte at least."""
     count = min(_LENGTH_AND_MAGIC, source.size)
     end = (source.read if window is None else window.piece)(source.size - count, count)
     length = int.from_bytes(end[: -len(_MAGIC)], "little")
     if not end.endswith(_MAGIC) or not 0 < length <= source.size - _LENGTH_AND_MAGIC:
-        return 1  # whoever opens it says what is wrong
+        return 1  # opening the file will raise the error
     TAIL.check(length, source.path, "size of its footer")
     return min(length, max(COLUMNS.value, STRIPES.value))
 
 
 def _check_parts(metadata: Any, path: str) -> None:
-    """Refuse too many columns, row groups or column chunks."""
     COLUMNS.check(metadata.num_columns, path, "number of its columns")
     STRIPES.check(metadata.num_row_groups, path, "number of its row groups")
     chunks = sum(metadata.row_group(i).num_columns for i in range(metadata.num_row_groups))
@@ -72,19 +71,22 @@ def _check_parts(metadata: Any, path: str) -> None:
 
 
 class RowGroups:
-    """The row groups of a file, read within limits."""
+    """Reads the row groups of a file within limits.
+
+    Args:
+        window: reads a remote file; the wanted ranges are fetched ahead.
+    """
 
     def __init__(self, source: ByteSource, metadata: Any, window: ReadAheadFile | None = None) -> None:
-        """`window`: through which a remote file is read; what is wanted of it is fetched ahead."""
         self._source = source
         self._metadata = metadata
         self._window = window
 
     def read(self, i: int, files: Sequence[Any], columns: Sequence[str] | None = None) -> list[pa.Table]:
-        """The rows of row group `i`, from each of some readers of the file.
+        """Return the rows of row group `i`, from each of several readers of the file.
 
         Args:
-            columns: names as Arrow is asked for them; None for all.
+            columns: names as Arrow expects them; None for all.
 
         Raises:
             LimitError: its rows take more memory than the limit.
@@ -100,13 +102,12 @@ class RowGroups:
         rows = self._metadata.row_group(i).num_rows
         for table in tables:
             STRIPE_MEMORY.check(table.nbytes, where, "decompressed size of its rows")
-            # Arrow says nothing where pages end before they hold as many values as the footer claims.
+            # Arrow does not detect pages with fewer values than the footer claims.
             if any(len(column) != rows for column in table.columns):
                 raise damaged(self._source.path, f"row group {i} does not hold the {rows} rows that it claims")
         return tables
 
     def _ranges(self, i: int, where: str, columns: Sequence[str] | None) -> list[tuple[int, int]]:
-        """Where the column chunks that are wanted lie, as Arrow looks for them."""
         group = self._metadata.row_group(i)
         STRIPE_MEMORY.check(group.num_rows * _IDS, where, "decompressed size of its row ids")
         if group.num_columns != self._metadata.num_columns:

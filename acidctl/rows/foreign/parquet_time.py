@@ -1,14 +1,14 @@
 """Dates and timestamps of Parquet as their writer meant them.
 
-Three things stand between the numbers of a Parquet file and what its writer wrote:
+Three things separate the numbers of a Parquet file from the values that its writer wrote:
 
-* Java's old calendar.  Hive says in ``writer.date.proleptic`` whether days before 15 October 1582 are Julian, Spark in
-  ``org.apache.spark.legacyDateTime`` and ``...legacyINT96``; without a word Hive takes them for Julian, and so they are
-  taken here of files that Java wrote.  Other writers (Arrow, Impala) have never counted so.
-* Timestamps of 96 bits name their day by its Julian day number, and Hive always turns that into a Julian date.
-* Hive stores timestamps of 96 bits in UTC and brings them back to the zone in ``writer.time.zone``, before 1900 to
-  its local mean time; to its standard time if ``writer.zone.conversion.legacy`` says so, or is missing beside
-  ``writer.date.proleptic``.  Files without a zone show UTC, where Hive would take the zone of its server.
+* Java's old calendar. Hive records in ``writer.date.proleptic`` whether days before 15 October 1582 are Julian, Spark
+  in ``org.apache.spark.legacyDateTime`` and ``...legacyINT96``. Without these entries Hive treats the days as Julian,
+  and so does acidctl in files that Java wrote. Other writers (Arrow, Impala) have never used that calendar.
+* Timestamps of 96 bits have a Julian day number, and Hive always converts that to a Julian date.
+* Hive stores timestamps of 96 bits in UTC and converts them back to the zone in ``writer.time.zone``, before 1900 to
+  its local mean time; to its standard time if ``writer.zone.conversion.legacy`` is true, or is missing next to
+  ``writer.date.proleptic``. Files without a zone show UTC, where Hive would use the zone of its server.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _SPARK = b"org.apache.spark.version"
 
 @dataclass(frozen=True, slots=True)
 class ParquetTime:
-    """How a file counts time.
+    """The way a file counts time.
 
     Attributes:
         julian_dates: whether its days before 1582-10-15 are Julian.
-        julian_timestamps: the same for those of its timestamps.
-        zone: the zone to which timestamps are brought from UTC; empty when they need nothing.
-        local_mean: by the zone's local mean time where it had no standard time yet.
+        julian_timestamps: the same for the days of its timestamps.
+        zone: the zone to which timestamps are converted from UTC; empty if they need no conversion.
+        local_mean: use the zone's local mean time before it had a standard time.
     """
 
     julian_dates: bool = False
@@ -45,12 +45,12 @@ class ParquetTime:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing needs to be done."""
+        """Return whether no conversion is needed."""
         return self == ParquetTime()
 
 
 def parquet_time(created_by: str, entries: Mapping[bytes, bytes], *, int96: bool) -> ParquetTime:
-    """How a file counts time, by its footer.
+    """Return the way a file counts time, by its footer.
 
     Args:
         created_by: the writing library, as the footer names it.
@@ -58,9 +58,9 @@ def parquet_time(created_by: str, entries: Mapping[bytes, bytes], *, int96: bool
         int96: whether its timestamps have 96 bits.
     """
     java = created_by.startswith("parquet-mr")
-    said = entries.get(b"writer.date.proleptic")
-    if said is not None:
-        dates, timestamps = said.lower() != b"true", int96
+    proleptic_entry = entries.get(b"writer.date.proleptic")
+    if proleptic_entry is not None:
+        dates, timestamps = proleptic_entry.lower() != b"true", int96
     elif _SPARK in entries:
         old = _major(entries[_SPARK]) < 3
         dates = old or b"org.apache.spark.legacyDateTime" in entries
@@ -70,18 +70,18 @@ def parquet_time(created_by: str, entries: Mapping[bytes, bytes], *, int96: bool
     name = entries.get(b"writer.time.zone", b"").decode("utf-8", "replace") if int96 and java else ""
     if is_utc(name):
         return ParquetTime(dates, timestamps)
-    by_default = b"false" if said is None else b"true"
+    by_default = b"false" if proleptic_entry is None else b"true"
     is_legacy = entries.get(b"writer.zone.conversion.legacy", by_default).lower() == b"true"
     return ParquetTime(dates, timestamps, name, local_mean=not is_legacy)
 
 
 def _major(version: bytes) -> int:
-    found = re.match(rb"\d+", version)
-    return int(found[0]) if found else 0
+    digits = re.match(rb"\d+", version)
+    return int(digits[0]) if digits else 0
 
 
 def as_meant(array: pa.Array, time: ParquetTime) -> pa.Array:
-    """A column in ORC's types, however nested, with its dates and timestamps moved; instants are left alone.
+    """Convert the dates and timestamps of a column in ORC's types, however nested; instants stay the same.
 
     Raises:
         BadDataError: the file names a zone that does not exist.

@@ -21,10 +21,9 @@ from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.one_line import one_line
 from acidctl.rows.read.archives import Archive, archives
-from acidctl.rows.read.bucket_values import decode_all
-from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
+from acidctl.rows.read.bucket_numbers import decode_all
+from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys, StripeRange
 from acidctl.rows.read.events import EventFile, Ids
-from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import add_kills, dead_rows, live_rows, visible_events
 
 _PLAIN = re.compile(r"(\d{1,19}):(?:(bucket=)(\d{1,4})|(-?\d{1,10})):(\d{1,19})", re.ASCII)
@@ -243,7 +242,6 @@ def _life(snapshot: Snapshot, key: tuple[int, int, int], hits: Iterable[_Hit]) -
 
 
 def _sightings(hit: _Hit) -> Iterable[Sighting]:
-    """Yield a sighting for each event; there are as few as statements that touched the row."""
     is_delete = hit.source.is_delete
     for operation, current in zip(hit.ids.operation.tolist(), hit.ids.current.tolist(), strict=True):
         name = "delete" if is_delete or operation == DELETE else "update" if operation == 1 else "insert"

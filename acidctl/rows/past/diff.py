@@ -20,12 +20,11 @@ from acidctl.acid.reasons import Reason
 from acidctl.errors import HistoryError
 from acidctl.location.snapshot import Snapshot, SnapshotSource
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder
+from acidctl.rows.convert.matching import table_row_type
+from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder, StripeRange
 from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.read.past_snapshot import require_same_ids
-from acidctl.rows.read.schema_evolution import table_row_type
-from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
 from acidctl.rows.scan.columns import FileColumns, ScanColumn
 from acidctl.rows.scan.odd_layout import odd_layout

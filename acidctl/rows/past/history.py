@@ -94,7 +94,6 @@ class _Count:
             self.inserts += rows
 
     def add(self, operation: Longs, source: EventFile) -> None:
-        """Count events of a file by their operations."""
         if source.is_delete or not source.may_hold_changes:
             self.add_rows(len(operation), source)
             return
@@ -163,7 +162,6 @@ class _Covered:
         return place >= 0 and self.ends[place] >= high
 
     def last_gap(self, low: int, high: int) -> int | None:
-        """Return the greatest write id from `low` to `high` that has not been counted."""
         while high >= low:
             place = bisect_right(self.starts, high) - 1
             if place < 0 or self.ends[place] < high:
@@ -194,7 +192,8 @@ def read_history(snapshot: Snapshot) -> History:
     for layer in wide:
         if covered.holds_all(layer.low, layer.high):
             continue
-        if _has_no_ids(layer):
+        # A compaction of an insert-only table made it: its rows do not store their write id.
+        if any(source.synthetic is not None for archive in layer.archives for source in archive.sources):
             unknown = max(unknown, layer.high + 1)
         counts_by_write_id = _counts(layer, covered)
         origin = _origin(layer, len(counts_by_write_id))
@@ -271,11 +270,6 @@ def _origin(layer: _Layer, write_ids: int) -> Origin:
     return origins.pop() if len(origins) == 1 else Origin.COMPACTION
 
 
-def _has_no_ids(layer: _Layer) -> bool:
-    """Return whether a compaction of an insert-only table made it: its rows do not store their write id."""
-    return any(source.synthetic is not None for archive in layer.archives for source in archive.sources)
-
-
 def _counts(layer: _Layer, covered: _Covered) -> dict[int, _Count]:
     """Return the events of a layer by write id, except for write ids that are covered."""
     counts: dict[int, _Count] = {}
@@ -348,7 +342,6 @@ def _count_stripes(
 
 
 def _by_write_id(ids: Ids) -> Iterator[tuple[int, Ids]]:
-    """Yield the events of each write id of a stripe."""
     order = np.argsort(ids.current, kind="stable")
     current = ids.current[order]
     bounds = [0, *(np.flatnonzero(current[1:] != current[:-1]) + 1).tolist(), len(current)]

@@ -3,27 +3,33 @@
 A key is (originalTransaction, bucket, rowId). In ACID v2 a delete event deletes the rows of its key, unless their write
 id is later than its own (format section 4.2). In ACID v1 the newest event of a key wins (section 4.1): an event is dead
 if a later update or delete has the same key. Both are one rule here: a key may have a bound, and an event below it is
-dead. Nearly every delete event is later than its key, so later than any row of it, and needs no bound.
+dead. Nearly every delete event is later than its key, so later than any row of it, and needs no bound. The ranges of
+keys from statistics show which stripes may hold dead rows, so that id columns are read only if necessary.
 """
 
 from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.acid.names import MAXL
-from acidctl.rows.read.stripe_key_ranges import StripeRange
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.tail import RecordKey, Tail
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 INSERT, DELETE = 0, 2
 """Operation codes of events; 1 is update (format section 4)."""
+
+# ORC column ids of a full-ACID file (format section 3.1).
+_ORIGINAL, _BUCKET, _ROW_ID, _CURRENT = 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,66 @@ class Keys:
             np.concatenate([part.bucket for part in listed]),
             np.concatenate([part.row_id for part in listed]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class StripeRange:
+    """The least and greatest value of the id columns in one stripe, inclusive.
+
+    Attributes:
+        is_dense: the stripe holds one (originalTransaction, bucket) and every rowId from the first to the last, in
+            order: then the position of a row follows from its rowId.
+    """
+
+    original: tuple[int, int]
+    bucket: tuple[int, int]
+    row_id: tuple[int, int]
+    current: tuple[int, int]
+    is_dense: bool
+
+    def is_all_valid(self, write_ids: ValidWriteIds) -> bool:
+        """Return whether the snapshot sees every event of the stripe."""
+        low, high = self.current
+        if high > write_ids.high_watermark:
+            return False
+        return not write_ids.exceptions_in(low, high)
+
+
+def stripe_ranges(tail: Tail) -> list[StripeRange | None]:
+    """Return the range of every stripe of a native file; None if statistics are missing or contradict themselves.
+
+    Files without a row index may claim the whole range of 64 bits (format section 3.4): such a range excludes
+    nothing, so it needs no special case.
+
+    Raises:
+        BadDataError: the stripe statistics are damaged.
+    """
+    index = tail.key_index() or []
+    ranges: list[StripeRange | None] = []
+    for number, stripe in enumerate(tail.stripes):
+        statistics = tail.stripe_statistics(number)
+        last = index[number] if number < len(index) else None
+        ranges.append(_range(statistics, stripe.numberOfRows, last) if statistics else None)
+    return ranges
+
+
+def _range(statistics: Sequence[pb.ColumnStatistics], rows: int, last: RecordKey | None) -> StripeRange | None:
+    ranges = []
+    for column in (_ORIGINAL, _BUCKET, _ROW_ID, _CURRENT):
+        if column >= len(statistics) or not statistics[column].HasField("intStatistics"):
+            return None
+        integers = statistics[column].intStatistics
+        if not (integers.HasField("minimum") and integers.HasField("maximum") and integers.minimum <= integers.maximum):
+            return None
+        if statistics[column].numberOfValues != rows:
+            return None
+        ranges.append((integers.minimum, integers.maximum))
+    original, bucket, row_id, current = ranges
+    single = original[0] == original[1] and bucket[0] == bucket[1]
+    # The last key of the key index must be the greatest: a hint that rows ascend, as they must (section 4.2).
+    ascends = last == (original[1], bucket[1], row_id[1])
+    dense = single and ascends and row_id[1] - row_id[0] + 1 == rows
+    return StripeRange(original, bucket, row_id, current, dense)
 
 
 @dataclass(frozen=True, slots=True)

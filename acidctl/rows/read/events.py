@@ -32,8 +32,7 @@ from acidctl.orc.read.stripe_size import check_all_rows, check_rows
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
-from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs
-from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
+from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs, StripeRange, stripe_ranges
 from acidctl.storage.port import FileSystem
 from acidctl.storage.tail_cache import fetch_tails
 
@@ -272,7 +271,6 @@ class EventReader:
 
 
 def _synthetic_ids(synthetic: Synthetic, start: int, end: int) -> Ids:
-    """Return the ids of the rows `start` to `end` (exclusive) of a file."""
     count = end - start
     write_ids = np.full(count, synthetic.write_id, np.int64)
     first = synthetic.first_row_id
@@ -513,7 +511,6 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
 
 
 def _native_files(snapshot: Snapshot) -> Iterator[DataFile]:
-    """Yield the native files of all ACID directories, whatever their state."""
     for name, entries in snapshot.listing.files_by_child.items():
         directory = acid_directory(name)
         if directory is not None:

@@ -234,7 +234,6 @@ def _tick_scalar(kind: pa.DataType, ticks: int) -> pa.Scalar | None:
 
 
 def _constant(column: pa.Array, *, truth: bool) -> pa.BooleanArray:
-    """Return the same result for every row that is not NULL."""
     return _masked(np.full(len(column), truth), column)
 
 

@@ -12,8 +12,8 @@
 Column names ignore case; unusual names need back quotes; a dot reaches into structs. Values are numbers, ``'text'``,
 ``DATE '2024-02-29'``, ``TIMESTAMP '2024-02-29 12:00:00.5'``, ``TRUE``, ``FALSE``, ``NULL``; text compared with a
 number, date or timestamp column is converted to its type. As in SQL a comparison with NULL is neither true nor false;
-only rows for which the condition is true are kept. A cast is accepted if it changes nothing, or rounds to the type of its
-column; everything else is refused.
+only rows for which the condition is true are kept. A cast is accepted if it changes nothing, or rounds to the type of
+its column; everything else is refused.
 """
 
 from __future__ import annotations
@@ -132,7 +132,6 @@ class _Parser:
         return self._condition(sqlglot.parse_one(self._text, dialect="hive", into=exp.Condition))
 
     def _refuse_unsupported(self, node: exp.Expr) -> None:
-        """Refuse a node with arguments that would be ignored."""
         handled = _HANDLED.get(type(node), _OPERANDS)
         if any(value and name not in handled for name, value in node.args.items()):
             raise self._refuse(f"{node.sql(dialect='hive')!r} cannot be used here")

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type, row_of
-from acidctl.rows.read.delete_set import Bools, DeleteSet
+from acidctl.rows.convert.matching import table_row_type
+from acidctl.rows.read.delete_set import Bools, DeleteSet, StripeRange
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, EventReader, Ids, read_ids
-from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.selection import kept_rows, without_places
-from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import (
     OnLoss,
     Unreadable,
@@ -35,10 +34,17 @@ from acidctl.rows.read.visibility import (
     row_types,
     with_loss,
 )
-from acidctl.rows.scan.columns import ROW_ID_TYPE, ColumnSource, FileColumns, Namespace, PartitionColumn, ScanColumn
-from acidctl.rows.scan.predicate import Path, Predicate
-from acidctl.rows.scan.pruning import ColumnBounds
-from acidctl.rows.scan.stripe_columns import known_of_partition, known_of_stripe
+from acidctl.rows.scan.columns import (
+    ROW_ID_TYPE,
+    ColumnSource,
+    FileColumns,
+    Namespace,
+    PartitionColumn,
+    ScanColumn,
+    known_of_partition,
+    known_of_stripe,
+)
+from acidctl.rows.scan.predicate import Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +231,9 @@ class Scan:
     def _wanted(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventFile, Sequence[int], FileColumns]]:
         """Yield files, the numbers of their stripes that may hold rows of the result, and the columns to read."""
         places = [column.place for column in columns if column.kind is ColumnSource.DATA] + self._where_data
-        if self._skipping and not self._skipping.may_match(self._constant_bounds):
+        if self._skipping and not self._skipping.may_match(
+            lambda path: known_of_partition(self._used[path], self._partition)
+        ):
             return
         for source in self.sources:
             if source.is_delete or (self._only is not None and source.file.path not in self._only):
@@ -263,7 +271,6 @@ class Scan:
             self._on_loss(loss)
 
     def _stripe(self, events: EventReader, stripe: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one stripe that belong to the result."""
         source = events.source
         wants_ids = self._where_ids or any(column.kind is ColumnSource.ROW_ID for column in self.columns)
         keys = self._key_range(source, stripe)
@@ -350,7 +357,6 @@ class Scan:
         return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), np.bool_)
 
     def _finish(self, read: _Read) -> Iterator[pa.RecordBatch]:
-        """Yield the resulting batch, unless it is empty."""
         if not len(read.rows):
             return
         columns = [self._array(column, read) for column in self.columns]
@@ -360,7 +366,6 @@ class Scan:
     def _chosen(
         self, source: EventFile, ids: Ids, rows: pa.StructArray, files: FileColumns, chosen: Bools
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the batch of the chosen rows of a stripe that the caller has read."""
         yield from self._finish(_Read(source, ids.take(chosen), kept_rows(rows, chosen), files))
 
     def _array(self, column: ScanColumn, read: _Read) -> pa.Array:
@@ -375,9 +380,6 @@ class Scan:
         if column.place:
             return parts[column.place[0]]
         return pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
-
-    def _constant_bounds(self, path: Path) -> ColumnBounds | None:
-        return known_of_partition(self._used[path], self._partition)
 
 
 def _refuse_twice(names: Sequence[str]) -> None:

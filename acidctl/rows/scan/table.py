@@ -28,9 +28,9 @@ from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
+from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.past_snapshot import seen_at
-from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, with_loss
 from acidctl.rows.scan.arrow_rows import ArrowRows, has_union, one_table, polars_frame
@@ -392,7 +392,6 @@ def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
 
 
 def _shared(snapshot: Snapshot) -> Iterable[object]:
-    """Return the objects that the snapshots of a table have in common."""
     return snapshot.fs, snapshot.write_ids, snapshot.txns, snapshot.declared, snapshot.source, snapshot.assumed
 
 
@@ -418,7 +417,6 @@ class _Summary:
             self.warnings += odd_layout(snapshot)
 
     def types(self) -> list[OrcType]:
-        """Return the row types of all files, oldest first."""
         return [kind for _, kind in sorted(self._types, key=itemgetter(0))]
 
 
@@ -482,7 +480,7 @@ class TableScan(ArrowRows):
         its range. A union has one more alternative, for NULL, if a file has a NULL in it. This is found in statistics;
         timestamps of files without statistics are read.
         """
-        if not self._varying:
+        if not self._varying_columns:
             return self.declared
         needs = Needs()
         for scan in self._scans():
@@ -490,8 +488,7 @@ class TableScan(ArrowRows):
         return needs.schema(self.output_type)
 
     @cached_property
-    def _varying(self) -> list[int]:
-        """The positions of columns whose type depends on their values."""
+    def _varying_columns(self) -> list[int]:
         return [position for position, kind in enumerate(self.output_type.children) if varies(kind)]
 
     @property
@@ -512,15 +509,12 @@ class TableScan(ArrowRows):
             BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
         """
         for batch in self.batches_as_read(limit) if threads < 2 else limited(self._by_threads(threads), limit):
-            yield of_schema(batch, self.schema, self._varying) if self._varying else batch
+            yield of_schema(batch, self.schema, self._varying_columns) if self._varying_columns else batch
 
     def batches_as_read(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Like :meth:`to_batches`, but each batch has the types that its own values need, so no other file is read."""
-        return limited(self._batches(limit or 0), limit)
-
-    def _batches(self, first: int) -> Iterator[pa.RecordBatch]:
-        for scan in self._scans():
-            yield from self._with_hint(scan.batches(first))
+        batches = (batch for scan in self._scans() for batch in self._with_hint(scan.batches(limit or 0)))
+        return limited(batches, limit)
 
     def _with_hint(self, values: Iterator[_T]) -> Iterator[_T]:
         """Yield the values; errors get the hint of this scan."""
