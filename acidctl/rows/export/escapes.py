@@ -81,21 +81,21 @@ def json_escape(code: int) -> str:
 _JSON_SHORT = {8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 0x22: '\\"', 0x5C: "\\\\"}
 
 
-def replaced(data: Bytes, found: UnsafeCharacters, escape: Callable[[int], str]) -> tuple[Bytes, Ints]:
+def replaced(data: Bytes, characters: UnsafeCharacters, escape: Callable[[int], str]) -> tuple[Bytes, Ints]:
     """Replace characters with escapes; also return the growth before each of the characters, and in total."""
-    texts, lengths, which = _texts(found.codes, escape)
+    texts, lengths, which = _texts(characters.codes, escape)
     sizes = lengths[which]
-    grown = np.concatenate(([0], np.cumsum(sizes - found.widths)))
+    grown = np.concatenate(([0], np.cumsum(sizes - characters.widths)))
     result = np.empty(len(data) + int(grown[-1]), np.uint8)
     ordinary = np.ones(len(result), np.bool_)
     kept = np.ones(len(data), np.bool_)
-    starts = found.starts + grown[:-1]
+    starts = characters.starts + grown[:-1]
     for place in range(int(sizes.max())):
         rows = slice(None) if place < sizes.min() else sizes > place
         result[starts[rows] + place] = texts[which[rows], place]
         ordinary[starts[rows] + place] = False
-    for place in range(int(found.widths.max())):
-        kept[found.starts[found.widths > place] + place] = False
+    for place in range(int(characters.widths.max())):
+        kept[characters.starts[characters.widths > place] + place] = False
     result[ordinary] = data[kept]
     return result, grown
 
@@ -122,7 +122,7 @@ def _beyond_ascii(data: Bytes) -> UnsafeCharacters:
         block = data[start : start + _BLOCK + 2]
         text = block.tobytes()
         if not text.isascii():
-            places += [start + found[found < _BLOCK] for found in _beginnings_in(block, text)]
+            places += [start + begins[begins < _BLOCK] for begins in _beginnings_in(block, text)]
     return _decoded(data, np.sort(np.concatenate([np.zeros(0, np.int64), *places])))
 
 

@@ -26,11 +26,13 @@ from acidctl.rows.export.text import (
     Text,
     cleaned,
     data_length,
+    dates,
     fixed_width,
     nulls,
     text_spans,
+    timestamps,
+    wide_timestamps,
 )
-from acidctl.rows.export.times import dates, timestamps, wide_timestamps
 
 # Rows encoded at a time: enough to amortise a kernel's call, few enough for the texts to stay in the cache.
 SLICE_ROWS = 1 << 16

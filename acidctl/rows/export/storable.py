@@ -1,4 +1,4 @@
-"""Columns as Parquet and Arrow readers expect them: plain types that every tool knows.
+"""Conversion of columns to plain types that every reader of Parquet and Arrow supports.
 
 ========================  =========================================================================================
 in ORC                    in Parquet and Arrow IPC

@@ -31,8 +31,7 @@ from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, row_of, to_proto
 from acidctl.orc.varint import TooLongError, unsigned
 from acidctl.rows.foreign.delimited_text import DelimitedBlock, one_chunk
-from acidctl.rows.foreign.parquet_file import RowGroups, open_parquet, window_on
-from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
+from acidctl.rows.foreign.parquet_file import ParquetTime, RowGroups, as_meant, open_parquet, parquet_time, window_on
 
 LINE = OrcType("struct", children=(OrcType("string"),), names=("line",))
 """The row type of a text file."""

@@ -1,15 +1,34 @@
-"""Parquet files opened and read within limits: on the parts that a footer claims, and on the memory of rows."""
+"""Parquet files: opened and read within limits, and their dates and timestamps as the writer meant them.
+
+The limits are on the parts that a footer claims, and on the memory of rows.
+
+Three things separate the numbers of a Parquet file from the values that its writer wrote:
+
+* Java's old calendar. Hive records in ``writer.date.proleptic`` whether days before 15 October 1582 are Julian, Spark
+  in ``org.apache.spark.legacyDateTime`` and ``...legacyINT96``. Without these entries Hive treats the days as Julian,
+  and so does acidctl in files that Java wrote. Other writers (Arrow, Impala) have never used that calendar.
+* Timestamps of 96 bits have a Julian day number, and Hive always converts that to a Julian date.
+* Hive stores timestamps of 96 bits in UTC and converts them back to the zone in ``writer.time.zone``, before 1900 to
+  its local mean time; to its standard time if ``writer.zone.conversion.legacy`` is true, or is missing next to
+  ``writer.date.proleptic``. Files without a zone show UTC, where Hive would use the zone of its server.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet as pq
 
+from acidctl.orc.arrow import below, with_children
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_read
 from acidctl.orc.limits import COLUMNS, STRIPE_MEMORY, STRIPES, TAIL
+from acidctl.orc.read.calendars import proleptic
+from acidctl.orc.read.wide_timestamps import WideTimestamp, as_nanoseconds, parts, wide
+from acidctl.orc.read.zones import is_utc, zone
 
 # The number of bytes that Arrow reads first.
 _FIRST_READ = 64 * 1024
@@ -19,6 +38,7 @@ _LENGTH_AND_MAGIC = 8
 _IDS = 32
 # Chunks of old writers may be longer than they claim by this many bytes; Arrow reads these too.
 _PADDING = 100
+_SPARK = b"org.apache.spark.version"
 
 
 def open_parquet(source: ByteSource, *, unit: str | None = None, window: ReadAheadFile | None = None) -> Any:
@@ -128,3 +148,79 @@ class RowGroups:
 
 def _is_in(path: str, columns: Sequence[str]) -> bool:
     return any(f"{path}.".startswith(f"{name}.") for name in columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetTime:
+    """The way a file counts time.
+
+    Attributes:
+        julian_dates: whether its days before 1582-10-15 are Julian.
+        julian_timestamps: the same for the days of its timestamps.
+        zone: the zone to which timestamps are converted from UTC; empty if they need no conversion.
+        local_mean: use the zone's local mean time before it had a standard time.
+    """
+
+    julian_dates: bool = False
+    julian_timestamps: bool = False
+    zone: str = ""
+    local_mean: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether no conversion is needed."""
+        return self == ParquetTime()
+
+
+def parquet_time(created_by: str, entries: Mapping[bytes, bytes], *, int96: bool) -> ParquetTime:
+    """Return the way a file counts time, by its footer.
+
+    Args:
+        created_by: the writing library, as the footer names it.
+        entries: the footer's key-value metadata.
+        int96: whether its timestamps have 96 bits.
+    """
+    java = created_by.startswith("parquet-mr")
+    proleptic_entry = entries.get(b"writer.date.proleptic")
+    if proleptic_entry is not None:
+        dates, timestamps = proleptic_entry.lower() != b"true", int96
+    elif _SPARK in entries:
+        old = _major(entries[_SPARK]) < 3
+        dates = old or b"org.apache.spark.legacyDateTime" in entries
+        timestamps = old or b"org.apache.spark.legacyINT96" in entries if int96 else dates
+    else:
+        dates, timestamps = java, java and int96
+    name = entries.get(b"writer.time.zone", b"").decode("utf-8", "replace") if int96 and java else ""
+    if is_utc(name):
+        return ParquetTime(dates, timestamps)
+    by_default = b"false" if proleptic_entry is None else b"true"
+    is_legacy = entries.get(b"writer.zone.conversion.legacy", by_default).lower() == b"true"
+    return ParquetTime(dates, timestamps, name, local_mean=not is_legacy)
+
+
+def _major(version: bytes) -> int:
+    digits = re.match(rb"\d+", version)
+    return int(digits[0]) if digits else 0
+
+
+def as_meant(array: pa.Array, time: ParquetTime) -> pa.Array:
+    """Convert the dates and timestamps of a column in ORC's types, however nested; instants stay the same.
+
+    Raises:
+        BadDataError: the file names a zone that does not exist.
+    """
+    if time.julian_dates or time.julian_timestamps:
+        array = proleptic(array, dates=time.julian_dates, timestamps=time.julian_timestamps)
+    return _in_zone(array, time) if time.zone else array
+
+
+def _in_zone(array: pa.Array, time: ParquetTime) -> pa.Array:
+    kind = array.type
+    if isinstance(kind, WideTimestamp) or pa.types.is_timestamp(kind):
+        if kind.instant if isinstance(kind, WideTimestamp) else kind.tz is not None:
+            return array
+        seconds, nanos = parts(array)
+        local = seconds + zone(time.zone).offset(seconds, local_mean=time.local_mean)
+        return as_nanoseconds(wide(local, nanos, array, instant=False))
+    children = below(array)
+    return with_children(array, [_in_zone(child, time) for child in children]) if children else array

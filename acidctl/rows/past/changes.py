@@ -224,7 +224,7 @@ class ChangeScan(Scan):
 
 
 def changes_of(
-    told: EventSpan | SingleStep,
+    source: EventSpan | SingleStep,
     columns: Sequence[str] | None = None,
     *,
     partition: Sequence[PartitionColumn] = (),
@@ -239,10 +239,10 @@ def changes_of(
         BadDataError: a file cannot be read.
         HistoryError: rows cannot be compared.
     """
-    if isinstance(told, EventSpan):
-        yield from ChangeScan(told, columns, partition=partition, **options).changes()
+    if isinstance(source, EventSpan):
+        yield from ChangeScan(source, columns, partition=partition, **options).changes()
         return
-    gone, new = compare_locations(told.before, told.snapshot, columns, partition=partition, **options)
+    gone, new = compare_locations(source.before, source.snapshot, columns, partition=partition, **options)
     for change, side in ((GONE, gone), (NEW, new)):
         for batch in side.batches():
-            yield Changes(change, np.full(batch.num_rows, told.write_id, np.int64), batch)
+            yield Changes(change, np.full(batch.num_rows, source.write_id, np.int64), batch)

@@ -1,4 +1,4 @@
-"""All directories of a location that hold data, whatever their state, since obsolete ones are history."""
+"""All directories of a location that hold data, including obsolete ones, which are its history."""
 
 from __future__ import annotations
 

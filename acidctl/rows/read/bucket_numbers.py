@@ -126,10 +126,10 @@ class BucketNumbers:
             from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for remote stores
 
             with ThreadPoolExecutor(min(_READERS, len(sources)), "acidctl-buckets") as pool:
-                found = list(pool.map(numbers_of, sources))
+                numbers_by_file = list(pool.map(numbers_of, sources))
         else:
-            found = [numbers_of(source) for source in sources]
-        self._numbers = {source.path: buckets for source, buckets in zip(sources, found, strict=True)}
+            numbers_by_file = [numbers_of(source) for source in sources]
+        self._numbers = {source.path: buckets for source, buckets in zip(sources, numbers_by_file, strict=True)}
 
     def of(self, sources: Iterable[EventFile]) -> frozenset[int]:
         """Return the bucket numbers of several files together."""

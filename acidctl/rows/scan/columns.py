@@ -42,7 +42,7 @@ class ColumnSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumn:
-    """A partition column and its value in one location; None is NULL."""
+    """A partition column of a primitive type and its value in one location; the value None is NULL."""
 
     name: str
     type: OrcType
@@ -174,13 +174,13 @@ class FileColumns:
         self._how = How(parquet=format_ is Format.PARQUET, by=declared.hive if declared else None)
         self._target = target
         self._found = {place: place_in(own, place, target) for place in places}
-        known = [place for place in self._found.values() if place]
-        # A field that the file lacks is NULL, but the struct around it is read for its own NULLs.
+        existing = [place for place in self._found.values() if place]
+        # A field that the file lacks is NULL; a top-level column around it is read whole.
         around = (place_in(own, place[:1], target) for place, found in self._found.items() if not found)
         apart = [place for place in around if place]
-        self._whole = {place[0] for place in (*known, *apart) if len(place) == 1 or not self._can_pick(place)}
-        picked = {place for place in known if place[0] not in self._whole}
-        self._tops = sorted({place[0] for place in (*known, *apart)})
+        self._whole = {place[0] for place in (*existing, *apart) if len(place) == 1 or not self._can_pick(place)}
+        picked = {place for place in existing if place[0] not in self._whole}
+        self._tops = sorted({place[0] for place in (*existing, *apart)})
         self._where = {top: i for i, top in enumerate(self._tops)}
         self.names: list[str] | None = None
         if not len(self._tops) == len(own.names) == len(self._whole):

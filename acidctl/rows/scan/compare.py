@@ -212,7 +212,7 @@ def _compare_ticks(column: pa.Array, sign: str, wanted: Fraction) -> pa.BooleanA
         seconds, nanos = parts(column)
         least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         whole, rest = divmod(ticks, _SECOND)
-        assert least <= whole <= most  # years have four digits
+        assert least <= whole <= most  # literals have four-digit years
         return _masked(_by_parts(seconds, nanos, sign, np.int64(whole), np.int64(rest)), column)
     scalar = _tick_scalar(kind, ticks)
     if scalar is None:

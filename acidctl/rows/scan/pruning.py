@@ -86,9 +86,9 @@ def constant(kind: pa.DataType, value: Literal) -> ColumnBounds:
     return ColumnBounds(kind, nulls=False, values=True, low=wanted, high=wanted)
 
 
-def integers(kind: pa.DataType, found: tuple[int, int]) -> ColumnBounds:
+def integers(kind: pa.DataType, limits: tuple[int, int]) -> ColumnBounds:
     """Return the bounds of whole numbers in a range without NULLs."""
-    return ColumnBounds(kind, nulls=False, values=True, low=Fraction(found[0]), high=Fraction(found[1]))
+    return ColumnBounds(kind, nulls=False, values=True, low=Fraction(limits[0]), high=Fraction(limits[1]))
 
 
 def stripe_bounds(tail: Tail, stripe: int) -> Callable[[OrcType, OrcType], ColumnBounds | None]:
@@ -121,78 +121,78 @@ def _bounds(
     return ColumnBounds(kind, nulls, values, low, high)
 
 
-def _range(tail: Tail, found: pb.ColumnStatistics, own: OrcType, target: OrcType) -> tuple[Any, Any]:
+def _range(tail: Tail, column: pb.ColumnStatistics, own: OrcType, target: OrcType) -> tuple[Any, Any]:
     """Return the least and the greatest value; None if the statistics are missing or cannot be trusted."""
     if own.kind in _INTEGERS and target.kind in _INTEGERS:
-        return _numbers(found.intStatistics)
+        return _numbers(column.intStatistics)
     if own.kind in _FLOATS and target.kind in (own.kind, "double"):
-        low, high = _doubles(found.doubleStatistics, tail.footer.writer)
+        low, high = _doubles(column.doubleStatistics, tail.footer.writer)
         # ORC C++ keeps statistics of the doubles that it was given; a FLOAT column holds the nearest floats.
         return (low, high) if own.kind == "double" or low is None else (to_float(low), to_float(high))
     if own.kind in _TEXTS and target.kind in _TEXTS:
         cut = target.kind == "varchar" and not 0 < (own.max_length or 0) <= (target.max_length or 0)
         if not cut and (tail.footer.writer != 0 or tail.writer_version >= _HIVE_8732):
-            return _texts(found.stringStatistics)
+            return _texts(column.stringStatistics)
     if own.kind == target.kind == "date":
-        return _dates(found.dateStatistics, hybrid=is_hybrid(tail))
+        return _dates(column.dateStatistics, hybrid=is_hybrid(tail))
     if own.kind == target.kind and own.kind in TIMESTAMP_KINDS:
-        return _times(found.timestampStatistics)
+        return _times(column.timestampStatistics)
     same_decimals = (own.kind, own.precision, own.scale) == (target.kind, target.precision, target.scale)
     if own.kind == "decimal" and own.precision and same_decimals:
-        return _decimals(found.decimalStatistics, own.scale)
+        return _decimals(column.decimalStatistics, own.scale)
     return None, None
 
 
-def _ends(found: Any, low: str = "minimum", high: str = "maximum") -> tuple[Any, Any]:
-    return tuple(getattr(found, name) if found.HasField(name) else None for name in (low, high))  # type: ignore[return-value]
+def _ends(statistics: Any, low: str = "minimum", high: str = "maximum") -> tuple[Any, Any]:
+    return tuple(getattr(statistics, name) if statistics.HasField(name) else None for name in (low, high))  # type: ignore[return-value]
 
 
-def _numbers(found: pb.IntegerStatistics) -> tuple[Any, Any]:
-    low, high = _ends(found)
+def _numbers(statistics: pb.IntegerStatistics) -> tuple[Any, Any]:
+    low, high = _ends(statistics)
     return (None if low is None else Fraction(low)), (None if high is None else Fraction(high))
 
 
-def _doubles(found: pb.DoubleStatistics, writer: int) -> tuple[Any, Any]:
+def _doubles(statistics: pb.DoubleStatistics, writer: int) -> tuple[Any, Any]:
     """Return the bounds if the sum shows, as in Java's reader, that there is no NaN among the values.
 
     ORC's writers start the bounds of a row group with its first value, and no comparison replaces a NaN. Then
     the stripe has only the bounds of its other row groups, and only the sum of the stripe is NaN.
     """
-    low, high = _ends(found)
-    if not found.HasField("sum") and writer not in _BOUNDS_WITHOUT_NAN:
+    low, high = _ends(statistics)
+    if not statistics.HasField("sum") and writer not in _BOUNDS_WITHOUT_NAN:
         return None, None
-    if any(end is None or math.isnan(end) for end in (low, high, found.sum)):
+    if any(end is None or math.isnan(end) for end in (low, high, statistics.sum)):
         return None, None
     return low, high
 
 
-def _texts(found: pb.StringStatistics) -> tuple[Any, Any]:
-    low, high = _ends(found)
-    shorter, longer = _ends(found, "lowerBound", "upperBound")
+def _texts(statistics: pb.StringStatistics) -> tuple[Any, Any]:
+    low, high = _ends(statistics)
+    shorter, longer = _ends(statistics, "lowerBound", "upperBound")
     low, high = (shorter if low is None else low), (longer if high is None else high)
     # Java replaces bytes that are not UTF-8 with U+FFFD, which sorts differently; "" may mean that there is no bound.
     odd = "\N{REPLACEMENT CHARACTER}".encode()
     return (None if low is None or odd in low else low), (None if not high or odd in high else high)
 
 
-def _dates(found: pb.DateStatistics, *, hybrid: bool) -> tuple[Any, Any]:
-    low, high = _ends(found)
+def _dates(statistics: pb.DateStatistics, *, hybrid: bool) -> tuple[Any, Any]:
+    low, high = _ends(statistics)
     if low is None or high is None or (hybrid and low < SWITCH):
         return None, None
     return Fraction(low), Fraction(high)
 
 
-def _times(found: pb.TimestampStatistics) -> tuple[Any, Any]:
+def _times(statistics: pb.TimestampStatistics) -> tuple[Any, Any]:
     """Return bounds a day wider, since milliseconds are truncated and writers treat gaps of time zones differently."""
-    low, high = _ends(found, "minimumUtc", "maximumUtc")
+    low, high = _ends(statistics, "minimumUtc", "maximumUtc")
     if low is None or high is None or low < YEAR_1700_MS or high < low:
         return None, None
     return Fraction((low - DAY_MS) * 1_000_000), Fraction((high + DAY_MS) * 1_000_000)
 
 
-def _decimals(found: pb.DecimalStatistics, scale: int) -> tuple[Any, Any]:
+def _decimals(statistics: pb.DecimalStatistics, scale: int) -> tuple[Any, Any]:
     ends: list[Fraction | None] = []
-    for text in _ends(found):
+    for text in _ends(statistics):
         try:
             number = Decimal(text) if text else None
         except InvalidOperation:
