@@ -52,7 +52,7 @@ def _positions(names: tuple[str, ...]) -> Mapping[str, int]:
 
 
 def is_numbered(row: OrcType) -> bool:
-    """Return whether Hive numbered all columns of a file (``_col0``), so that Hive 3, too, finds them by position."""
+    """Return whether all columns of a file have names like ``_col0``, so that even Hive 3 finds them by position."""
     return _are_numbered(row.names)
 
 

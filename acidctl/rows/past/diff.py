@@ -336,7 +336,7 @@ def _codes(table: pa.Table) -> NDArray[np.int64]:
 
 
 def _ranked(codes: NDArray[np.int64], first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a number for each row that is distinct among equal rows, and comparable between the two parts."""
+    """Number the rows so that the n-th of equal rows has the same number in both parts, and no other row has it."""
     parts = []
     for part in (codes[:first], codes[first:]):
         order = np.argsort(part, kind="stable")

@@ -34,7 +34,7 @@ SCHEMA = pa.schema(
 class LocationState(ArrowRows):
     """The state of every directory and file of a location in one snapshot, and the reason.
 
-    It is also an iterable of rows, one per child, which pyarrow, pandas and polars accept directly.
+    It can also be read as rows, one per child, which pyarrow, pandas and polars accept directly.
 
     Attributes:
         snapshot: the listing, the write-id lists, and the state they determine.

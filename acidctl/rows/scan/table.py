@@ -116,7 +116,7 @@ class TableLocation:
 class Table(ArrowRows):
     """A table; made by :func:`open_table`. It holds no files open, and every scan lists the directories again.
 
-    A table is itself an iterable of its rows, with all columns, by a snapshot taken when they are read.
+    A table can be read like a scan of all its columns; the snapshot is taken when the rows are read.
 
     If the write-id list comes from a metastore, the first scan uses the list from when the table was opened. Every
     later scan gets a new list, and the partitions again.
