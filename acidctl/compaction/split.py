@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from acidctl.compaction.proof.keys import Key
 from acidctl.orc.tail import stripe_length
+from acidctl.rows.read.delete_set import stripe_ranges
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.stripe_key_ranges import stripe_ranges
 
 _Bound = tuple[Key, int]
 """A key and 1 for "after it", 0 for "it"."""

@@ -19,10 +19,9 @@ from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 from acidctl.orc.varint import unsigned
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.scan.columns import ColumnSource, ScanColumn
+from acidctl.rows.scan.columns import ColumnSource, ScanColumn, own_column
 from acidctl.rows.scan.predicate import Path
 from acidctl.rows.scan.pruning import ColumnBounds
-from acidctl.rows.scan.stripe_columns import own_column
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _WRITERS = (0, 1)

@@ -24,8 +24,8 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot, SnapshotSource
 from acidctl.one_line import one_line
 from acidctl.orc.types import OrcType, row_of
+from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.foreign.format import Format
-from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.visibility import open_sources
 from acidctl.rows.scan.columns import Namespace, PartitionColumn
 from acidctl.rows.scan.condition import UnknownColumn, parse_condition

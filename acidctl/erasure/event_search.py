@@ -14,10 +14,18 @@ from acidctl.location.declared import Declared
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, EventReader, Ids
-from acidctl.rows.scan.columns import ROW_ID_TYPE, ColumnSource, FileColumns, Namespace, PartitionColumn, ScanColumn
+from acidctl.rows.scan.columns import (
+    ROW_ID_TYPE,
+    ColumnSource,
+    FileColumns,
+    Namespace,
+    PartitionColumn,
+    ScanColumn,
+    known_of_stripe,
+    own_column,
+)
 from acidctl.rows.scan.predicate import Path, Predicate
 from acidctl.rows.scan.pruning import stripe_bounds
-from acidctl.rows.scan.stripe_columns import known_of_stripe, own_column
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.repair.plan import Fix, Made, Scope, Suspect, directories, unsafe
 from acidctl.repair.row_ids import stripe_ids
-from acidctl.rows.read.bucket_values import versions_of
+from acidctl.rows.read.bucket_numbers import versions_of
 from acidctl.wording import human_count
 
 _V1_HINT = "run `compact('major')`: what it writes is of version 2, with the marker"

@@ -1,1 +1,1 @@
-"""What a location says: delete sets, row ids of files without them, merge-on-read."""
+"""Rows of a location: deletes, row ids of files without them, merge-on-read, history and export."""

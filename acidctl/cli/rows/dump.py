@@ -115,8 +115,8 @@ class _Selection:
         import pyarrow as pa  # noqa: PLC0415 - --help does without
 
         from acidctl.orc.types import OrcType, arrow_type, row_of  # noqa: PLC0415 - --help does without
+        from acidctl.rows.convert.matching import merge_row_types  # noqa: PLC0415 - --help does without
         from acidctl.rows.read.events import ID_COLUMNS  # noqa: PLC0415 - --help does without
-        from acidctl.rows.read.schema_evolution import merge_row_types  # noqa: PLC0415 - --help does without
 
         self._sources, self._on_error = sources, on_error
         self._decode = decode
@@ -228,7 +228,7 @@ def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     import numpy as np  # noqa: PLC0415 - --help does without
     import pyarrow as pa  # noqa: PLC0415 - --help does without
 
-    from acidctl.rows.read.bucket_values import decode_all  # noqa: PLC0415 - --help does without
+    from acidctl.rows.read.bucket_numbers import decode_all  # noqa: PLC0415 - --help does without
 
     parts = decode_all(batch.column("bucket").to_numpy(zero_copy_only=False))
     operation = batch.column("operation").to_numpy(zero_copy_only=False)

@@ -18,7 +18,7 @@ from acidctl.cli.output.progress import Bar, progress
 from acidctl.cli.output.wide_rows import is_wider, print_records
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType
-from acidctl.rows.export.cells import cell_rows
+from acidctl.rows.export.json_lines import cell_rows
 from acidctl.rows.export.sinks import JsonArray, Sink, open_sink
 from acidctl.rows.read.selection import limited
 from acidctl.storage.port import base_name

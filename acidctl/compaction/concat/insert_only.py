@@ -26,9 +26,9 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
+from acidctl.rows.convert.matching import merge_row_types
 from acidctl.rows.foreign.format import Format, read_any_tail
 from acidctl.rows.read.events import EventFile
-from acidctl.rows.read.schema_evolution import merge_row_types
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
 

@@ -36,8 +36,7 @@ from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import Gathered
 from acidctl.rows.foreign.format import read_any_tail
-from acidctl.rows.foreign.parquet_file import RowGroups, open_parquet, window_on
-from acidctl.rows.foreign.parquet_time import ParquetTime, parquet_time
+from acidctl.rows.foreign.parquet_file import ParquetTime, RowGroups, open_parquet, parquet_time, window_on
 from acidctl.rows.read.events import EventFile
 from acidctl.storage.port import FileSystem
 

@@ -8,8 +8,7 @@ from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.types import OrcType
-from acidctl.rows.convert.matching import alike, fields_of
-from acidctl.rows.read.schema_evolution import merge_row_types
+from acidctl.rows.convert.matching import alike, fields_of, merge_row_types
 
 _WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 

@@ -27,10 +27,9 @@ from acidctl.orc.read.id_runs import RowIdRun, id_run
 from acidctl.orc.tail import read_tail, stripe_length
 from acidctl.orc.types import OrcType, acid_tree, arrow_type
 from acidctl.rows.convert.conform import all_null, conform
-from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys
+from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys, StripeRange
 from acidctl.rows.read.events import EventFile, EventReader, Ids, with_ids
 from acidctl.rows.read.selection import kept_rows
-from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.storage.port import FileSystem
 
 HELD_ROWS = 20_000

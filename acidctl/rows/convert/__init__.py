@@ -1,1 +1,1 @@
-"""Values of older files as the table's columns, the way Hive converts them."""
+"""Conversion of values of older files to the table's columns, the way Hive does it."""

@@ -1,4 +1,4 @@
-"""The rows of one file as the row type of the table."""
+"""Conversion of the rows of one file to the row type of the table."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from acidctl.rows.convert.matching import alike, fields_of
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How values are converted.
+    """Options of the conversion.
 
     Attributes:
         parquet: the file is Parquet, not ORC.
         for_good: the values go to a new file, so values that Hive 3 and Hive 4 read differently are refused.
-        by: the version of Hive that reads the table, if it is known: values are converted as in that version.
+        by: the version of Hive whose conversions are used, if it is known.
     """
 
     parquet: bool = False
@@ -35,21 +35,20 @@ AS_ORC = How()
 
 
 def all_null(count: int, kind: pa.DataType) -> pa.Array:
-    """`count` NULLs of a type that an ORC file can give; unions get their alternative for NULL."""
+    """Return `count` NULLs of a type that an ORC file can hold; unions get their alternative for NULL."""
     return null_unions(count, kind) if pa.types.is_union(kind) else pa.nulls(count, kind)
 
 
 def conform(rows: pa.StructArray, own: OrcType, target: OrcType, path: str, *, how: How = AS_ORC) -> pa.StructArray:
-    """The rows of one file as the table's row type: columns that it lacks are NULL, values are converted.
+    """Convert the rows of one file to the table's row type; columns that the file lacks are NULL.
 
-    A column that needs the wide form of timestamps, or a union with NULLs, keeps the type it came with.
+    A column that needs the wide form of timestamps, or a union with NULLs, keeps its type.
 
     Args:
         rows: all columns of the file.
         own: the row type of the file.
         target: the row type of the table.
         path: the file, for messages.
-        how: the format of the file, and what the result is for.
 
     Raises:
         BadDataError: a column cannot be converted.
@@ -61,7 +60,7 @@ def conform(rows: pa.StructArray, own: OrcType, target: OrcType, path: str, *, h
 def select_fields(
     rows: pa.StructArray, own: OrcType, names: Sequence[str], row: OrcType, path: str, *, how: How = AS_ORC
 ) -> pa.StructArray:
-    """Some columns of the rows of one file, by the names that `row` has for them; missing ones are NULL."""
+    """Return some columns of the rows of one file, by the names that `row` has for them; missing ones are NULL."""
     wide = conform(rows, own, row, path, how=how)
     chosen = [position for position, name in enumerate(row.names) if name in names]
     missing = wide.is_null() if wide.null_count else None
@@ -71,17 +70,15 @@ def select_fields(
 
 
 def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: str, *, how: How = AS_ORC) -> pa.Array:
-    """A column of a file as another type.
+    """Convert a column of a file to another type.
 
     Args:
-        column: as it was read.
         own, target: its types in the file and in the table.
         name, path: of the column and the file, for messages.
-        how: see :func:`conform`.
 
     Raises:
-        BadDataError: Hive does not convert the one type to the other either, or acidctl does not know how it does.
-        RefusedError: as for :func:`conform`.
+        BadDataError: Hive does not convert these types either, or acidctl does not know how it does.
+        RefusedError: see :func:`conform`.
     """
     if alike(own, target):
         return column
@@ -92,10 +89,10 @@ def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: st
             return _struct(column, own, target, path, how)
         if own.kind in ("array", "map"):
             pairs = zip(below(column), own.children, target.children, strict=True)
-            found = [convert(*pair, name, path, how=how) for pair in pairs]
-            if own.kind == "map" and found[0].null_count > below(column)[0].null_count:
+            converted = [convert(*pair, name, path, how=how) for pair in pairs]
+            if own.kind == "map" and converted[0].null_count > below(column)[0].null_count:
                 raise NoConversion("a key of the map would be NULL")
-            return with_children(column, found)
+            return with_children(column, converted)
         if own.kind == "uniontype":
             return _union(column, own, target, name, path, how=how)
         if how.for_good:

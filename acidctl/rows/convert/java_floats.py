@@ -1,8 +1,8 @@
 """FLOAT and DOUBLE as text, the way ``Float.toString`` and ``Double.toString`` of Java 8 to 18 write them.
 
-They write the fewest digits that tell a number from its neighbours, as Arrow does, but for some: powers of two, large
-whole numbers, and numbers with one digit and an exponent.  Those go through the JDK's algorithm
-(``FloatingDecimal.dtoa``) step by step, once for each value that occurs.
+They write the fewest digits that distinguish a number from its neighbours, like Arrow, with exceptions: powers of two,
+large whole numbers, and numbers with one digit and an exponent. These go through the JDK's algorithm
+(``FloatingDecimal.dtoa``) step by step, once for each distinct value.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# Java writes no exponent between these bounds.
 _FIRST, _BEHIND = 1e-3, 1e7
-"""Between the two there is no exponent."""
+# Java writes whole numbers of up to this many bits as integers.
 _EXACT_BITS = 62
-"""Whole numbers of up to this many bits are written as integers."""
 _PARTS = r"^(?P<sign>-?)(?P<whole>\d+)\.?(?P<rest>\d*)(?:e(?P<exponent>[-+]\d+))?$"
 
 
 def java_texts(column: pa.Array) -> pa.Array:
-    """The numbers of a column of FLOAT or DOUBLE as text; NULL stays NULL."""
+    """Return the numbers of a column of FLOAT or DOUBLE as text; NULL stays NULL."""
     values = column.drop_null().to_numpy(zero_copy_only=False)
     texts = column.drop_null().cast(pa.string())
     is_whole = pc.match_substring_regex(texts, r"^-?\d+$")
@@ -42,15 +42,14 @@ def java_texts(column: pa.Array) -> pa.Array:
 
 
 def _replaced(texts: pa.Array, where: Any, made: Any) -> pa.Array:
-    """The texts with others in some places, which `made` gives for the texts there."""
     mask = pa.array(where)
     return pc.replace_with_mask(texts, mask, made(texts.filter(mask))) if where.any() else texts
 
 
 def _with_exponents(texts: pa.Array) -> pa.Array:
-    """Arrow's texts of numbers with Java's exponent: one digit before the point, at least one behind it."""
-    found = pc.extract_regex(texts, _PARTS)
-    sign, whole, rest, exponent = (found.field(name) for name in ("sign", "whole", "rest", "exponent"))
+    """Convert Arrow's texts of numbers to Java's exponent form: one digit before the point, at least one after it."""
+    parts = pc.extract_regex(texts, _PARTS)
+    sign, whole, rest, exponent = (parts.field(name) for name in ("sign", "whole", "rest", "exponent"))
     digits = pc.binary_join_element_wise(whole, rest, "")
     shown = pc.utf8_ltrim(digits, characters="0")
     zeros = pc.subtract(pc.utf8_length(digits), pc.utf8_length(shown))
@@ -77,7 +76,7 @@ def _one_by_one(values: Any, bits: int) -> pa.Array:
 
 
 def java_text(value: float, bits: int) -> str:
-    """One finite number other than 0 as Java writes it.
+    """Return one finite number other than 0 as Java writes it.
 
     Args:
         bits: of its fraction: 24 for FLOAT, 53 for DOUBLE.
@@ -91,7 +90,7 @@ def java_text(value: float, bits: int) -> str:
 
 
 def _digits(value: float, bits: int) -> tuple[str, int]:
-    """The digits of a number, and how many of them are before the point: ``dtoa`` in ``FloatingDecimal``."""
+    """Return the digits of a number, and how many of them are before the point (``FloatingDecimal.dtoa``)."""
     number, denominator = value.as_integer_ratio()
     exponent = number.bit_length() - denominator.bit_length()  # of two; the denominator is a power of two
     least = -149 if bits == 24 else -1074
@@ -109,7 +108,7 @@ def _digits(value: float, bits: int) -> tuple[str, int]:
 
 
 def _developed(b: int, s: int, m: int, power: int) -> tuple[str, int]:
-    found: list[int] = []
+    digits: list[int] = []
     tens = 10 * s
     digit, b = b // s, 10 * (b % s)
     m *= 10
@@ -117,34 +116,34 @@ def _developed(b: int, s: int, m: int, power: int) -> tuple[str, int]:
     if digit == 0 and not high:
         power -= 1
     else:
-        found.append(digit)
+        digits.append(digit)
     if power < -3 or power >= 8:
         low = high = False
     while not (low or high):
         digit, b = b // s, 10 * (b % s)
         m *= 10
         low, high = b < m, b + m > tens
-        found.append(digit)
-    if high and (not low or 2 * b > tens or (2 * b == tens and found[-1] & 1)):
-        return _rounded_up(found, power + 1)
-    return "".join(map(str, found)), power + 1
+        digits.append(digit)
+    if high and (not low or 2 * b > tens or (2 * b == tens and digits[-1] & 1)):
+        return _rounded_up(digits, power + 1)
+    return "".join(map(str, digits)), power + 1
 
 
-def _rounded_up(found: list[int], point: int) -> tuple[str, int]:
-    """The digits with one more in the last place; those that become 0 stay where they are, as in the JDK."""
-    place = len(found) - 1
-    while place and found[place] == 9:
-        found[place] = 0
+def _rounded_up(digits: list[int], point: int) -> tuple[str, int]:
+    """Add one to the last digit; digits that become 0 are not dropped before the carry, as in the JDK."""
+    place = len(digits) - 1
+    while place and digits[place] == 9:
+        digits[place] = 0
         place -= 1
-    if found[place] == 9:
-        found[0], point = 1, point + 1
+    if digits[place] == 9:
+        digits[0], point = 1, point + 1
     else:
-        found[place] += 1
-    return "".join(map(str, found)).rstrip("0"), point
+        digits[place] += 1
+    return "".join(map(str, digits)).rstrip("0"), point
 
 
 def _whole(number: int, insignificant_bits: int) -> tuple[str, int]:
-    """The digits of a whole number, without those beyond its precision."""
+    """Return the digits of a whole number, without those beyond its precision."""
     dropped = len(str(1 << insignificant_bits)) - 1 if insignificant_bits > 1 else 0
     number, rest = divmod(number, 10**dropped)
     number += dropped > 0 and 2 * rest >= 10**dropped
@@ -153,7 +152,7 @@ def _whole(number: int, insignificant_bits: int) -> tuple[str, int]:
 
 
 def _first_power(value: float) -> int:
-    """The power of ten of the first digit, or one more: ``estimateDecExp``."""
+    """Return the power of ten of the first digit, or one more (``estimateDecExp``)."""
     fraction, exponent = np.frexp(value)
     estimate = (2 * float(fraction) - 1.5) * 0.289529654 + 0.176091259 + (int(exponent) - 1) * 0.301029995663981
     return int(np.floor(estimate))

@@ -1,7 +1,7 @@
-"""Values of one primitive type as another, the way ORC's readers in Hive 3.1.3 and 4.0.1 convert them.
+"""Conversion of values of one primitive type to another, as ORC's readers in Hive 3.1.3 and 4.0.1 convert them.
 
-A value that the new type cannot hold is NULL.  If the two Hives differ, :func:`hives_differ` is true, and the values
-are those of Hive 4, or of Hive 3 on request.  The tests compare all of this with the values that both read.
+A value that the new type cannot hold is NULL. If the two Hives differ, :func:`hives_differ` is true, and the values
+are those of Hive 4, or of Hive 3 on request. The tests compare all of this with the values that both read.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _FLOAT = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _JAVA_BLANKS = "".join(map(chr, range(33)))
+# 15 October 1582; Hive 3 counts earlier days in another calendar.
 _GREGORIAN_DAY = -141_427
 _YEAR_10000 = 253_402_300_800
-"""15 October 1582; days before it Hive 3 counts in another calendar."""
+# A power of ten: as DECIMAL, Hive reads 1e-46 as 0, and numbers with far more decimal places as NULL.
 _LEAST_POWER = -100
-"""A power of ten: as DECIMAL, Hive reads 1e-46 as 0, and numbers with far more decimal places as NULL."""
 
 
 class NoConversion(Exception):
-    """A type is not converted to another; its text says why."""
+    """A type cannot be converted to another; the text says why."""
 
 
 class HivesDifferError(Exception):
-    """Hive 3 and Hive 4 read other values."""
+    """Hive 3 and Hive 4 read different values."""
 
 
 def convert_leaf(
     column: pa.Array, own: OrcType, target: OrcType, *, parquet: bool = False, by: Hive = Hive.HIVE4
 ) -> pa.Array:
-    """A column of a primitive type as another primitive type.
+    """Convert a column of a primitive type to another primitive type.
 
     Args:
-        parquet: whether the file is Parquet; then only conversions are done that Hive does alike for both formats.
+        parquet: whether the file is Parquet; only conversions that Hive does the same for both formats are done then.
         by: the version of Hive whose conversion is used: Hive 3 or Hive 4.
 
     Raises:
@@ -66,7 +66,7 @@ def convert_leaf(
     try:
         if own.kind in TIMESTAMP_KINDS and target.kind in TIMESTAMP_KINDS:
             return column if isinstance(column.type, WideTimestamp) else column.cast(arrow_type(target))
-        if parquet and own.kind == "binary":  # text without a mark that says so
+        if parquet and own.kind == "binary":  # text that Parquet does not mark as text
             column, own = column.cast(pa.string()), OrcType("string")
         if target.kind in _TEXTS:
             return _fitted(column if own.kind in _TEXTS else _texts(column, own, by), own, target)
@@ -90,7 +90,7 @@ def convert_leaf(
 
 
 def hives_differ(own: OrcType, target: OrcType) -> bool:
-    """Whether Hive 3 and Hive 4 read some values of `own` as different values of `target`."""
+    """Return whether Hive 3 and Hive 4 read some values of `own` as different values of `target`."""
     if own.kind == target.kind or any(
         own.kind in kinds and target.kind in kinds for kinds in (_TEXTS, TIMESTAMP_KINDS)
     ):
@@ -103,7 +103,7 @@ def hives_differ(own: OrcType, target: OrcType) -> bool:
 
 
 def _is_converted(own: str, target: str) -> bool:
-    """Whether ORC's readers convert one kind to another (``ConvertTreeReaderFactory.canConvert``)."""
+    """Return whether ORC's readers convert one kind to another (``ConvertTreeReaderFactory.canConvert``)."""
     if own == "binary" or target == "binary":
         return own in _TEXTS or target in _TEXTS
     if own == "date":
@@ -112,7 +112,7 @@ def _is_converted(own: str, target: str) -> bool:
 
 
 def require_known(column: pa.Array, own: OrcType, target: OrcType, by: Hive | None) -> None:
-    """Raise HivesDifferError if Hive 3 and Hive 4 read some of these values of `own` differently as `target`.
+    """Raise HivesDifferError if Hive 3 and Hive 4 convert some of these values of `own` differently to `target`.
 
     Args:
         by: the version of Hive that reads them, if it is known; for Hive 3, acidctl has only some conversions.
@@ -133,7 +133,7 @@ def require_known(column: pa.Array, own: OrcType, target: OrcType, by: Hive | No
 
 
 def _is_common(own: str, target: str) -> bool:
-    """Whether Hive 4 converts these values from Parquet as it does from ORC."""
+    """Return whether Hive 4 converts these values from Parquet as it does from ORC."""
     if own == target or (own in TIMESTAMP_KINDS and target in TIMESTAMP_KINDS):
         return True
     if own in _INTEGERS:
@@ -163,7 +163,7 @@ def _number(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
 
 
 def _long(column: pa.Array, own: OrcType) -> pa.Array:
-    """Numbers without what is behind the point as BIGINT; NULL where they do not fit."""
+    """Truncate numbers to BIGINT; NULL if they do not fit."""
     if own.kind in _INTEGERS:
         return column.cast(pa.int64())
     if own.kind == "decimal":
@@ -182,10 +182,10 @@ def _narrowed(column: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _decimal(column: pa.Array, target: OrcType) -> pa.Array:
-    """Whole numbers and decimals, rounded half up; NULL where they do not fit."""
+    """Round whole numbers and decimals half up; NULL if they do not fit."""
     if pa.types.is_integer(column.type):
         column = column.cast(pa.decimal128(19, 0))
-    # Of 76 digits, so that none is lost before it is known which values fit.
+    # 76 digits, so that none is lost before it is known which values fit.
     column = column.cast(pa.decimal256(76, column.type.scale))
     if column.type.scale > target.scale:
         column = pc.round(column, target.scale, "half_towards_infinity")
@@ -207,7 +207,7 @@ def _each(column: pa.Array, convert: Callable[[str], Any], target: OrcType) -> p
 
 
 def _seconds(column: pa.Array) -> pa.Array:
-    """Numbers of seconds since 1970 as TIMESTAMP, which they are for Hive 4 in every time zone."""
+    """Convert numbers of seconds since 1970 to TIMESTAMP, as Hive 4 does in every time zone."""
     numbers = column.cast(pa.int32() if pa.types.is_boolean(column.type) else column.type).cast(pa.int64())
     if pc.any(pc.or_(pc.less(numbers, _GREGORIAN_DAY * 86_400), pc.greater_equal(numbers, _YEAR_10000))).as_py():
         raise NoConversion("it has times before 15 October 1582 or after 9999")
@@ -215,7 +215,7 @@ def _seconds(column: pa.Array) -> pa.Array:
 
 
 def _timestamps(column: pa.Array) -> pa.Array:
-    """Whole seconds as TIMESTAMP, in the wide form where nanoseconds of 64 bits do not hold them."""
+    """Convert whole seconds to TIMESTAMP, in the wide form if nanoseconds do not fit into 64 bits."""
     try:
         return column.cast(pa.timestamp("ns"))
     except pa.ArrowInvalid:
@@ -226,7 +226,7 @@ def _timestamps(column: pa.Array) -> pa.Array:
 
 
 def _parser(target: OrcType) -> Callable[[str], Any]:
-    """The parser from text to a type, which reads as Java's ``parseLong``, ``parseDouble`` and Hive's decimals do."""
+    """Return a parser from text to a type, like Java's ``parseLong``, ``parseDouble`` and Hive's decimals."""
     if target.kind == "decimal":
         return lambda text: _decimal_of(_stripped(text), target)
     if target.kind in _FLOATS:
@@ -242,8 +242,8 @@ def _decimal_of(text: str, target: OrcType) -> Decimal | None:
         return None
     with localcontext() as context:
         context.prec = max(len(text), 400)
-        found = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP)
-        return found if abs(found) < Decimal(10) ** (target.precision - target.scale) else None
+        rounded = value.quantize(Decimal(1).scaleb(-target.scale), ROUND_HALF_UP)
+        return rounded if abs(rounded) < Decimal(10) ** (target.precision - target.scale) else None
 
 
 def _stripped(text: str) -> str:
@@ -258,7 +258,7 @@ def _whole(text: str, kind: pa.DataType) -> int | None:
 
 
 def _fitted(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
-    """Text as its newer type holds it: CHAR loses its padding, and what is longer than the type's length is cut off."""
+    """Fit text to its new type: CHAR loses its padding, and text longer than the type's length is cut."""
     if "char" in (own.kind, target.kind):
         column = pc.ascii_rtrim(column, characters=" ")
     if target.max_length and target.kind != "string":
@@ -267,14 +267,13 @@ def _fitted(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
 
 
 def _texts(column: pa.Array, own: OrcType, by: Hive) -> pa.Array:
-    """Values of other types as text."""
-    from acidctl.rows.export.cells import unquoted  # noqa: PLC0415 - with all exports: few columns ever become STRING
-    from acidctl.rows.export.text import Kernels  # noqa: PLC0415 - the same
+    from acidctl.rows.export.json_lines import unquoted  # noqa: PLC0415 - few columns are converted to text
+    from acidctl.rows.export.text import Kernels  # noqa: PLC0415 - few columns are converted to text
 
     if own.kind == "boolean":
         return pc.if_else(column, "TRUE", "FALSE")
     if own.kind == "binary":
-        return pa.array([None if one is None else one.hex(" ") for one in column.to_pylist()], pa.string())
+        return pa.array([None if value is None else value.hex(" ") for value in column.to_pylist()], pa.string())
     if own.kind in _FLOATS:
         column = _where(pc.invert(pc.is_nan(column)), column)
         return java_texts(column if by is Hive.HIVE3 else column.cast(pa.float64()))

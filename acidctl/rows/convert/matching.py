@@ -1,25 +1,34 @@
-"""Which column of a file is which column of the table (format section 3.1).
+"""Matching of the columns of files with those of the table, and the common row type of files (format section 3.1).
 
-Columns of the table are matched by position, as Hive 4 does it; by name for Hive 3, unless a file calls them ``_col0``.
-Fields of structs, at every level below, are matched by name, and case counts: ORC's ``SchemaEvolution``.
+Columns of the table are matched by position, as in Hive 4, because older inserts call them ``_col0``; for Hive 3 by
+name, unless a file calls them ``_col0``. Fields of structs, at every level below, are matched by name, case-sensitive
+(ORC's ``SchemaEvolution``).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
+from acidctl.acid.compaction_kind import Hive
+from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.types import OrcType
+from acidctl.rows.foreign.format import Format
+
+if TYPE_CHECKING:
+    from acidctl.location.declared import Declared
 
 _POSITIONAL = re.compile(r"_col[0-9]+")
 
 Place = tuple[int, ...]
-"""A column by its position in a row type, and the positions of the fields inside it."""
+"""The position of a column in a row type, and the positions of the fields inside it."""
 
 
 def fields_of(own: OrcType, target: OrcType, *, is_top: bool = False) -> list[int | None]:
-    """The position in `own` of each field of `target`; None where `own` lacks it.
+    """Return the position in `own` of each field of `target`; None if `own` lacks it.
 
     Args:
         is_top: whether these are the columns of the table, not the fields of a struct.
@@ -31,7 +40,7 @@ def fields_of(own: OrcType, target: OrcType, *, is_top: bool = False) -> list[in
 
 
 def _top_of(own: OrcType, position: int, target: OrcType) -> int | None:
-    """Find a column of the table in a file: its position there, or None if the file lacks it."""
+    """Return the position of a column of the table in a file, or None if the file lacks it."""
     if target.by_name and not is_numbered(own):
         return _positions(own.names).get(target.names[position])
     return position if position < len(own.children) else None
@@ -43,7 +52,7 @@ def _positions(names: tuple[str, ...]) -> Mapping[str, int]:
 
 
 def is_numbered(row: OrcType) -> bool:
-    """Whether Hive numbered all columns of a file (``_col0``), so that Hive 3 finds them by position, too."""
+    """Return whether all columns of a file have names like ``_col0``, so that even Hive 3 finds them by position."""
     return _are_numbered(row.names)
 
 
@@ -53,38 +62,38 @@ def _are_numbered(names: tuple[str, ...]) -> bool:
 
 
 def is_made_up(name: str) -> bool:
-    """Whether Hive made up a column's name from its place: ``_col0``."""
+    """Return whether Hive made a column's name from its position: ``_col0``."""
     return _POSITIONAL.fullmatch(name) is not None
 
 
 def place_in(own: OrcType, place: Sequence[int], target: OrcType) -> Place | None:
-    """A column of the row type `target`, or a field inside one, as a place in the row type `own` of a file.
+    """Return the place in the row type `own` of a file for a place in the row type `target`.
 
-    None where the file lacks it, or has something other than a struct around it.
+    None if the file lacks the column or field, or has something other than a struct around it.
     """
-    found: list[int] = []
+    places: list[int] = []
     for position in place:
         if own.kind != "struct":
             return None
-        if not found:  # not by fields_of, which looks at all columns
+        if not places:  # not by fields_of, which looks at all columns
             here = _top_of(own, position, target)
         else:
             here = own.names.index(name) if (name := target.names[position]) in own.names else None
         if here is None:
             return None
-        found.append(here)
+        places.append(here)
         own, target = own.children[here], target.children[position]
-    return tuple(found)
+    return tuple(places)
 
 
 def is_missing(own: OrcType, place: Sequence[int], target: OrcType) -> bool:
-    """Whether a file lacks a column or a field, which is therefore NULL in all of its rows."""
+    """Return whether a file lacks a column or a field, which is therefore NULL in all of its rows."""
     depth = next((depth for depth in range(1, len(place) + 1) if place_in(own, place[:depth], target) is None), 0)
     return bool(depth) and type_at(own, place_in(own, place[: depth - 1], target) or ()).kind == "struct"
 
 
 def type_at(row: OrcType, place: Sequence[int]) -> OrcType:
-    """The type at a place of a row type."""
+    """Return the type at a place of a row type."""
     for position in place:
         row = row.children[position]
     return row
@@ -92,10 +101,59 @@ def type_at(row: OrcType, place: Sequence[int]) -> OrcType:
 
 @lru_cache(maxsize=256)
 def alike(one: OrcType, other: OrcType) -> bool:
-    """Whether two types are the same, whatever their column ids and attributes are."""
+    """Return whether two types are the same apart from their column ids and attributes."""
     return (
         (one.kind, one.names, one.max_length, one.precision, one.scale)
         == (other.kind, other.names, other.max_length, other.precision, other.scale)
         and len(one.children) == len(other.children)
         and all(map(alike, one.children, other.children))
     )
+
+
+def table_row_type(declared: Declared | None, types: Sequence[OrcType]) -> OrcType:
+    """Return the row type of a table: its columns in the metastore, else the common type of all files.
+
+    Args:
+        types: of the files, oldest first; there may be none.
+
+    Raises:
+        BadDataError: acidctl does not know the type of a column in the metastore.
+    """
+    if declared and declared.columns:
+        by_name = declared.hive is Hive.HIVE3 and declared.format == Format.ORC
+        return replace(row_type_of(declared.columns), by_name=by_name)
+    return merge_row_types(types or [OrcType("struct")])
+
+
+def merge_row_types(types: Sequence[OrcType]) -> OrcType:
+    """Return the common row type of files: the newest file's, and the columns that only older files have.
+
+    The name of a column is that of the newest file with a real name.
+
+    Args:
+        types: struct types, oldest file first; at least one.
+    """
+    width = max(len(row.children) for row in types)
+    names, children = [], []
+    for position in range(width):
+        having = [row for row in types if position < len(row.children)]
+        real = [row.names[position] for row in having if not is_made_up(row.names[position])]
+        names.append(real[-1] if real else having[-1].names[position])
+        children.append(_merged([row.children[position] for row in having]))
+    return OrcType("struct", children=tuple(children), names=tuple(names))
+
+
+def _merged(types: Sequence[OrcType]) -> OrcType:
+    """Return the newest declaration (the last); a union gets the alternatives of all."""
+    newest = types[-1]
+    same_kind = [node for node in types if node.kind == newest.kind]
+    if newest.kind == "struct":
+        fields = [
+            [child for node in same_kind for field, child in node.fields() if field == name] for name in newest.names
+        ]
+        return replace(newest, children=tuple(map(_merged, fields)))
+    if newest.children:
+        width = max(len(node.children) for node in same_kind)
+        members = [[node.children[i] for node in same_kind if i < len(node.children)] for i in range(width)]
+        return replace(newest, children=tuple(map(_merged, members)))
+    return newest

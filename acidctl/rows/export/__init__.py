@@ -1,1 +1,1 @@
-"""Rows on their way out: JSON lines, CSV, Parquet, Arrow IPC, and the cells of a table on the terminal."""
+"""Rows as JSON lines, CSV, Parquet, Arrow IPC and ORC, and as cells of a table on the terminal."""

@@ -1,7 +1,7 @@
-"""Record batches to JSON lines, one object per row, in the form of ``hive --orcfiledump -d``.
+"""Record batches as JSON lines, in the form of ``hive --orcfiledump -d``, and as cells for a terminal.
 
-The forms are listed in ``tools/json_forms.py``, for the documentation.  A column becomes a column of texts, nested
-columns from the leaves up, and one join of all of them gives the lines; Python sees columns only, never rows.
+The forms are listed in ``tools/json_forms.py``, for the documentation. A column becomes a column of texts, nested
+columns from the leaves up, and one join of all of them makes the lines: no loop over rows.
 """
 
 from __future__ import annotations
@@ -26,40 +26,43 @@ from acidctl.rows.export.text import (
     Text,
     cleaned,
     data_length,
+    dates,
     fixed_width,
     nulls,
     text_spans,
+    timestamps,
+    wide_timestamps,
 )
-from acidctl.rows.export.times import dates, timestamps, wide_timestamps
 
+# Rows encoded at a time: enough to amortise a kernel's call, few enough for the texts to stay in the cache.
 SLICE_ROWS = 1 << 16
-"""Rows encoded at a time: enough to amortise a kernel's call, few enough for the texts to stay in the cache."""
-
+# The most bytes of text in a slice of more than one row; this bounds memory, and Arrow's 32-bit offsets.
 SLICE_TEXT = 1 << 26
-"""Bytes of text that a slice of more than one row never exceeds; it bounds memory, and Arrow's 32-bit offsets."""
 
 # No text of a number, date, timestamp or decimal is longer (decimal256: 76 digits).
 _SIMPLE_TEXT = 90
 # Half of what 32-bit offsets reach: CSV doubles the quotes in a nested value's text.
 _LARGE = 1 << 30
 
+NULL_CELL = "null"
+
 
 def json_buffers(batch: pa.RecordBatch, types: OrcType | None = None) -> Iterator[memoryview]:
-    """The rows as JSON, one object per line, each line ended by a line feed; pieces of at most SLICE_ROWS rows.
+    """Yield the rows as JSON, one object per line, in pieces of at most SLICE_ROWS rows.
 
     Args:
-        batch: any columns that an ORC file can give; slices and dictionary-encoded columns too.
-        types: the struct whose fields are the batch's columns; it tells CHAR(n), which is padded, from STRING.
+        batch: any columns that an ORC file can hold; slices and dictionary-encoded columns too.
+        types: the struct whose fields are the batch's columns; it distinguishes CHAR(n), which is padded, from STRING.
 
     Raises:
-        BadDataError: a column has a type that no ORC file can give.
+        BadDataError: no ORC file can hold a column of this type.
     """
     for rows, kernels in row_slices(batch, types):
         yield text_buffer(JsonEncoder(kernels).struct(rows, types, end=b"\n"))
 
 
 def row_slices(batch: pa.RecordBatch, types: OrcType | None) -> Iterator[tuple[pa.StructArray, Kernels]]:
-    """The batch as slices whose text stays small, with the kernels that their text needs."""
+    """Yield slices of the batch whose text stays small, and the kernels that their text needs."""
     rows = struct_of(batch.columns, batch.schema.names, batch.num_rows)
     for start in range(0, len(rows), SLICE_ROWS):
         yield from _bounded(rows.slice(start, SLICE_ROWS), types)
@@ -76,12 +79,12 @@ def _bounded(rows: pa.StructArray, types: OrcType | None) -> Iterator[tuple[pa.S
 
 
 def text_buffer(texts: pa.Array) -> memoryview:
-    """The texts of a binary array without nulls, one after the other."""
+    """Concatenate the texts of a binary array without nulls."""
     return text_spans(texts)[1].data
 
 
 def child_types(types: OrcType | None, names: list[str]) -> list[OrcType | None]:
-    """The type of each field, found by place where the names agree, else by name (a projection); else None."""
+    """Return the type of each field, found by position if the names agree, else by name (a projection); else None."""
     if types is None or types.kind != "struct":
         return [None] * len(names)
     if list(types.names) == names:
@@ -92,17 +95,17 @@ def child_types(types: OrcType | None, names: list[str]) -> list[OrcType | None]
 
 
 def nth_child(types: OrcType | None, place: int) -> OrcType | None:
-    """A child of a list, map or union type, when it is known."""
+    """Return a child of a list, map or union type, if the type is known."""
     return types.children[place] if types is not None and place < len(types.children) else None
 
 
 def char_length(types: OrcType | None) -> int:
-    """n of CHAR(n), 0 for all other types."""
+    """Return n of CHAR(n), 0 for all other types."""
     return types.max_length if types is not None and types.kind == "char" else 0
 
 
 def list_parts(array: pa.Array) -> tuple[Ints, list[pa.Array]]:
-    """(offsets from 0, the columns that they cut) of a list or map array: the elements, or the keys and the items."""
+    """Return the offsets from 0 and the children of a list or map array: the elements, or the keys and the items."""
     offsets = array.offsets.to_numpy().astype(np.int64)
     first, end = int(offsets[0]), int(offsets[-1])
     columns = [array.keys, array.items] if pa.types.is_map(array.type) else [array.values]
@@ -110,7 +113,7 @@ def list_parts(array: pa.Array) -> tuple[Ints, list[pa.Array]]:
 
 
 def union_parts(array: pa.UnionArray) -> tuple[Ints, list[pa.Array]]:
-    """(which child is set, every child in full length) of a sparse or dense union array."""
+    """Return which child is set, and every child in full length, of a sparse or dense union array."""
     which, children = tags_of(array).astype(np.int64), below(array)
     if array.type.mode == "dense":
         offsets = union_buffer(array, 2, np.dtype(np.int32))
@@ -123,7 +126,7 @@ def _json_name(name: str) -> bytes:
 
 
 def _constant_text(column: pa.Array) -> bytes | None:
-    """The text of a column with one value only: nothing but nulls, or one integer, as ids of ACID rows mostly are."""
+    """Return the text of a column with one value only: nothing but nulls, or one integer, as ACID ids often are."""
     if not len(column):
         return None
     if column.null_count == len(column):
@@ -138,7 +141,7 @@ _SIGNED = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32, pa.in
 
 
 class JsonEncoder:
-    """Columns to columns of JSON texts.
+    """Encodes columns as columns of JSON texts.
 
     Args:
         kernels: with the width of offsets that the texts need.
@@ -148,7 +151,7 @@ class JsonEncoder:
         self.kernels = kernels
 
     def text(self, array: pa.Array, types: OrcType | None) -> Text:
-        """The JSON texts of any column; null stays null."""
+        """Return the JSON texts of a column of any type; null stays null."""
         kind = array.type
         if pa.types.is_dictionary(kind):
             return self._dictionary(array, types)
@@ -164,13 +167,13 @@ class JsonEncoder:
         )
 
     def string(self, array: pa.Array, types: OrcType | None) -> pa.Array:
-        """The values of a string column, all of them UTF-8, CHAR padded, not yet escaped."""
+        """Return the values of a string column as UTF-8, CHAR padded, without escapes."""
         values = cleaned(self.kernels.raw(array))
         length = char_length(types)
         return self.kernels.char_padded(values, length) if length else values
 
     def struct(self, rows: pa.StructArray, types: OrcType | None, end: bytes = b"") -> pa.Array:
-        """JSON objects of a struct column's fields, each followed by `end`; nulls of the struct itself are ignored."""
+        """Return JSON objects of a struct's fields, each followed by `end`; the struct's own nulls are ignored."""
         names = rows.type.names
         if not names:
             return pa.repeat(self.kernels.constant(b"{}" + end), len(rows))
@@ -180,7 +183,7 @@ class JsonEncoder:
         return pieces.joined(len(rows))
 
     def _add_fields(self, pieces: Pieces, rows: pa.StructArray, types: OrcType | None) -> None:
-        """An object but for its closing brace; structs inside that are never null go into the same join."""
+        """Add an object without its closing brace; inner structs that are never null are part of the same join."""
         names = rows.type.names
         for place, child in enumerate(child_types(types, names)):
             pieces.literal += (b"," if place else b"{") + _json_name(names[place]) + b":"
@@ -195,7 +198,7 @@ class JsonEncoder:
                 pieces.add(self.text(column, child))
 
     def objects(self, names: list[str], texts: list[Text]) -> pa.Array:
-        """JSON objects of one or more columns of texts; never null."""
+        """Return JSON objects of one or more columns of texts; never null."""
         pieces = Pieces(self.kernels)
         for place, (name, text) in enumerate(zip(names, texts, strict=True)):
             pieces.literal += (b"," if place else b"{") + _json_name(name) + b":"
@@ -242,22 +245,22 @@ def _quoted(text: Text) -> Text:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether the type is a string type."""
+    """Return whether the type is a string type."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """Whether the type is a binary type."""
+    """Return whether the type is a binary type."""
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def is_float(kind: pa.DataType) -> bool:
-    """Whether the type is float or double."""
+    """Return whether the type is float or double."""
     return bool(pa.types.is_float32(kind) or pa.types.is_float64(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether the type is a list whose elements follow each other in order."""
+    """Return whether the type is a list whose elements are stored in order."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
@@ -280,23 +283,24 @@ _ENCODERS: tuple[tuple[Callable[[pa.DataType], bool], _Encode], ...] = (
 
 
 def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
-    """No less than the bytes of the column's JSON text: looks at lengths only, not at values."""
+    """Return an upper bound for the bytes of the column's JSON text, from lengths only, without looking at values."""
     kind = array.type
     rows = len(array)
     if pa.types.is_dictionary(kind):
         longest = text_bound(array.dictionary, types)
-        return rows * longest if len(array.dictionary) <= 1 else rows * _longest(array.dictionary, types)
+        return rows * longest if len(array.dictionary) <= 1 else rows * _longest_text(array.dictionary, types)
     if is_text(kind) or is_bytes(kind):
-        # A byte grows to \u0001 at most, and a padded character takes its place in the bound as a blank.
+        # A byte becomes six (\u0001) at most; padding adds at most char_length blanks.
         return 6 * data_length(array) + rows * (2 + 4 + char_length(types))
     if pa.types.is_struct(kind):
         names = kind.names
-        own = sum(6 * len(name.encode("utf-8", "replace")) + 4 for name in names) + 4
-        return rows * own + sum(text_bound(array.field(i), child) for i, child in enumerate(child_types(types, names)))
+        constant = sum(6 * len(name.encode("utf-8", "replace")) + 4 for name in names) + 4
+        fields = enumerate(child_types(types, names))
+        return rows * constant + sum(text_bound(array.field(i), child) for i, child in fields)
     if pa.types.is_map(kind) or is_list(kind):
         _, columns = list_parts(array)
-        own = len(columns[0]) * len('{"_key":,"_value":},')
-        return rows * 4 + own + sum(text_bound(column, nth_child(types, i)) for i, column in enumerate(columns))
+        constant = len(columns[0]) * len('{"_key":,"_value":},')
+        return rows * 4 + constant + sum(text_bound(column, nth_child(types, i)) for i, column in enumerate(columns))
     if pa.types.is_union(kind):
         children = union_parts(array)[1]
         return rows * 4 + sum(text_bound(child, nth_child(types, i)) for i, child in enumerate(children))
@@ -305,9 +309,50 @@ def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
     return rows * _SIMPLE_TEXT
 
 
-def _longest(dictionary: pa.Array, types: OrcType | None) -> int:
-    """A bound for the longest text of a dictionary's values."""
+def _longest_text(dictionary: pa.Array, types: OrcType | None) -> int:
     if is_text(dictionary.type) or is_bytes(dictionary.type):
         offsets, _ = text_spans(dictionary)
         return 6 * int(np.diff(offsets).max(initial=0)) + 6 + char_length(types)
     return text_bound(dictionary, types)
+
+
+def cell_rows(batch: pa.RecordBatch, limit: int, types: OrcType | None = None) -> list[list[str]]:
+    """Return the first `limit` rows as texts for a terminal: JSON's forms, simple values without quotes, all printable.
+
+    Null is ``null``, like the string of the same letters; the other formats distinguish them.
+
+    Args:
+        batch: any columns that an ORC file can hold.
+        limit: keep it small: this loops over values.
+        types: see :func:`json_buffers`.
+    """
+    rows: list[list[str]] = []
+    for part, kernels in row_slices(batch.slice(0, limit), types):
+        children = child_types(types, part.type.names)
+        columns = [_cells(part.field(i), child, kernels) for i, child in enumerate(children)]
+        rows += [list(cells) for cells in zip(*columns, strict=True)] if columns else [[] for _ in range(len(part))]
+    return rows
+
+
+def _cells(column: pa.Array, types: OrcType | None, kernels: Kernels) -> list[str]:
+    texts = kernels.printable(kernels.complete(unquoted(column, types, kernels), NULL_CELL.encode()))
+    return [text.decode() for text in texts.to_pylist()]
+
+
+def unquoted(column: pa.Array, types: OrcType | None, kernels: Kernels) -> Text:
+    """Return texts like the JSON texts of a column, but simple values (also in unions) without quotes or escapes."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_union(column.type):
+        which, children = union_parts(column)
+        texts = [
+            kernels.wrapped(unquoted(child, nth_child(types, place), kernels)) for place, child in enumerate(children)
+        ]
+        return Text(pc.choose(pa.array(which), *texts))
+    encoder = JsonEncoder(kernels)
+    if is_text(column.type):
+        return Text(encoder.string(column, types))
+    if is_float(column.type):
+        return kernels.floats(column, quote=b"")
+    text = encoder.text(column, types)
+    return Text(text.values, text.before.removeprefix(b'"'), text.after.removesuffix(b'"'))

@@ -1,4 +1,4 @@
-"""Rows as a plain ORC file, with the table's own types (CHAR, VARCHAR, unions), stripe after stripe."""
+"""Export to a plain ORC file with the table's own types (CHAR, VARCHAR, unions), stripe by stripe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OrcSink:
     """Writes one file.
 
     Args:
-        out: where it goes; not closed.
+        out: the output; it is not closed.
         types: the struct whose fields are the columns.
         settings: of the writer; :meth:`WriterSettings.for_base` by default.
     """
@@ -28,7 +28,7 @@ class OrcSink:
         settings = settings or WriterSettings.for_base("zstd")
         self._types = renumbered(types)
         self._limit = settings.stripe_size
-        # Rows are cut here, by their decoded size.
+        # This class cuts stripes, by the decoded size of rows.
         self._encoder = replace(settings, stripe_size=WHOLE)
         self._assembler = OrcAssembler(
             out, compression=settings.compression, block_size=settings.block_size, stride=settings.stride
@@ -37,14 +37,14 @@ class OrcSink:
         self._bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows. Raises BadDataError for a value that ORC cannot hold."""
+        """Append rows. Raises BadDataError for a value that ORC cannot hold."""
         self._pending.append(batch)
         self._bytes += batch.nbytes
         if self._bytes >= self._limit:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left, and the tail."""
+        """Write the remaining rows and the footer."""
         self._flush()
         self._assembler.finish(to_proto(self._types), {}, calendar=_PROLEPTIC)
 

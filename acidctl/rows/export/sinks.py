@@ -1,11 +1,11 @@
-"""Where exported rows go: JSON, CSV, Parquet or Arrow IPC, written batch by batch to a binary stream.
+"""The formats of exported rows: JSON, CSV, Parquet or Arrow IPC, written batch by batch to a binary stream.
 
 A sink writes to the stream that the caller opened and never closes it; ``BrokenPipeError`` passes through.
 Parquet and Arrow hold the types of the table at the top of :mod:`acidctl.rows.export.storable`.
 
-CSV follows RFC 4180 with lines ended by a line feed: a header row, then the rows; null is empty and the empty string
-is ``""``; text is quoted where it must be; binary, arrays, maps and structs are their JSON text; all else is as in
-JSON without quotes (``NaN``, ``2004-03-23``, ``1971-09-01 06:11:38.0``), a union as the value that is set.
+CSV follows RFC 4180 with lines ended by a line feed: a header row, then the rows. Null is empty and the empty string
+is ``""``; text is quoted if necessary; binary, arrays, maps and structs are their JSON text; everything else is like
+JSON without quotes (``NaN``, ``2004-03-23``, ``1971-09-01 06:11:38.0``), a union is the value that is set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.printable import printable
-from acidctl.rows.export.cells import unquoted
 from acidctl.rows.export.escapes import Flags
 from acidctl.rows.export.json_lines import (
     child_types,
@@ -31,6 +30,7 @@ from acidctl.rows.export.json_lines import (
     json_buffers,
     row_slices,
     text_buffer,
+    unquoted,
 )
 from acidctl.rows.export.storable import Storable
 from acidctl.rows.export.text import Kernels, text_spans
@@ -44,13 +44,13 @@ _COMPRESSION = "zstd"
 
 
 class Sink(Protocol):
-    """What rows are written to."""
+    """Writes rows in one format."""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append the rows.  Raises BadDataError when the format cannot hold a value or the columns changed."""
+        """Append the rows. Raises BadDataError if the format cannot hold a value or the columns changed."""
 
     def close(self) -> None:
-        """Write what is still to be written (the footer, or the header of an empty result); call it on success only."""
+        """Write the rest (the footer, or the header of an empty result); call it on success only."""
 
 
 def open_sink(
@@ -61,18 +61,17 @@ def open_sink(
     schema: pa.Schema | None = None,
     for_terminal: bool = False,
 ) -> Sink:
-    """The sink for `kind`, one of SINK_KINDS, on the stream `out`.
+    """Return a sink for `kind`, one of SINK_KINDS, on the stream `out`.
 
     Args:
-        kind: ``jsonl``, ``json``, ``csv``, ``parquet`` or ``arrow``.
-        out: a binary stream, only written to, in order.
+        out: a binary stream.
         types: the struct whose fields are the columns, for CHAR(n).
-        schema: the columns, for a result without any row.  The first batch decides otherwise, as it may know better
-            (timestamps that need a wider type); later batches are cast to its types.
+        schema: the columns of a result without rows. Otherwise the first batch decides, because it may have timestamps
+            that need a wider type; later batches are cast to its types.
         for_terminal: names and texts of CSV go through :func:`acidctl.printable.printable`.
 
     Raises:
-        UsageProblem: an unknown kind.
+        UsageProblem: the kind is unknown.
     """
     if kind == "jsonl":
         return _JsonLines(out, types)
@@ -95,11 +94,11 @@ class _JsonLines:
             self._out.write(lines)
 
     def close(self) -> None:
-        """Nothing is left to write: every line is complete."""
+        """Do nothing: every line is complete."""
 
 
 class JsonArray:
-    """One JSON document: an array with one object per row, one row per line."""
+    """Writes one JSON document: an array with one object per row, one row per line."""
 
     def __init__(self, out: BinaryIO, types: OrcType | None = None) -> None:
         self._out = out
@@ -110,14 +109,14 @@ class JsonArray:
 
     def write(self, batch: pa.RecordBatch, types: OrcType | None = None) -> None:
         for lines in json_buffers(batch, types or self._types):
-            # Line feeds inside of texts are escaped: each one here ends a row.
+            # Line feeds inside texts are escaped: each line feed here ends a row.
             text = (b",\n" if self._begun else b"[\n") + bytes(lines[:-1]).replace(b"\n", b",\n")
             self._begun, self._is_whole = True, False
             self._out.write(text)
             self._is_whole = True
 
     def close(self) -> None:
-        """End the document, once; not where a row was written in part."""
+        """End the document, once, unless a row was written in part."""
         if self._is_open and self._is_whole:
             self._out.write(b"\n]\n" if self._begun else b"[]\n")
         self._is_open = False
@@ -176,12 +175,12 @@ class _Csv:
 
 
 def _quoted(values: pa.Array, kernels: Kernels) -> pa.Array:
-    """The values, in quotes where RFC 4180 or an empty string asks for them."""
+    """Return the values, in quotes if RFC 4180 requires them or the value is empty."""
     offsets, data = text_spans(values)
     needed: Flags = np.diff(offsets) == 0
     special = (data == 0x22) | (data == 0x0A) | (data == 0x0D) | (data == ord(","))
     places = np.flatnonzero(special)
-    # The last offset that is not behind the byte starts its value: equal offsets are empty values before it.
+    # The last offset not after the byte is the start of its value: equal offsets are empty values before it.
     needed[np.searchsorted(offsets, places, side="right") - 1] = True
     if not needed.any():
         return values
@@ -191,16 +190,15 @@ def _quoted(values: pa.Array, kernels: Kernels) -> pa.Array:
 
 
 def _may_need_quotes(kind: pa.DataType) -> bool:
-    """Whether a column's texts must be searched: not those of numbers and dates."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return is_text(kind) or is_bytes(kind) or bool(pa.types.is_nested(kind))
 
 
 class _Gate(io.RawIOBase):
-    """The stream as pyarrow's writers see it: open during a sink's calls only.
+    """The stream for pyarrow's writers: writable only during a sink's calls.
 
-    A writer that is dropped after a failure writes its footer while it is destroyed, and so would make what is
-    incomplete look like a whole file.  Nor can it close the caller's stream.
+    A writer that is dropped after a failure writes its footer in its destructor, which would make an incomplete file
+    look complete. The gate also keeps it from closing the caller's stream.
     """
 
     def __init__(self, out: BinaryIO) -> None:
@@ -215,7 +213,7 @@ class _Gate(io.RawIOBase):
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Let through what is written meanwhile; explain what the format cannot hold, errors of the stream pass."""
+        """Let writes through meanwhile. Values that the format cannot hold raise BadDataError; stream errors pass."""
         self._open = True
         try:
             yield
@@ -266,8 +264,7 @@ class _Columnar:
     def _open(self, schema: pa.Schema) -> None:
         self._schema = schema
         if self._kind == "parquet":
-            # Imported here: it takes a while, and the other formats do without.
-            import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while, and the other forms do without
+            import pyarrow.parquet as pq  # noqa: PLC0415 - it is slow, and the other formats do not need it
 
             self._writer = pq.ParquetWriter(self._gate, schema, compression=_COMPRESSION)
         else:

@@ -1,4 +1,4 @@
-"""Columns as Parquet and Arrow readers expect them: plain types that every tool knows.
+"""Conversion of columns to plain types that every reader of Parquet and Arrow supports.
 
 ========================  =========================================================================================
 in ORC                    in Parquet and Arrow IPC
@@ -45,19 +45,19 @@ _HINT = "write jsonl or csv, which hold every timestamp"
 
 @dataclass(frozen=True, slots=True)
 class Storable:
-    """The conversion, for Parquet or for Arrow.
+    """Conversion of batches for Parquet or for Arrow.
 
     Attributes:
-        parquet: whether unions, empty structs and repeated names must go.
+        parquet: whether unions, empty structs and repeated names must be replaced.
     """
 
     parquet: bool
 
     def batch(self, batch: pa.RecordBatch, types: OrcType | None, target: pa.Schema | None) -> pa.RecordBatch:
-        """The batch in storable form, of schema `target` if there is one.
+        """Return the batch in storable form, with schema `target` if it is given.
 
         Raises:
-            BadDataError: a value does not fit the column's type, or the columns are others than those of `target`.
+            BadDataError: a value does not fit the column's type, or the columns differ from those of `target`.
         """
         names = self._names(batch.schema.names)
         if target is not None and names != target.names:
@@ -77,13 +77,13 @@ class Storable:
         return pa.RecordBatch.from_arrays(columns, schema=target)
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """What :meth:`batch` gives for a batch of that schema without rows."""
-        # Not schema.empty_table(), which knows no unions.
+        """Return the schema of :meth:`batch` for a batch of that schema without rows."""
+        # Not schema.empty_table(), which does not support unions.
         columns = [pa.nulls(0, kind) for kind in schema.types]
         return self.batch(pa.RecordBatch.from_arrays(columns, names=schema.names), None, None).schema
 
     def column(self, array: pa.Array, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
-        """One column, nested ones with all below them; `where` names it in errors."""
+        """Convert one column and all nested columns; `where` names it in errors."""
         kind = array.type
         if pa.types.is_dictionary(kind):
             return self.column(array.dictionary_decode(), types, target, where)
@@ -155,7 +155,7 @@ class Storable:
         which, children = union_parts(array)
         missing = None
         if has_null_member(array.type):
-            # Unions in Arrow have no nulls: there a NULL is the first member, which is null.
+            # Unions in Arrow have no nulls: a NULL is stored as a null in the first member.
             children.pop()
             missing = which == len(children)
             which = np.where(missing, 0, which)
@@ -163,9 +163,9 @@ class Storable:
         columns = []
         for place, child in enumerate(children):
             wanted = _field_type(target, place + 1 if self.parquet else place)
-            # What the file holds for members that are not set is not a value: it must not fail a check.
-            own = child.take(pa.array(np.arange(len(child)), mask=which != place)) if self.parquet else child
-            columns.append(self.column(own, nth_child(types, place), wanted, f"{where}.{place}"))
+            # Members that are not set may hold undefined values, which must not fail a check.
+            values = child.take(pa.array(np.arange(len(child)), mask=which != place)) if self.parquet else child
+            columns.append(self.column(values, nth_child(types, place), wanted, f"{where}.{place}"))
         if not self.parquet:
             names = [array.type.field(i).name for i in range(len(columns))]
             return pa.UnionArray.from_sparse(pa.array(which, pa.int8()), columns, names)
@@ -179,13 +179,12 @@ def _field_type(target: pa.DataType | None, place: int) -> pa.DataType | None:
 
 
 def _strings(array: pa.Array, types: OrcType | None) -> pa.Array:
-    """A string column, CHAR padded, all of it UTF-8."""
     array, length = cleaned(array), char_length(types)
     return pc.utf8_rpad(array, width=length) if length else array
 
 
 def _narrow(array: pa.ExtensionArray, unit: str, where: str) -> pa.Array:
-    """A wide timestamp column in 64 bits, if that is exact."""
+    """Convert a wide timestamp column to 64 bits; raise BadDataError if that is not exact."""
     seconds, nanos = parts(array)
     missing = nulls(array)
     per_second = TICKS_PER_SECOND[unit]

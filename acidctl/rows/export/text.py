@@ -1,8 +1,8 @@
-"""Columns of simple types to columns of text, with Arrow kernels and NumPy only: no loop over rows.
+"""Columns of simple types as columns of text, with Arrow kernels and NumPy only: no loop over rows.
 
-Every function takes one Arrow array and returns a :class:`Text` of the same length; null stays null.  Texts are
-``binary`` (or ``large_binary``) arrays, as kernels for strings may look at every character once more.  Hive may
-store bytes that are not UTF-8; :func:`cleaned` replaces them, and the functions for strings expect that it has.
+Every function takes one Arrow array and returns a :class:`Text` of the same length; null stays null. Texts are
+``binary`` (or ``large_binary``) arrays, because kernels for strings may check every character again. Hive may store
+bytes that are not UTF-8: :func:`cleaned` replaces them, and must be called before the functions for strings.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.orc.read.wide_timestamps import TICKS_PER_SECOND
 from acidctl.printable import escape_of
 from acidctl.rows.export import escapes
 from acidctl.rows.export.escapes import Bytes, Flags, Ints
@@ -26,17 +27,19 @@ _FIRST_EXPONENT = 1e10
 # Arrow writes a decimal whose leading digit stands more than six places behind the point as 1E-7.
 _FIRST_DECIMAL_EXPONENT = 6
 
+# Arrow's own texts of dates end at years -32767 and 32767; these bounds are about the years -27,000 and 30,000.
+_ARROW_DAYS = 10_000_000
+_ARROW_SECONDS = _ARROW_DAYS * 86_400
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Texts of a column, with what stands before and after each of them but null.
+    """The texts of a column, with constant bytes before and after each of them except nulls.
 
     Keeping the constants apart lets the row be joined in one pass: they merge with the field names.
 
     Attributes:
         values: binary or large_binary array.
-        before: bytes in front of every text that is not null.
-        after: bytes behind every text that is not null.
     """
 
     values: pa.Array
@@ -46,7 +49,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The kernels, for texts with 32-bit offsets or, `large`, with 64-bit ones (a single row above 2 GB)."""
+    """The kernels, for texts with 32-bit offsets or, if `large`, with 64-bit ones (a single row above 2 GB)."""
 
     large: bool = False
 
@@ -62,7 +65,7 @@ class Kernels:
         return pa.scalar(value, self.binary)
 
     def raw(self, strings: pa.Array) -> pa.Array:
-        """A string or binary array of any kind as the kernels' binary type, without looking at the bytes."""
+        """Return a string or binary array of any kind as the kernels' binary type, without looking at the bytes."""
         if pa.types.is_string(strings.type):
             strings = strings.view(pa.binary())
         elif pa.types.is_large_string(strings.type):
@@ -70,11 +73,11 @@ class Kernels:
         return strings if strings.type == self.binary else pc.cast(strings, self.binary)
 
     def plain(self, array: pa.Array) -> pa.Array:
-        """Arrow's own text of every value."""
+        """Return Arrow's own text of every value."""
         return self.raw(pc.cast(array, self.string))
 
     def join(self, *pieces: Any, null: bytes | None = None) -> pa.Array:
-        """The pieces, arrays or constants, put together row by row; a null makes the row null, or reads as `null`."""
+        """Join the pieces, arrays or constants, row by row; a null makes the row null, or becomes the text `null`."""
         # The last argument is the separator.
         if null is None:
             return pc.binary_join_element_wise(*pieces, self.constant(b""))
@@ -83,24 +86,24 @@ class Kernels:
         )
 
     def wrapped(self, text: Text) -> pa.Array:
-        """The texts with what stands before and after them; null stays null."""
+        """Return the texts including their constant bytes; null stays null."""
         if not text.before and not text.after:
             return text.values
         return self.join(self.constant(text.before), text.values, self.constant(text.after))
 
     def complete(self, text: Text, null: bytes = b"null") -> pa.Array:
-        """The texts with what stands before and after them, and `null` for null."""
+        """Return the texts including their constant bytes, and `null` for null."""
         values = self.wrapped(text)
         return pc.fill_null(values, self.constant(null)) if values.null_count else values
 
     def where(self, flags: Flags, yes: bytes, no: bytes = b"") -> pa.Array:
-        """A column with `yes` where the flag is set and `no` elsewhere."""
+        """Return a column with `yes` if the flag is set, else `no`."""
         return pc.if_else(pa.array(flags), self.constant(yes), self.constant(no))
 
     # -- numbers -----------------------------------------------------------------------------------------------
 
     def floats(self, array: pa.Array, quote: bytes = b'"') -> Text:
-        """float and double: shortest digits, always a point or an exponent; NaN and infinities inside `quote`."""
+        """Return the texts of floats: shortest digits, always a point or an exponent; NaN and infinities in `quote`."""
         values = fixed_width(array, array.type.to_pandas_dtype())
         texts = self.plain(array)
         finite = np.isfinite(values)
@@ -119,7 +122,7 @@ class Kernels:
         return Text(texts)
 
     def decimals(self, array: pa.Array) -> pa.Array:
-        """decimal: plain digits, no exponent, no trailing zeros behind the point, as Hive's HiveDecimal."""
+        """Return the texts of decimals like Hive's HiveDecimal: no exponent, no trailing zeros after the point."""
         scale: int = array.type.scale
         if scale < 0:  # not in ORC
             array = pc.cast(array, pa.decimal256(76, 0))
@@ -134,7 +137,7 @@ class Kernels:
         return self.raw(texts)
 
     def _point_inserted(self, array: pa.Array, scale: int) -> pa.Array:
-        """The plain text of decimals between -1 and 1, which are those that Arrow writes with an exponent."""
+        """Return the plain text of decimals between -1 and 1, which Arrow writes with an exponent."""
         kind = pa.decimal256 if pa.types.is_decimal256(array.type) else pa.decimal128
         if not (pa.types.is_decimal128(array.type) or pa.types.is_decimal256(array.type)):
             array = pc.cast(array, pa.decimal128(38, scale))
@@ -148,35 +151,36 @@ class Kernels:
     # -- strings and bytes -------------------------------------------------------------------------------------
 
     def char_padded(self, array: pa.Array, length: int) -> pa.Array:
-        """Binary texts, all of them UTF-8, padded with blanks to `length` characters; longer ones stay as they are."""
+        """Pad UTF-8 texts with blanks to `length` characters; longer texts are not cut."""
         return self.raw(pc.utf8_rpad(array.view(self.string), width=length))
 
     def escaped(self, array: pa.Array) -> pa.Array:
-        """Binary texts with JSON's escapes, also for what a terminal would act on or hide; the very array when
-        nothing needs one.
+        """Return UTF-8 texts with JSON's escapes, also for characters that a terminal would act on or hide.
+
+        The argument itself is returned if nothing needs an escape.
         """
         return self._with_escapes(array, b'"\\', escapes.json_escape)
 
     def printable(self, array: pa.Array) -> pa.Array:
-        """Binary texts, all of them UTF-8, as :func:`acidctl.printable.printable` has them."""
+        """Return UTF-8 texts as :func:`acidctl.printable.printable` would make them."""
         return self._with_escapes(array, b"", escape_of)
 
     def _with_escapes(self, array: pa.Array, more: bytes, escape: Callable[[int], str]) -> pa.Array:
         offsets, data = text_spans(array)
-        found = escapes.unsafe(data, more)
-        if not len(found):
+        characters = escapes.unsafe(data, more)
+        if not len(characters):
             return array
-        result, grown = escapes.replaced(data, found, escape)
-        return binary_array(self.binary, array, offsets + grown[np.searchsorted(found.starts, offsets)], result)
+        result, grown = escapes.replaced(data, characters, escape)
+        return binary_array(self.binary, array, offsets + grown[np.searchsorted(characters.starts, offsets)], result)
 
     def byte_lists(self, array: pa.Array) -> Text:
-        """Binary values as JSON arrays of byte values."""
+        """Return binary values as JSON arrays of byte values."""
         offsets, data = text_spans(array)
         numbers = pa.array([b"%d" % n for n in range(256)], self.binary).take(pa.array(data))
         return Text(self.comma_joined(offsets, numbers, nulls(array)), b"[", b"]")
 
     def comma_joined(self, offsets: Ints, texts: pa.Array, missing: Flags) -> pa.Array:
-        """The texts between each two offsets, joined with commas; null where `missing`."""
+        """Join the texts between each two offsets with commas; null if `missing`."""
         kind, width = (pa.LargeListArray, pa.int64()) if self.large else (pa.ListArray, pa.int32())
         mask = pa.array(missing) if missing.any() else None
         lists = kind.from_arrays(pa.array(offsets, width), texts, mask=mask)
@@ -184,31 +188,31 @@ class Kernels:
 
 
 class Pieces:
-    """What a row's text consists of: columns of texts, and the bytes between two of them.
+    """The parts of a row's text: columns of texts, and the bytes between two of them.
 
-    A null's own text is part of the bytes around it, as are the quotes of all others: so the values need not be copied
-    to be quoted, and the join meets no nulls, which would slow it down.
+    A null's text is part of the bytes around it, and so are the quotes of other values. So values are not copied just
+    to quote them, and the join meets no nulls, which would slow it down.
 
     Attributes:
-        literal: bytes after the last value, in all rows; to be appended to.
+        literal: bytes after the last value, in all rows; callers append to it.
     """
 
     def __init__(self, kernels: Kernels) -> None:
         self.literal = b""
         self._kernels = kernels
         self._pieces: list[Any] = []
-        # Of the last value: what follows it, and where it is null.
+        # The bytes after the last value, and a mask of the rows in which it is null.
         self._after = b""
         self._missing: Flags | None = None
 
     def add(self, text: Text) -> None:
-        """A column of values."""
+        """Add a column of values."""
         absent = nulls(text.values) if text.values.null_count else None
         self._pieces += [self._between(text.before, absent), present(text.values)]
         self.literal, self._after, self._missing = b"", text.after, absent
 
     def joined(self, rows: int) -> pa.Array:
-        """The rows' texts, none of them null."""
+        """Return the rows' texts, none of them null."""
         if not self._pieces:
             return pa.repeat(self._kernels.constant(self.literal), rows)
         return self._kernels.join(*self._pieces, self._between(b"", None))
@@ -225,7 +229,7 @@ class Pieces:
 
 
 def nulls(array: pa.Array) -> Flags:
-    """True where the value is null."""
+    """Return a mask of the nulls."""
     if not array.null_count:
         return np.zeros(len(array), np.bool_)
     flags: Flags = array.is_null().to_numpy(zero_copy_only=False)
@@ -233,19 +237,19 @@ def nulls(array: pa.Array) -> Flags:
 
 
 def present(array: pa.Array) -> pa.Array:
-    """A binary array with nothing where the value is null, and no nulls."""
+    """Return a binary array with empty values instead of nulls."""
     if not array.null_count:
         return array
     offsets = _offsets(array)
     if np.diff(offsets)[nulls(array)].any():
-        # A null may hide bytes: kernels leave none, but the array need not come from one.
+        # A null may hide bytes, unless the array comes from a kernel.
         return pc.fill_null(array, pa.scalar(b"", array.type))
     buffers = array.buffers()
     return pa.Array.from_buffers(array.type, len(array), [None, *buffers[1:]], 0, array.offset)
 
 
 def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """The values in a fixed-width buffer of the array, without a copy; whatever is there where the value is null."""
+    """Return the values of a fixed-width array without a copy; values of nulls are undefined."""
     data = array.buffers()[1]
     if data is None or not len(array):
         return np.zeros(len(array), dtype)
@@ -253,7 +257,7 @@ def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
 
 
 def text_spans(array: pa.Array) -> tuple[Ints, Bytes]:
-    """(offsets from 0, one more than there are values; the bytes they cut) of a binary or string array."""
+    """Return the offsets from 0, one more than there are values, and the bytes of a binary or string array."""
     offsets = _offsets(array)
     first, end = int(offsets[0]), int(offsets[-1])
     data = np.frombuffer(array.buffers()[2], np.uint8, count=end)[first:] if end > first else np.zeros(0, np.uint8)
@@ -261,13 +265,13 @@ def text_spans(array: pa.Array) -> tuple[Ints, Bytes]:
 
 
 def data_length(array: pa.Array) -> int:
-    """Bytes between the first and the last offset of a binary or string array."""
+    """Return the number of bytes between the first and the last offset of a binary or string array."""
     offsets = _offsets(array)
     return int(offsets[-1]) - int(offsets[0])
 
 
 def _offsets(array: pa.Array) -> npt.NDArray[Any]:
-    """The offsets as they are, one more than there are values."""
+    """Return the stored offsets, one more than there are values."""
     large = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
     dtype = np.int64 if large else np.int32
     if not len(array):
@@ -276,7 +280,7 @@ def _offsets(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def binary_array(kind: pa.DataType, like: pa.Array, offsets: Ints, data: Bytes) -> pa.Array:
-    """A binary or string array of type `kind` from its parts, null where `like` is."""
+    """Return a binary or string array of type `kind` with the nulls of `like`."""
     large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
     valid = None
     if like.null_count:
@@ -286,7 +290,7 @@ def binary_array(kind: pa.DataType, like: pa.Array, offsets: Ints, data: Bytes) 
 
 
 def is_utf8(array: pa.Array) -> bool:
-    """Whether all values of a binary or string array are UTF-8."""
+    """Return whether all values of a binary or string array are UTF-8."""
     if text_spans(array)[1].max(initial=0) < 0x80:
         return True
     kind = {pa.binary(): pa.string(), pa.large_binary(): pa.large_string()}.get(array.type, array.type)
@@ -298,12 +302,12 @@ def is_utf8(array: pa.Array) -> bool:
 
 
 def cleaned(array: pa.Array) -> pa.Array:
-    """A binary or string array with U+FFFD for whatever is not UTF-8; the very array when all of it is."""
+    """Replace bytes that are not UTF-8 with U+FFFD; return the argument itself if there are none."""
     if is_utf8(array):
         return array
     offsets, data = text_spans(array)
-    # A line feed in front of every value keeps the values apart while all of them are decoded at once.  Line feeds
-    # inside values survive too, so a value's own feed is found by counting those before it.
+    # A line feed in front of every value keeps the values apart while all of them are decoded at once. Values may
+    # contain line feeds, so the one in front of a value is found by counting those before it.
     marks = offsets[:-1] + np.arange(len(array))
     inner = np.ones(len(data) + len(array), np.bool_)
     inner[marks] = False
@@ -316,3 +320,95 @@ def cleaned(array: pa.Array) -> pa.Array:
     keep[new_marks] = False
     new_offsets = np.append(new_marks, len(text)) - np.arange(len(array) + 1)
     return binary_array(array.type, array, new_offsets, text[keep])
+
+
+def dates(kernels: Kernels, array: pa.Array) -> pa.Array:
+    """Return the texts of date32: yyyy-MM-dd, for any number of days."""
+    days = fixed_width(array, np.int32).astype(np.int64)
+    missing = nulls(array)
+    # The days of a column are usually in a short range: then each day is formatted once, and the rows take its text.
+    bounds = _narrow_range(days, missing)
+    if bounds is not None and max(abs(bounds[0]), abs(bounds[1])) <= _ARROW_DAYS:
+        first, last = bounds
+        places = (days - first).astype(np.int32)
+        spelled = pc.cast(pa.array(np.arange(first, last + 1, dtype=np.int32)).cast(pa.date32()), kernels.string)
+        return kernels.raw(spelled).take(pa.array(places, mask=missing if missing.any() else None))
+    far = (np.abs(days) > _ARROW_DAYS) & ~missing
+    texts = pc.cast(array, kernels.string)
+    if far.any():
+        texts = pc.replace_with_mask(texts, pa.array(far), _civil_dates(kernels, days[far]))
+    return kernels.raw(texts)
+
+
+def timestamps(kernels: Kernels, array: pa.Array) -> Text:
+    """Return the texts of timestamps of any unit, in UTC if there is a zone: yyyy-MM-dd HH:mm:ss.f."""
+    unit: str = array.type.unit
+    array = array.view(pa.timestamp(unit))
+    per_second = TICKS_PER_SECOND[unit]
+    ticks = fixed_width(array, np.int64)
+    if unit != "ns":
+        missing = nulls(array)
+        far = (np.abs(ticks // per_second) > _ARROW_SECONDS) & ~missing
+        if far.any():
+            nanos = ticks % per_second * (TICKS_PER_SECOND["ns"] // per_second)
+            return wide_timestamps(kernels, ticks // per_second, nanos, missing)
+    if unit == "s":
+        return Text(kernels.plain(array), after=b".0")
+    whole = ticks % per_second == 0
+    count = int(np.count_nonzero(whole))
+    if count == len(array):
+        return Text(kernels.plain(pc.cast(array, pa.timestamp("s"), safe=False)), after=b".0")
+    texts = kernels.raw(pc.ascii_rtrim(pc.cast(array, kernels.string), "0"))
+    return Text(kernels.join(texts, kernels.where(whole, b"0")) if count else texts)
+
+
+def _narrow_range(numbers: Ints, missing: Flags) -> tuple[int, int] | None:
+    """Return the least and the greatest number, if fewer lie between them than half of the rows."""
+    if missing.any():
+        numbers = numbers[~missing]
+    if not len(numbers):
+        return None
+    least, most = int(numbers.min()), int(numbers.max())
+    return (least, most) if most - least < len(numbers) // 2 else None
+
+
+def wide_timestamps(kernels: Kernels, seconds: Ints, nanos: Ints, missing: Flags) -> Text:
+    """Return the texts of seconds since 1970 and nanoseconds (0 to 999,999,999) of any year: yyyy-MM-dd HH:mm:ss.f."""
+    near = np.abs(seconds) <= _ARROW_SECONDS
+    # abs() of the least 64-bit number is itself, negative.
+    near &= seconds != np.iinfo(np.int64).min
+    near |= missing
+    in_range = np.where(near & ~missing, seconds, 0)
+    texts = pc.cast(pa.array(in_range, mask=missing).cast(pa.timestamp("s")), kernels.string)
+    if not near.all():
+        far = seconds[~near]
+        time = pc.cast(pa.array(far % 86_400).cast(pa.timestamp("s")), kernels.string)
+        time = pc.utf8_slice_codeunits(time, len("1970-01-01"))
+        date = _civil_dates(kernels, far // 86_400)
+        joined = pc.binary_join_element_wise(date, time, pa.scalar("", kernels.string))
+        texts = pc.replace_with_mask(texts, pa.array(~near), joined)
+    if not (nanos[~missing] != 0).any():
+        return Text(kernels.raw(texts), after=b".0")
+    # 1000000000 + nanoseconds has ten digits: "." replaces the first.
+    digits = pc.utf8_slice_codeunits(pc.cast(pa.array(np.where(missing, 0, nanos) + 10**9), kernels.string), 1)
+    digits = pc.ascii_rtrim(digits, "0")
+    digits = pc.if_else(pc.equal(digits, ""), pa.scalar("0", kernels.string), digits)
+    return Text(kernels.join(kernels.raw(texts), kernels.constant(b"."), kernels.raw(digits)))
+
+
+def _civil_dates(kernels: Kernels, days: Ints) -> pa.Array:
+    """Return yyyy-MM-dd of days since 1970-01-01 in the proleptic Gregorian calendar, for any year."""
+    dates = days.astype("M8[D]")
+    months = dates.astype("M8[M]")
+    year, month = np.divmod(months.astype(np.int64) + 1970 * 12, 12)
+    day = (dates - months.astype("M8[D]")).astype(np.int64) + 1
+
+    def padded(numbers: Ints, width: int) -> pa.Array:
+        return pc.ascii_lpad(pc.cast(pa.array(numbers), kernels.string), width=width, padding="0")
+
+    empty = pa.scalar("", kernels.string)
+    sign = pc.if_else(pa.array(year < 0), pa.scalar("-", kernels.string), empty)
+    date = pc.binary_join_element_wise(
+        padded(np.abs(year), 4), padded(month + 1, 2), padded(day, 2), pa.scalar("-", kernels.string)
+    )
+    return pc.binary_join_element_wise(sign, date, empty)

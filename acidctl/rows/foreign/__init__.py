@@ -1,1 +1,1 @@
-"""Data files that are not ORC: Parquet and text of insert-only tables, opened within limits."""
+"""Data files of insert-only tables that are not ORC: Parquet and text, opened within limits."""

@@ -1,7 +1,7 @@
-"""Lines of text as rows, by the delimiters that the metastore has for them, as far as Arrow's reader of CSV goes.
+"""Lines of text as rows, split at the delimiters from the metastore by Arrow's reader of CSV.
 
-Hive's LazySimpleSerDe takes what is no value for NULL, by rules of its own for every type. Here a value counts only in
-the form in which Hive writes it; all others are refused, so that no row is read otherwise than Hive reads it.
+Hive's LazySimpleSerDe reads an invalid value as NULL, by different rules for every type. Here only values in the form
+that Hive writes are accepted; others are refused, so that no row is read differently than in Hive.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _SECONDS = len("2026-11-25 10:11:12")
 
 _INTEGER = "^-?[0-9]{1,19}$"
 _FLOAT = r"^-?(?:[0-9]+(?:\.[0-9]+)?(?:E-?[0-9]{1,3})?|Infinity)$|^NaN$"
+# The forms in which Hive writes values of types other than text.
 _FORMS = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), _INTEGER),
     "float": _FLOAT,
@@ -36,15 +37,13 @@ _FORMS = {
     "date": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
     "timestamp": r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?$",
 }
-"""How Hive writes the values of types other than texts."""
 
 
 class DelimitedBlock:
-    """Some lines of a file.
+    """A block of lines of a file.
 
     Args:
-        data: their bytes.
-        count: how many lines there are.
+        count: the number of lines.
         path: for errors.
     """
 
@@ -52,10 +51,10 @@ class DelimitedBlock:
         self._data, self._count, self._layout, self._path = data, count, layout, path
 
     def columns(self, row: OrcType, names: Sequence[str] | None) -> pa.RecordBatch:
-        """The columns of some names, all without any; each line a row.
+        """Return the columns with these names, or all of them; each line is a row.
 
         Raises:
-            BadDataError: types, values or lines that acidctl does not read as Hive does.
+            BadDataError: acidctl does not read these types, values or lines as Hive does.
         """
         wanted = [(name, kind) for name, kind in row.fields() if names is None or name in names]
         for name, kind in wanted:
@@ -69,7 +68,7 @@ class DelimitedBlock:
         return BadDataError(f"{self._path} cannot be read", why, "read the table with Hive")
 
     def _fields(self, names: Sequence[str]) -> dict[str, pa.Array]:
-        """The bytes of the fields by name, without the last columns where all lines end before them."""
+        """Return the bytes of the fields by name, without the last columns if all lines end before them."""
         separator = self._layout.separator
         if separator >= _ASCII or self._layout.escape == separator:
             raise self._refused("acidctl takes ASCII alone for what separates fields, and no escape")
@@ -98,10 +97,10 @@ class DelimitedBlock:
             raise self._refused(f"its lines are not as acidctl knows them: {str(error)[:200]}") from error
         if table.num_rows != self._count:
             raise self._refused(f"{table.num_rows} rows were found in {self._count} of its lines")
-        return {name: _whole(table.column(name)) for name in names}
+        return {name: one_chunk(table.column(name)) for name in names}
 
     def _escape(self) -> str | bool:
-        """Return what Arrow must know of escapes: nothing if the data has none, but in the text for NULL."""
+        """Return Arrow's escape character: False if the data has no escapes, apart from the text for NULL."""
         escape, null = self._layout.escape, self._layout.null.encode()
         if escape is None or escape not in self._data:
             return False
@@ -109,7 +108,7 @@ class DelimitedBlock:
         alone = rb"(?<![^\r\n%b])%b(?![^\r\n%b])" % (separator, re.escape(null), separator)
         if escape in null and self._data.count(escape) == null.count(escape) * len(re.findall(alone, self._data)):
             return False
-        # Arrow compares with the text for NULL when escapes are gone, Hive before; and in Hive `\n` is a line end.
+        # Arrow compares with the text for NULL after removing escapes, Hive before; and in Hive `\n` is a line end.
         odd = rb"%b(?:[\r\nnr%b]|\Z)" % (byte, re.escape(null))
         if escape >= _ASCII or escape in null or re.search(odd, self._data.replace(bytes([escape, escape]), b"")):
             raise self._refused("it has escapes that acidctl does not know")
@@ -134,7 +133,8 @@ class DelimitedBlock:
             raise self._refused(f"its column {name} has values beyond {kind.kind}: {str(error)[:200]}") from error
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """Return the values of a column as one array."""
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
 
 
@@ -147,7 +147,7 @@ def _booleans(texts: pa.Array, _: OrcType) -> pa.Array:
 
 
 def _timestamps(texts: pa.Array, _: OrcType) -> pa.Array:
-    """Values of any year: seconds as Arrow reads them, and what is behind the point."""
+    """Parse values of any year: seconds as Arrow reads them, and the digits after the point."""
     seconds = pc.utf8_slice_codeunits(texts, 0, _SECONDS).cast(pa.timestamp("s")).cast(pa.int64())
     nanos = pc.utf8_rpad(pc.utf8_slice_codeunits(texts, _SECONDS + 1), 9, "0").cast(pa.int64())
     whole, rest = (np.asarray(pc.fill_null(part, 0)) for part in (seconds, nanos))

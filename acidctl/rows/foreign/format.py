@@ -1,4 +1,4 @@
-"""Whether a data file is ORC, Parquet or text (format sections 1.4 and 11), and its tail, whatever it is."""
+"""The format of a data file, ORC, Parquet or text (format sections 1.4 and 11), and its footer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REFUSED = {b"Obj\x01": "Avro", b"SEQ": "a Hadoop SequenceFile", b"RCF": "RCFile
 
 
 class Format(StrEnum):
-    """How a data file is encoded."""
+    """The encoding of a data file."""
 
     ORC = "ORC"
     PARQUET = "Parquet"
@@ -33,20 +33,20 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """The format of a data file and its tail: the file's own, or the one an ORC file of these rows would have."""
+    """The format of a data file and its footer: its own, or the one that an ORC file of these rows would have."""
 
     format: Format
     tail: Tail
 
 
 def read_any_tail(source: ByteSource, declared: Declared | None = None) -> TableFile:
-    """What is known of a data file of any format without its rows; text is read once, to count its lines.
+    """Return the format and footer of a data file of any format; text is read once, to count its lines.
 
     Args:
-        declared: what a metastore says of it.
+        declared: the table in the metastore.
 
     Raises:
-        BadDataError: damaged, of a format that acidctl cannot read, or of another than the metastore says.
+        BadDataError: the file is damaged, or its format is not supported or not the one in the metastore.
     """
     if declared and declared.format not in ("", *Format):
         raise BadDataError(
@@ -57,29 +57,29 @@ def read_any_tail(source: ByteSource, declared: Declared | None = None) -> Table
     if declared and declared.text:
         return TableFile(Format.TEXT, _reader(Format.TEXT).describe(source, declared))
     try:
-        found = TableFile(Format.ORC, read_tail(source))
+        file = TableFile(Format.ORC, read_tail(source))
     except BadDataError:
         format_ = sniff(source)
         if format_ is Format.ORC:
             raise
-        found = TableFile(format_, _reader(format_).describe(source, declared))
-    if declared and declared.format and found.format != declared.format:
+        file = TableFile(format_, _reader(format_).describe(source, declared))
+    if declared and declared.format and file.format != declared.format:
         raise BadDataError(
-            f"{source.path} is {found.format}",
+            f"{source.path} is {file.format}",
             f"in the metastore it is {declared.format}, and so Hive reads it",
             "the file does not belong here, or the format of the table was changed: read the path without a metastore",
         )
-    return found
+    return file
 
 
 def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None:
-    """Rows of a data file without reading them; None for text.
+    """Return the number of rows of a data file by its footer; None for text.
 
     Args:
         full: whether the table is known to be full ACID, so that every file is ORC.
 
     Raises:
-        BadDataError: damaged, or of a format that acidctl cannot read.
+        BadDataError: the file is damaged, or its format is not supported.
     """
     length = snapshot.logical_length(file)
     if length == 0:
@@ -95,10 +95,10 @@ def footer_rows(snapshot: Snapshot, file: DataFile, *, full: bool) -> int | None
 
 
 def sniff(source: ByteSource) -> Format:
-    """The format of a file that has no ORC tail; ORC when it once was ORC, or is not a known format at all.
+    """Return the format of a file without an ORC footer; ORC if it once was ORC, or has no known format.
 
     Raises:
-        BadDataError: a format that is known by name only.
+        BadDataError: the format is known but not supported.
     """
     head = source.read(0, min(4096, source.size))
     for magic, name in _REFUSED.items():
@@ -115,7 +115,7 @@ def sniff(source: ByteSource) -> Format:
 
 
 def open_foreign(source: ByteSource, format_: Format, tail: Tail, declared: Declared | None = None) -> ForeignReader:
-    """Open a file of Parquet or text for reading its rows, described before by what a metastore says."""
+    """Open a Parquet or text file whose footer `tail` was made with the same `declared`."""
     elsewhere: ForeignReader | None = elsewhere_of(source, len(tail.stripes), _opened, format_, declared)
     return elsewhere or _reader(format_)(source, tail, declared)
 
@@ -131,6 +131,6 @@ def _reader(format_: Format) -> type[ParquetReader | TextReader]:
 
 
 def _foreign() -> ModuleType:
-    from acidctl.rows.foreign import parquet_and_text  # noqa: PLC0415 - with Arrow's Parquet: only where one is met
+    from acidctl.rows.foreign import parquet_and_text  # noqa: PLC0415 - imports Arrow's Parquet, which is slow
 
     return parquet_and_text

@@ -1,8 +1,8 @@
-"""Data files that are not ORC: Parquet and text, as insert-only tables may hold them (format sections 1.4 and 11).
+"""Data files that are not ORC: Parquet and text, which insert-only tables may have (format sections 1.4 and 11).
 
-They are given the tail that an ORC file of the same rows would have, a stripe for each row group or block of lines, so
-that everything else reads them as it reads raw ORC files.  A line of text is one row with one column, ``line``: what
-separates the fields is known to the metastore alone.
+They get the footer that an ORC file of the same rows would have, with a stripe for each row group or block of lines, so
+that they can be read like raw ORC files. A line of text is one row with one column, ``line``, unless the metastore
+declares how its fields are separated.
 """
 
 from __future__ import annotations
@@ -30,20 +30,18 @@ from acidctl.orc.read.wide_timestamps import wide, widened
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, row_of, to_proto
 from acidctl.orc.varint import TooLongError, unsigned
-from acidctl.rows.foreign.delimited_text import DelimitedBlock
-from acidctl.rows.foreign.parquet_file import RowGroups, open_parquet, window_on
-from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
+from acidctl.rows.foreign.delimited_text import DelimitedBlock, one_chunk
+from acidctl.rows.foreign.parquet_file import ParquetTime, RowGroups, as_meant, open_parquet, parquet_time, window_on
 
 LINE = OrcType("struct", children=(OrcType("string"),), names=("line",))
 """The row type of a text file."""
 
+# Bytes of text in a stripe, unless a line is longer.
 _BLOCK = 8 << 20
-"""Bytes of text that make a stripe; more where a line is longer."""
+# Bytes of memory for each byte of text while lines are searched.
 _A_BYTE = 4
-"""What a byte of text takes while lines are looked for."""
 _PROLEPTIC = 2
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""Of UTF-8."""
 
 _CODECS = {"gz": "gzip", "deflate": "gzip", "bz2": "bz2", "zst": "zstd"}
 _HADOOP_CODECS = {"snappy": "snappy", "lz4": "lz4_raw"}
@@ -71,7 +69,7 @@ _LEAVES = {
 
 
 class ForeignReader:
-    """The part of :class:`~acidctl.orc.read.reader.OrcFile` that reading rows takes."""
+    """The part of :class:`~acidctl.orc.read.reader.OrcFile` that is needed to read rows."""
 
     def __init__(self, source: ByteSource, tail: Tail, declared: Declared | None = None) -> None:
         self._source = source
@@ -81,14 +79,14 @@ class ForeignReader:
 
     @property
     def stripe_count(self) -> int:
-        """How many row groups or blocks there are."""
+        """Return the number of row groups or blocks."""
         return len(self._tail.stripes)
 
     def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
-        """The rows of stripe `i`, in the types that an ORC file gives; `columns` as for ORC.
+        """Return the rows of stripe `i` in the types of an ORC reader; for `columns` see :class:`OrcFile`.
 
         Raises:
-            BadDataError: it is damaged.
+            BadDataError: the file is damaged.
         """
         if columns is not None and not columns:
             return pa.RecordBatch.from_struct_array(struct_of((), (), self._tail.stripes[i].numberOfRows))
@@ -98,11 +96,11 @@ class ForeignReader:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 def _made_tail(source: ByteSource, row: OrcType, stripes: list[tuple[int, int]]) -> Tail:
-    """A tail of a row type and (rows, bytes) of each stripe; no statistics, dates in everybody's calendar."""
+    """Return a footer with a row type and (rows, bytes) of each stripe; no statistics, proleptic Gregorian dates."""
     footer = pb.Footer(types=to_proto(renumbered(row)), calendar=_PROLEPTIC)
     for rows, size in stripes:
         footer.stripes.add(numberOfRows=rows, dataLength=size)
@@ -124,19 +122,19 @@ def _made_tail(source: ByteSource, row: OrcType, stripes: list[tuple[int, int]])
 
 
 class ParquetReader(ForeignReader):
-    """Row groups."""
+    """Reads row groups as stripes."""
 
     @staticmethod
     def describe(source: ByteSource, declared: Declared | None = None) -> Tail:
-        """The tail that an ORC file of these rows would have.
+        """Return the footer that an ORC file of these rows would have.
 
         Args:
-            declared: the table's columns, which Hive finds by their names.
+            declared: gives the table's columns, which Hive finds by their names.
         """
         with native_errors(source.path):
             file = open_parquet(source, window=window_on(source))
             metadata, schema = file.metadata, file.schema_arrow
-        row = OrcType("struct", children=tuple(_type(f, source.path) for f in schema), names=tuple(schema.names))
+        row = OrcType("struct", children=tuple(_orc_type(f, source.path) for f in schema), names=tuple(schema.names))
         if declared and declared.columns:
             row = _by_name(row, row_type_of(declared.columns))
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
@@ -144,7 +142,7 @@ class ParquetReader(ForeignReader):
 
     @cached_property
     def _file(self) -> Any:
-        # Timestamps of 96 bits reach beyond 64 bits of nanoseconds: Arrow would wrap them around.
+        # Timestamps of 96 bits may not fit into 64 bits of nanoseconds: Arrow would wrap them around.
         return self._open("us")
 
     @cached_property
@@ -164,7 +162,7 @@ class ParquetReader(ForeignReader):
 
     @cached_property
     def _exact(self) -> Any:
-        """The same file with nanoseconds where they fit; None when no column has 96 bits."""
+        """Return the file opened with nanoseconds, which may overflow; None if no column has 96 bits."""
         return self._open("ns") if self._has_int96 else None
 
     @property
@@ -175,10 +173,10 @@ class ParquetReader(ForeignReader):
     @cached_property
     def _time(self) -> ParquetTime:
         metadata = self._file.metadata
-        found = parquet_time(metadata.created_by or "", metadata.metadata or {}, int96=self._has_int96)
+        time = parquet_time(metadata.created_by or "", metadata.metadata or {}, int96=self._has_int96)
         if self._hive is Hive.HIVE3:  # it takes days as they are stored
-            return replace(found, julian_dates=False, julian_timestamps=False)
-        return found
+            return replace(time, julian_dates=False, julian_timestamps=False)
+        return time
 
     def _read(self, i: int, columns: Sequence[str] | None) -> pa.RecordBatch:
         wanted = None if columns is None else list(columns)
@@ -197,9 +195,9 @@ class ParquetReader(ForeignReader):
                     arrays.append(pa.nulls(table.num_rows, arrow_type(kind)))  # a column of the table that is newer
                     names.append(name)
                 elif name in places:
-                    column = _whole(table.column(places[name]))
+                    column = one_chunk(table.column(places[name]))
                     if self._exact is not None:
-                        column = _finer(column, _whole(exact.column(places[name])))
+                        column = _finer(column, one_chunk(exact.column(places[name])))
                     array = _as_orc(column, kind)
                     arrays.append(array if self._time.is_plain else as_meant(array, self._time))
                     names.append(name)
@@ -212,24 +210,18 @@ class ParquetReader(ForeignReader):
                 file.close(force=True)
 
 
-def _by_name(own: OrcType, table: OrcType) -> OrcType:
-    """The table's columns as a file has them, in the order of the table; those that it lacks as the table has them."""
-    found = {name.lower(): (name, child) for name, child in reversed(list(own.fields()))}
-    chosen = [found.get(name.lower(), (name, child)) for name, child in table.fields()]
-    return row_of(chosen)
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    chunks = column.chunks or [pa.nulls(0, column.type)]
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+def _by_name(file: OrcType, table: OrcType) -> OrcType:
+    """Return the table's columns in its order, each with the file's type if the file has it."""
+    by_name = {name.lower(): (name, child) for name, child in reversed(list(file.fields()))}
+    return row_of([by_name.get(name.lower(), (name, child)) for name, child in table.fields()])
 
 
 def _finer(coarse: pa.Array, fine: pa.Array) -> pa.Array:
-    """Timestamps with their nanoseconds, in the wide form where 64 bits do not hold them.
+    """Return timestamps with their nanoseconds, in the wide form if 64 bits do not hold them.
 
     Args:
         coarse: in microseconds, which hold every time.
-        fine: the same in nanoseconds, wrapped around where they do not fit.
+        fine: the same in nanoseconds, wrapped around if they do not fit.
     """
     if coarse.type == fine.type:
         return coarse
@@ -239,19 +231,18 @@ def _finer(coarse: pa.Array, fine: pa.Array) -> pa.Array:
     limit = (1 << 63) // 1000 - 1
     if ((-limit <= micros) & (micros <= limit)).all():
         return fine
-    # Of what wrapped around, the last three digits are right all the same.
+    # The last three digits are right even in values that wrapped around.
     rest = nanos.view(np.uint64) - micros.view(np.uint64) * np.uint64(1000)
     seconds, part = np.divmod(micros, 10**6)
     return wide(seconds, part * 1000 + rest.view(np.int64), coarse, instant=coarse.type.tz is not None)
 
 
-def _type(field: pa.Field, path: str) -> OrcType:
-    """ORC's type for a column of Parquet."""
+def _orc_type(field: pa.Field, path: str) -> OrcType:
     kind = field.type
     if kind in _LEAVES:
         return OrcType(_LEAVES[kind])
-    if pa.types.is_dictionary(kind):  # Arrow's own: in the file stand the values
-        return _type(field.with_type(kind.value_type), path)
+    if pa.types.is_dictionary(kind):  # an encoding of Arrow's: the file has plain values
+        return _orc_type(field.with_type(kind.value_type), path)
     if pa.types.is_timestamp(kind):
         return OrcType("timestamp" if kind.tz is None else "timestamp with local time zone")
     if pa.types.is_fixed_size_binary(kind):
@@ -262,23 +253,22 @@ def _type(field: pa.Field, path: str) -> OrcType:
         return OrcType("decimal", precision=kind.precision, scale=kind.scale)
     if pa.types.is_struct(kind):
         names = tuple(child.name for child in kind)
-        return OrcType("struct", children=tuple(_type(child, path) for child in kind), names=names)
+        return OrcType("struct", children=tuple(_orc_type(child, path) for child in kind), names=names)
     if pa.types.is_map(kind):
-        return OrcType("map", children=(_type(kind.key_field, path), _type(kind.item_field, path)))
+        return OrcType("map", children=(_orc_type(kind.key_field, path), _orc_type(kind.item_field, path)))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return OrcType("array", children=(_type(kind.value_field, path),))
+        return OrcType("array", children=(_orc_type(kind.value_field, path),))
     raise BadDataError(f"{path} cannot be read", f"Hive has no type for its column {field.name} of {kind}")
 
 
 def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
-    """A column of Parquet as ORC's reader would give it."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type
     if tree.kind.startswith("timestamp"):
         return _timestamps(array, tree)
     if tree.kind == "struct":
-        # Of the fields only some may have been read.
+        # Only some of the fields may have been read.
         kinds = dict(tree.fields())
         names = [child.name for child in kind]
         return with_children(
@@ -290,12 +280,12 @@ def _as_orc(array: pa.Array, tree: OrcType) -> pa.Array:
         return with_children(array, [_as_orc(c, k) for c, k in zip(below(array), tree.children, strict=True)])
     target = arrow_type(tree)
     if kind == pa.uint64():
-        return _decimals(array, target)  # which Arrow does not cast; Hive writes none
+        return _decimals(array, target)  # Arrow has no such cast
     return array if kind == target else array.cast(target)
 
 
 def _decimals(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Unsigned numbers of 64 bits as decimals, whose lower half they are."""
+    """Convert unsigned numbers of 64 bits to decimals, whose lower half they are."""
     halves = np.zeros((len(array), 2), np.uint64)
     halves[:, 0] = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
     is_valid = pa.py_buffer(np.packbits(array.is_valid().to_numpy(zero_copy_only=False), bitorder="little"))
@@ -318,7 +308,7 @@ def _timestamps(array: pa.Array, tree: OrcType) -> pa.Array:
 
 
 class TextReader(ForeignReader):
-    """Lines in blocks; a compressed file can only be read from its beginning."""
+    """Reads blocks of lines as stripes; a compressed file can only be read from its beginning."""
 
     def __init__(self, source: ByteSource, tail: Tail, declared: Declared | None = None) -> None:
         super().__init__(source, tail, declared)
@@ -327,13 +317,13 @@ class TextReader(ForeignReader):
 
     @staticmethod
     def describe(source: ByteSource, declared: Declared | None = None) -> Tail:
-        """The tail that an ORC file of these rows would have.
+        """Return the footer that an ORC file of these rows would have.
 
         Args:
-            declared: how lines make columns; without it a line is one.
+            declared: describes how a line is split into columns; by default a line is one column.
 
         Raises:
-            BadDataError: they make columns in a way that acidctl does not know.
+            BadDataError: acidctl does not support this way of splitting.
         """
         layout = declared.text if declared else None
         if layout and layout.problem:
@@ -372,26 +362,26 @@ class TextReader(ForeignReader):
 
 
 def _header_of(lines: Sequence[int], layout: TextLayout) -> tuple[list[int], list[int]]:
-    """How many of the lines of each block are above its first row, and how many are rows."""
+    """Return how many lines of each block are above its first row, and how many are rows."""
     total, before = sum(lines), 0
     skipped, counts = [], []
-    for own in lines:
-        first = min(max(layout.header - before, 0), own)
-        last = min(max(total - layout.footer - before, 0), own)
+    for count in lines:
+        first = min(max(layout.header - before, 0), count)
+        last = min(max(total - layout.footer - before, 0), count)
         skipped.append(first)
         counts.append(max(last - first, 0))
-        before += own
+        before += count
     return skipped, counts
 
 
 def text_extension(path: str) -> str | None:
-    """The extension by which Hadoop finds the codec of a text file; None for a plain one."""
+    """Return the extension by which Hadoop finds the codec of a text file; None for a plain file."""
     extension = path.rpartition("/")[2].rpartition(".")[2].lower()
     return extension if extension in _CODECS or extension in _HADOOP_CODECS else None
 
 
 def _decoded(source: ByteSource) -> Iterator[bytes]:
-    """The text in pieces, without a byte order mark at its beginning, which Hadoop does not count to the first line."""
+    """Yield the text without a byte order mark at its beginning: Hadoop does not count it as part of the first line."""
     work, total = DecodingBudget(source.path, source.size), 0
     for piece in _pieces(source):
         text = piece.removeprefix(BYTE_ORDER_MARK) if not total else piece
@@ -416,29 +406,29 @@ def _pieces(source: ByteSource) -> Iterator[bytes]:
 
 
 def _hadoop_blocks(raw: ReadAheadFile, codec: Any, path: str) -> Iterator[bytes]:
-    """Hadoop's own framing: the length of a block as four bytes, then its chunks, each after its length in the file."""
+    """Decode Hadoop's framing: the length of a block as four bytes, then its chunks, each after its stored length."""
     end = raw.size()
     while raw.tell() < end:
-        left = int.from_bytes(raw.read(4), "big")
-        STRIPE_MEMORY.check(left * _A_BYTE, path, "size of one of its compressed blocks")
+        missing = int.from_bytes(raw.read(4), "big")
+        STRIPE_MEMORY.check(missing * _A_BYTE, path, "size of one of its compressed blocks")
         pieces = []
-        while left > 0:
+        while missing > 0:
             length = int.from_bytes(raw.read(4), "big")
             data = raw.read(length)
             try:
-                # The decoded length stands in front of a snappy block.
-                size = unsigned(data, 0)[0] if codec.name == "snappy" else left
+                # A snappy block begins with its decoded length.
+                size = unsigned(data, 0)[0] if codec.name == "snappy" else missing
             except (IndexError, TooLongError):
                 size = 0
             if len(data) != length or not size:
                 raise damaged(path, "a compressed block ends too early")
-            pieces.append(codec.decompress(data, min(size, left), asbytes=True))
-            left -= len(pieces[-1])
+            pieces.append(codec.decompress(data, min(size, missing), asbytes=True))
+            missing -= len(pieces[-1])
         yield b"".join(pieces)
 
 
 def _blocks(source: ByteSource) -> Iterator[bytes]:
-    """The text cut behind line ends, in blocks of about _BLOCK bytes or one line."""
+    """Yield the text in blocks of about _BLOCK bytes or one line, cut after line ends."""
     waiting: list[bytes] = []
     size = 0
     for piece in _decoded(source):
@@ -457,7 +447,7 @@ def _blocks(source: ByteSource) -> Iterator[bytes]:
 
 
 def _ends(block: bytes) -> Any:
-    """Where each line ends, its line end included: at LF, CR, CR LF or the end, as in Hadoop."""
+    """Return where each line ends, including its line end: at LF, CR, CR LF or the end, as in Hadoop."""
     data = np.frombuffer(block, np.uint8)
     feeds = data == ord("\n")
     breaks = feeds.copy()
@@ -472,7 +462,7 @@ def _ends(block: bytes) -> Any:
 
 
 def _spans(block: bytes, ends: Any) -> tuple[Any, Any]:
-    """Where each line begins, and where it ends without its line end."""
+    """Return where each line begins, and where it ends without its line end."""
     data = np.frombuffer(block, np.uint8)
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])[: len(ends)]
     stops = ends.astype(np.int64)
@@ -485,7 +475,7 @@ def _spans(block: bytes, ends: Any) -> tuple[Any, Any]:
 
 
 def _lines(block: bytes, ends: Any) -> pa.Array:
-    """The lines without their ends, as a string column whose bytes need not be UTF-8."""
+    """Return the lines without their ends, as a string column whose bytes may not be UTF-8."""
     data = np.frombuffer(block, np.uint8)
     starts, stops = _spans(block, ends)
     offsets = np.zeros(len(ends) + 1, np.int32)

@@ -1,1 +1,1 @@
-"""What happened to rows: by write id, to one row, and between two snapshots."""
+"""The history of rows: by write id, of one row, and between two snapshots."""

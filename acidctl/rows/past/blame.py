@@ -1,7 +1,7 @@
-"""The life of one row: where it was inserted, rewritten, updated and deleted, in everything that lies in a location.
+"""The life of one row: where it was inserted, rewritten, updated and deleted, in all directories of a location.
 
-Obsolete and aborted directories are looked at too: they are history. Only stripes whose statistics admit the key are
-read, and of those only the id columns.
+Obsolete and aborted directories are history and are searched too. Only stripes whose statistics admit the key are read,
+and only their id columns.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.one_line import one_line
 from acidctl.rows.read.archives import Archive, archives
-from acidctl.rows.read.bucket_values import decode_all
-from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys
+from acidctl.rows.read.bucket_numbers import decode_all
+from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys, StripeRange
 from acidctl.rows.read.events import EventFile, Ids
-from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import add_kills, dead_rows, live_rows, visible_events
 
 _PLAIN = re.compile(r"(\d{1,19}):(?:(bucket=)(\d{1,4})|(-?\d{1,10})):(\d{1,19})", re.ASCII)
@@ -33,11 +32,11 @@ _KEYS = {"writeid", "bucketid", "rowid"}
 
 @dataclass(frozen=True, slots=True)
 class RowId:
-    """What is looked for.
+    """The ROW__ID to search for.
 
     Attributes:
-        bucket: the encoded value of ROW__ID; None when only the number of the bucket is known.
-        number: of the bucket, whatever statement wrote it and in whatever codec (format section 2).
+        bucket: the encoded value of ROW__ID; None if only the number of the bucket is known.
+        number: of the bucket, in any statement and codec (format section 2).
     """
 
     write_id: int
@@ -48,26 +47,26 @@ class RowId:
     def __str__(self) -> str:
         return f"{self.write_id}:{f'bucket={self.number}' if self.bucket is None else self.bucket}:{self.row_id}"
 
-    def may_be_in(self, known: StripeRange) -> bool:
-        """Whether a stripe may hold an event of the row."""
-        wanted = ((known.original, self.write_id), (known.bucket, self.bucket), (known.row_id, self.row_id))
+    def may_be_in(self, keys: StripeRange) -> bool:
+        """Return whether a stripe may hold an event of the row."""
+        wanted = ((keys.original, self.write_id), (keys.bucket, self.bucket), (keys.row_id, self.row_id))
         return all(value is None or low <= value <= high for (low, high), value in wanted)
 
     def mask(self, keys: Keys) -> Bools:
-        """Which keys are the row's."""
-        found: Bools = (keys.original == self.write_id) & (keys.row_id == self.row_id)
+        """Return a mask of the row's keys."""
+        matches: Bools = (keys.original == self.write_id) & (keys.row_id == self.row_id)
         if self.bucket is not None:
-            found &= keys.bucket == self.bucket
-            return found
-        found &= decode_all(keys.bucket).bucket == self.number
-        return found
+            matches &= keys.bucket == self.bucket
+            return matches
+        matches &= decode_all(keys.bucket).bucket == self.number
+        return matches
 
 
 def parse_row_id(text: str) -> RowId:
-    """Parse ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID in JSON as rows show it.
+    """Parse ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID as a JSON object.
 
     Raises:
-        UsageProblem: it is none of these.
+        UsageProblem: the text has another form.
     """
     stripped = text.strip()
     if stripped.startswith("{"):
@@ -81,13 +80,13 @@ def parse_row_id(text: str) -> RowId:
 
 def _from_json(text: str) -> RowId:
     try:
-        found: Any = json.loads(text)
+        parsed: Any = json.loads(text)
     except ValueError as error:
         raise _unusable(text, f"it is not JSON: {error}") from None
-    found = found.get("ROW__ID", found)
-    if not isinstance(found, dict) or not found.keys() >= _KEYS:
+    parsed = parsed.get("ROW__ID", parsed)
+    if not isinstance(parsed, dict) or not parsed.keys() >= _KEYS:
         raise _unusable(text, "it lacks writeid, bucketid or rowid")
-    values = [found[name] for name in ("writeid", "bucketid", "rowid")]
+    values = [parsed[name] for name in ("writeid", "bucketid", "rowid")]
     if any(type(value) is not int for value in values):
         raise _unusable(text, "writeid, bucketid and rowid must be whole numbers")
     return _checked(text, values[0], values[1], None, values[2])
@@ -106,7 +105,7 @@ def _unusable(text: str, why: str) -> UsageProblem:
 
 
 class Status(StrEnum):
-    """What became of a row, for the readers of the snapshot."""
+    """The state of a row for readers of the snapshot."""
 
     LIVE = "live"
     DELETED = "deleted"
@@ -122,7 +121,7 @@ class Sighting:
         operation: ``insert``, ``update`` (ACID v1) or ``delete``.
         write_id: that wrote the event.
         state: of the directory.
-        is_rewritten: a compaction wrote it here.
+        is_rewritten: a compaction wrote it to this file.
     """
 
     operation: str
@@ -135,11 +134,11 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class RowLife:
-    """One row and all that was seen of it.
+    """One row and all its events.
 
     Attributes:
         key: writeid, bucketid and rowid.
-        inserts: the event that inserted it, where a writer wrote it first, then its copies by compactions.
+        inserts: the event that inserted it, as its writer wrote it first, then copies by compactions.
         changes: updates (of ACID v1) and deletes, by write id; copies by compactions included.
     """
 
@@ -151,14 +150,14 @@ class RowLife:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The answer.
+    """The result of :func:`blame`.
 
     Attributes:
-        rows: several only where just the number of a bucket was given and several statements wrote to it.
-        hidden_by: compacted bases that may have swallowed what is not found: the row and its deletion.
-        rewritten_changes: write ids that have an insert delta here, so that a delete of theirs may be an update.
+        rows: several only if just the number of a bucket was given and several statements wrote to it.
+        hidden_by: compacted bases that may have dropped the row and its deletion, if it was not found.
+        rewritten_changes: write ids that have an insert delta here, so that their deletes may be updates.
         problems: directories that no reader uses and that cannot be read.
-        stripes, stripes_read: how many there are, and of how many the id columns were read.
+        stripes, stripes_read: the number of stripes, and of those whose id columns were read.
     """
 
     __repr__ = one_line
@@ -182,45 +181,43 @@ class _Hit:
 
 
 def blame(snapshot: Snapshot, row: RowId) -> Blame:
-    """Look for a row in every directory of a location.
+    """Search for a row in every directory of a location.
 
     Raises:
         BadDataError, NotFoundError, AccessError: a file that readers use cannot be read.
     """
-    found = list(archives(snapshot))
+    directories = list(archives(snapshot))
     current = {file.path for file in snapshot.files()}
     hits: list[_Hit] = []
     stripes = read = 0
-    for one in found:
-        for source in one.sources:
+    for archive in directories:
+        for source in archive.sources:
             stripes += len(source.tail.stripes)
-            more, looked_at = _look(one, source, row, is_read=source.file.path in current)
+            more, stripes_read = _search(archive, source, row, is_read=source.file.path in current)
             hits += more
-            read += looked_at
+            read += stripes_read
     keys = sorted({key for hit in hits for key in _keys(hit.ids)})
     return Blame(
         tuple(_life(snapshot, key, hits) for key in keys),
-        tuple(one.names[0] for one in found if one.is_base and not one.is_overwrite and one.high >= row.write_id),
-        frozenset(
-            one.low for one in found if one.directory and one.directory.kind is Kind.DELTA and one.low == one.high
-        ),
-        tuple(one.error for one in found if one.error is not None),
+        tuple(a.names[0] for a in directories if a.is_base and not a.is_overwrite and a.high >= row.write_id),
+        frozenset(a.low for a in directories if a.directory and a.directory.kind is Kind.DELTA and a.low == a.high),
+        tuple(archive.error for archive in directories if archive.error is not None),
         stripes,
         read,
     )
 
 
-def _look(one: Archive, source: EventFile, row: RowId, *, is_read: bool) -> tuple[list[_Hit], int]:
-    """The hits in one file, and how many stripes were read for them."""
-    wanted = [stripe for stripe, known in enumerate(source.ranges) if known is None or row.may_be_in(known)]
+def _search(archive: Archive, source: EventFile, row: RowId, *, is_read: bool) -> tuple[list[_Hit], int]:
+    """Return the hits in one file, and how many stripes were read for them."""
+    wanted = [stripe for stripe, keys in enumerate(source.ranges) if keys is None or row.may_be_in(keys)]
     hits = []
     if wanted:
         with source.open() as events:
             for stripe in wanted:
                 ids = events.ids(stripe)
-                found = row.mask(ids.keys)
-                if found.any():
-                    hits.append(_Hit(one, source, ids.take(found), is_read))
+                matches = row.mask(ids.keys)
+                if matches.any():
+                    hits.append(_Hit(archive, source, ids.take(matches), is_read))
     return hits, len(wanted)
 
 
@@ -230,22 +227,21 @@ def _keys(ids: Ids) -> Iterable[tuple[int, int, int]]:
 
 
 def _life(snapshot: Snapshot, key: tuple[int, int, int], hits: Iterable[_Hit]) -> RowLife:
-    own = []
+    row_hits = []
     for hit in hits:
         mask = hit.ids.keys.bucket == key[1]
         if mask.any():
-            own.append(_Hit(hit.archive, hit.source, hit.ids.take(mask), hit.is_read))
-    sightings = [sighting for hit in own for sighting in _sightings(hit)]
-    inserts = [one for one in sightings if one.operation == "insert"]
-    changes = [one for one in sightings if one.operation != "insert"]
-    # As written first; of the copies the narrowest comes first, as the directories are listed.
-    inserts.sort(key=lambda one: (one.is_rewritten, one.directory.startswith("base")))
-    changes.sort(key=lambda one: (one.write_id, one.is_rewritten))
-    return RowLife(key, _status(snapshot, own), tuple(inserts), tuple(changes))
+            row_hits.append(_Hit(hit.archive, hit.source, hit.ids.take(mask), hit.is_read))
+    sightings = [sighting for hit in row_hits for sighting in _sightings(hit)]
+    inserts = [sighting for sighting in sightings if sighting.operation == "insert"]
+    changes = [sighting for sighting in sightings if sighting.operation != "insert"]
+    # The writer's own directory comes first, then the copies, the narrowest first, in the order of the listing.
+    inserts.sort(key=lambda sighting: (sighting.is_rewritten, sighting.directory.startswith("base")))
+    changes.sort(key=lambda sighting: (sighting.write_id, sighting.is_rewritten))
+    return RowLife(key, _status(snapshot, row_hits), tuple(inserts), tuple(changes))
 
 
 def _sightings(hit: _Hit) -> Iterable[Sighting]:
-    """One for each event; there are as few as statements touched the row."""
     is_delete = hit.source.is_delete
     for operation, current in zip(hit.ids.operation.tolist(), hit.ids.current.tolist(), strict=True):
         name = "delete" if is_delete or operation == DELETE else "update" if operation == 1 else "insert"
@@ -255,7 +251,7 @@ def _sightings(hit: _Hit) -> Iterable[Sighting]:
 
 
 def _status(snapshot: Snapshot, hits: Sequence[_Hit]) -> Status:
-    """By the rules of a scan, applied to the row's own events."""
+    """Apply the rules of a scan to the row's own events."""
     read = [hit for hit in hits if hit.is_read]
     deletes = _deletes(snapshot, read)
     for hit in read:
@@ -264,7 +260,7 @@ def _status(snapshot: Snapshot, hits: Sequence[_Hit]) -> Status:
         live = live_rows(hit.source, hit.ids, snapshot.write_ids, deletes)
         if live is None or bool(np.any(live)):
             return Status.LIVE
-    # The compaction that applied the delete may have dropped it.
+    # The compaction that applied the delete may have dropped the delete event.
     everything, rows = _deletes(snapshot, hits), [hit for hit in hits if not hit.source.is_delete]
     if everything.size and (
         not rows or any(dead_rows(hit.source, hit.ids, snapshot.write_ids, everything).any() for hit in rows)

@@ -1,9 +1,9 @@
-"""What every write id changed in a location: rows that appeared and rows that went, each with the write id that did it.
+"""The changes of every write id in a location: the rows that appeared and disappeared, each with its write id.
 
-While no base stands between two write ids, the deltas of the newer snapshot hold every event in between, and the rows
-that were deleted: one pass over them tells all changes. A base in between is stepped over: what its own write id
-changed is the difference of the snapshots before it and at it, and what happened below is read from what it took the
-place of, while that is still there.
+If there is no base between two write ids, the deltas of the newer snapshot hold every event in between, and the
+deleted rows: one pass over them finds all changes. A base in between is handled separately: the changes of its own
+write id are the difference of the snapshots before it and at it, and earlier changes are read from the directories
+that it replaced, if they still exist.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from acidctl.rows.scan.scan import Scan
 
 @dataclass(frozen=True, slots=True)
 class EventSpan:
-    """Changes that the events of one snapshot tell: those of the write ids above `after`.
+    """A source of changes: the events of one snapshot with write ids above `after`.
 
     Attributes:
         sources: the files of the snapshot.
@@ -44,23 +44,23 @@ class EventSpan:
 
 @dataclass(frozen=True, slots=True)
 class SingleStep:
-    """The changes of one write id, that of `snapshot`, told by what was there `before`."""
+    """A source of changes: the difference between two snapshots, for the write id of `snapshot`."""
 
     before: Snapshot
     snapshot: Snapshot
 
     @property
     def write_id(self) -> int:
-        """The write id that changed the rows."""
+        """Return the write id that changed the rows."""
         return self.snapshot.write_ids.high_watermark
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Some rows of one location that changed alike.
+    """Rows of one location that appeared, or rows that disappeared.
 
     Attributes:
-        change: ``+`` for rows that appeared, ``-`` for rows that went.
+        change: ``+`` for rows that appeared, ``-`` for rows that disappeared.
         write_ids: for each row the write id that changed it.
     """
 
@@ -70,42 +70,41 @@ class Changes:
 
 
 def plan_changes(take: Callable[[int], Snapshot], after: int, upto: int) -> list[EventSpan | SingleStep]:
-    """How the changes of the write ids after..upto of a location are told, the oldest first.
+    """Return the sources of the changes of a location, the oldest first.
 
     Args:
-        take: the location as it was when a write id was the newest, for who wants what came since `after`.
-        after, upto: the write ids after the one, up to and with the other.
+        take: returns the location as it was when a write id was the newest, with the history since `after`.
+        after, upto: the changes of the write ids after `after`, up to and including `upto`.
 
     Raises:
-        HistoryError: a compaction removed what is needed.
+        HistoryError: a compaction removed a directory that is needed.
         BadDataError: a file cannot be read.
     """
-    told: list[EventSpan | SingleStep] = []
+    sources: list[EventSpan | SingleStep] = []
     while after < upto:
         newest = take(upto)
-        base = _base_of(newest)
+        base = _base_write_id(newest)
         if base is None or base <= after:
-            told += _told_by_events(take, newest, after, upto)
+            sources += _from_events(take, newest, after, upto)
             break
         if base < upto:
-            told += _told_by_events(take, newest, base, upto)
+            sources += _from_events(take, newest, base, upto)
             newest = take(base)
-        told.append(_step(take(base - 1), newest))
+        sources.append(_step(take(base - 1), newest))
         upto = base - 1
-    return told[::-1]
+    return sources[::-1]
 
 
-def _base_of(snapshot: Snapshot) -> int | None:
-    """The write id of the base that a snapshot reads."""
+def _base_write_id(snapshot: Snapshot) -> int | None:
     base = snapshot.state.base
     directory = base.directory if base else None
     return directory.max_write_id if directory else None
 
 
-def _told_by_events(
+def _from_events(
     take: Callable[[int], Snapshot], newest: Snapshot, after: int, upto: int
 ) -> list[EventSpan | SingleStep]:
-    """Of write ids above the base: by one pass, or one by one where ACID v1 updated rows in their place."""
+    """Return the sources for write ids above the base: one pass, or single steps if ACID v1 updated rows in place."""
     files = [file for file in newest.files() if file.max_write_id > after]
     if not files:
         return []
@@ -127,7 +126,7 @@ def _ids_of(directory: AcidDirectory, after: int, upto: int) -> range:
 
 
 def _refuse_merged(sources: Sequence[EventFile], after: int) -> None:
-    """Raises HistoryError for rows without ids of their own that a compaction put together."""
+    """Raise HistoryError if a compaction merged rows without ids of their own."""
     for source in sources:
         directory = source.file.directory
         if source.is_delete or source.synthetic is None or directory is None or directory.max_write_id <= after:
@@ -141,11 +140,11 @@ def _refuse_merged(sources: Sequence[EventFile], after: int) -> None:
 
 
 class ChangeScan(Scan):
-    """The changes that one pass over the events of a location tells.
+    """The changes that one pass over the events of a location finds.
 
     Args:
-        span: of :func:`plan_changes`.
-        columns, options: as of :class:`acidctl.rows.scan.scan.Scan`; no condition.
+        span: see :func:`plan_changes`.
+        columns, options: see :class:`acidctl.rows.scan.scan.Scan`; no condition.
     """
 
     def __init__(self, span: EventSpan, columns: Sequence[str] | None = None, **options: Any) -> None:
@@ -154,42 +153,42 @@ class ChangeScan(Scan):
         self._moved = any(source.may_hold_moved for source in span.sources)
 
     def changes(self) -> Iterator[Changes]:
-        """All of them, in the order of the files.
+        """Yield all changes, in the order of the files.
 
         Raises:
-            BadDataError: a file cannot be read; it names the file.
+            BadDataError: a file cannot be read; the error names the file.
         """
         for events, stripe, files in self._stripes(self.columns):
             source = events.source
-            known = source.ranges[stripe]
-            if known is not None and known.current[1] <= self._after and not self._kills.may_hit(known):
+            keys = source.ranges[stripe]
+            if keys is not None and keys.current[1] <= self._after and not self._kills.may_hit(keys):
                 continue
-            with self._guarded(source, stripe):
+            with self._loss_reported(source, stripe):
                 ids = events.ids(stripe)
-                came, went, killers = self._changed(ids)
-                if not (came.any() or went.any()):
+                added, removed, killers = self._changed(ids)
+                if not (added.any() or removed.any()):
                     continue
                 rows = events.rows(stripe, files.names)
-                for change, chosen, by in ((GONE, went, killers), (NEW, came, ids.current)):
+                for change, chosen, by in ((GONE, removed, killers), (NEW, added, ids.current)):
                     if chosen.any():
                         for batch in self._chosen(source, ids, rows, files, chosen):
                             yield Changes(change, by[chosen], batch)
 
     def _changed(self, ids: Ids) -> tuple[Bools, Bools, Longs]:
-        """Which events of a stripe are rows that came, which are rows that went, and the write ids of the latter."""
+        """Return masks of the added and the removed rows of a stripe, and the write ids that removed them."""
         killers = self._kills.killers(ids.keys)
         killers[killers < ids.current] = 0  # a delete event does not reach rows of later write ids (section 4.2)
         visible = visible_events(ids, self._snapshot.write_ids)
         rows = np.ones(len(killers), np.bool_) if visible is None else visible
         rows = rows & (killers != ids.current)  # what one write id inserted and deleted was never there
-        went = rows & (killers > 0)
-        if went.any() and (dead := self._killed_before.dead(ids.keys, ids.bound(0))) is not None:
-            went &= ~dead
-        return rows & (ids.current > self._after), went, killers
+        removed = rows & (killers > 0)
+        if removed.any() and (dead := self._killed_before.dead(ids.keys, ids.bound(0))) is not None:
+            removed &= ~dead
+        return rows & (ids.current > self._after), removed, killers
 
     @cached_property
     def _kills(self) -> DeleteSet:
-        """The keys that the write ids of the span deleted, with these."""
+        """Return the keys that the write ids of the span deleted, with these write ids."""
         builder = DeleteSetBuilder()
         for source, ids in self._delete_events(self._is_newer):
             late = ids.take(ids.current > self._after)
@@ -198,12 +197,12 @@ class ChangeScan(Scan):
 
     @cached_property
     def _killed_before(self) -> DeleteSet:
-        """Of the same keys those that were deleted before."""
+        """Return those of these keys that were already deleted before the span."""
         kills, builder = self._kills, DeleteSetBuilder()
 
         def may_hold(source: EventFile, stripe: int) -> bool:
-            known = source.ranges[stripe]
-            return known is None or (known.current[0] <= self._after and kills.may_hit(known))
+            keys = source.ranges[stripe]
+            return keys is None or (keys.current[0] <= self._after and kills.may_hit(keys))
 
         for source, ids in self._delete_events(may_hold):
             early = ids.take(ids.current <= self._after)
@@ -211,11 +210,10 @@ class ChangeScan(Scan):
         return builder.build()
 
     def _is_newer(self, source: EventFile, stripe: int) -> bool:
-        known = source.ranges[stripe]
-        return source.file.max_write_id > self._after and (known is None or known.current[1] > self._after)
+        keys = source.ranges[stripe]
+        return source.file.max_write_id > self._after and (keys is None or keys.current[1] > self._after)
 
     def _delete_events(self, wanted: Callable[[EventFile, int], bool]) -> Iterator[tuple[EventFile, Ids]]:
-        """The delete events that the snapshot sees, of the stripes that are wanted."""
         for source in self.sources:
             stripes = range(len(source.tail.stripes)) if source.file.role is Role.DELETE else range(0)
             if chosen := [stripe for stripe in stripes if wanted(source, stripe)]:
@@ -226,25 +224,25 @@ class ChangeScan(Scan):
 
 
 def changes_of(
-    told: EventSpan | SingleStep,
+    source: EventSpan | SingleStep,
     columns: Sequence[str] | None = None,
     *,
     partition: Sequence[PartitionColumn] = (),
     **options: Any,
 ) -> Iterator[Changes]:
-    """The changes themselves.
+    """Yield the changes of a source.
 
     Args:
-        columns, partition, options: as of :class:`ChangeScan`.
+        columns, partition, options: see :class:`ChangeScan`.
 
     Raises:
         BadDataError: a file cannot be read.
-        HistoryError: rows cannot be told apart.
+        HistoryError: rows cannot be compared.
     """
-    if isinstance(told, EventSpan):
-        yield from ChangeScan(told, columns, partition=partition, **options).changes()
+    if isinstance(source, EventSpan):
+        yield from ChangeScan(source, columns, partition=partition, **options).changes()
         return
-    gone, new = compare_locations(told.before, told.snapshot, columns, partition=partition, **options)
+    gone, new = compare_locations(source.before, source.snapshot, columns, partition=partition, **options)
     for change, side in ((GONE, gone), (NEW, new)):
         for batch in side.batches():
-            yield Changes(change, np.full(batch.num_rows, told.write_id, np.int64), batch)
+            yield Changes(change, np.full(batch.num_rows, source.write_id, np.int64), batch)

@@ -1,7 +1,8 @@
 """The rows that appeared and disappeared between two snapshots of a table.
 
-A row is the same by its key and the write id of its event: compactions keep both. Of a file that both snapshots read
-only the stripes are read whose live rows may differ; rows of files that only one reads are looked up in the others'.
+A row is identified by its key and the write id of its event: compactions keep both. In a file that both snapshots read,
+only the stripes are read whose live rows may differ. Rows of files that one snapshot reads are looked up in the files
+that only the other reads.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from acidctl.acid.reasons import Reason
 from acidctl.errors import HistoryError
 from acidctl.location.snapshot import Snapshot, SnapshotSource
 from acidctl.orc.types import OrcType, arrow_type
-from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder
+from acidctl.rows.convert.matching import table_row_type
+from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder, StripeRange
 from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.read.past_snapshot import require_same_ids
-from acidctl.rows.read.schema_evolution import table_row_type
-from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
 from acidctl.rows.scan.columns import FileColumns, ScanColumn
 from acidctl.rows.scan.odd_layout import odd_layout
@@ -35,7 +35,7 @@ GONE, NEW, CHANGED = "-", "+", "~"
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _Version:
     """One location in one snapshot."""
 
     snapshot: Snapshot
@@ -47,20 +47,19 @@ class _Seen:
 
 
 class _Pair:
-    """What two snapshots of a location share."""
+    """The files that two snapshots of a location share, and the keys whose state differs."""
 
-    def __init__(self, one: _Seen, other: _Seen) -> None:
-        self.shared = one.paths & other.paths
-        lists = one.snapshot.write_ids, other.snapshot.write_ids
-        self.low_watermark = min(write_ids.high_watermark for write_ids in lists)
-        self._sides = one, other
+    def __init__(self, before: _Version, after: _Version) -> None:
+        self.shared = before.paths & after.paths
+        self.low_watermark = min(before.snapshot.write_ids.high_watermark, after.snapshot.write_ids.high_watermark)
+        self._versions = before, after
 
     @cached_property
     def changed(self) -> DeleteSet:
-        """Keys that events of one snapshot kill or replace, and not the same events of the other."""
+        """Return the keys that events of only one of the snapshots delete or replace."""
         builder = DeleteSetBuilder()
-        for number, side in enumerate(self._sides):
-            for source in side.sources:
+        for number, version in enumerate(self._versions):
+            for source in version.sources:
                 is_shared = source.file.path in self.shared
                 if (is_shared and number) or not (source.is_delete or source.may_hold_changes):
                     continue
@@ -69,8 +68,8 @@ class _Pair:
 
     def _add(self, builder: DeleteSetBuilder, source: EventFile, *, is_shared: bool) -> None:
         with source.open() as events:
-            for stripe, known in enumerate(source.ranges):
-                if is_shared and known is not None and known.current[1] <= self.low_watermark:
+            for stripe, keys in enumerate(source.ranges):
+                if is_shared and keys is not None and keys.current[1] <= self.low_watermark:
                     continue
                 ids = events.ids(stripe)
                 wanted = np.ones(len(ids.current), np.bool_)
@@ -82,9 +81,9 @@ class _Pair:
 
 
 class _Side(Scan):
-    """The rows that one snapshot has and the other has not, of one location."""
+    """The rows of one location that are in one snapshot but not in the other."""
 
-    def __init__(self, own: _Seen, other: _Seen, pair: _Pair, columns: Sequence[str] | None, **options: Any) -> None:
+    def __init__(self, own: _Version, other: _Version, pair: _Pair, columns: Sequence[str] | None, **options: Any):
         super().__init__(own.snapshot, columns, sources=own.sources, **options)
         self._other = other
         self._pair = pair
@@ -110,21 +109,21 @@ class _Side(Scan):
                 continue
             if source.file.path in self._pair.shared and not self._may_differ(source.ranges[stripe]):
                 continue
-            # The id columns first: of most stripes no row differs.
+            # Read the id columns first: in most stripes no row differs.
             if self._live(source, events.ids(stripe)).any():
                 yield events, stripe, files
 
-    def _may_differ(self, known: StripeRange | None) -> bool:
-        """Whether a stripe that both snapshots read may have other live rows in them."""
-        return known is None or known.current[1] > self._pair.low_watermark or self._pair.changed.may_hit(known)
+    def _may_differ(self, keys: StripeRange | None) -> bool:
+        """Return whether the live rows of a stripe that both snapshots read may differ."""
+        return keys is None or keys.current[1] > self._pair.low_watermark or self._pair.changed.may_hit(keys)
 
     def _is_simple(self, source: EventFile) -> bool:
-        """Whether all its live rows are of the result: the other snapshot has nothing in place of the file."""
+        """Return whether all its live rows are in the result: the other snapshot has no files that could hold them."""
         return source.file.path not in self._pair.shared and self._theirs is None
 
     @cached_property
     def _theirs(self) -> KeyRanges | None:
-        """The live rows of the files that only the other snapshot reads; None when there is none."""
+        """Return the live rows of the files that only the other snapshot reads; None if there are none."""
         sources = [s for s in self._other.sources if not s.is_delete and s.file.path not in self._pair.shared]
         if not sources or not self._has_own:
             return None
@@ -138,29 +137,29 @@ class _Side(Scan):
     def _their_deletes(self) -> DeleteSet:
         return load_deletes(self._other.sources, self._other.snapshot.write_ids)
 
-    def _is_out(self, known: StripeRange | None) -> bool:  # noqa: ARG002 - decided before, with the file at hand
+    def _is_out(self, keys: StripeRange | None) -> bool:  # noqa: ARG002 - `_stripes` has decided
         return False
 
-    def _all_live(self, source: EventFile, known: StripeRange | None) -> bool:
-        return self._is_simple(source) and super()._all_live(source, known)
+    def _all_live(self, source: EventFile, keys: StripeRange | None) -> bool:
+        return self._is_simple(source) and super()._all_live(source, keys)
 
-    def _dead_places(self, source: EventFile, known: StripeRange | None) -> NDArray[np.intp] | None:
-        return super()._dead_places(source, known) if self._is_simple(source) else None
+    def _dead_places(self, source: EventFile, keys: StripeRange | None) -> NDArray[np.intp] | None:
+        return super()._dead_places(source, keys) if self._is_simple(source) else None
 
     def _live(self, source: EventFile, ids: Ids) -> Bools:
-        own = super()._live(source, ids)
-        found = np.ones(len(ids.current), np.bool_) if own is None else own
+        live = super()._live(source, ids)
+        ours = np.ones(len(ids.current), np.bool_) if live is None else live
         if source.file.path in self._pair.shared:
             theirs = live_rows(source, ids, self._other.snapshot.write_ids, self._their_deletes)
-            return found & ~theirs if theirs is not None else np.zeros(len(found), np.bool_)
-        return found if self._theirs is None else found & ~self._theirs.holds(ids)
+            return ours & ~theirs if theirs is not None else np.zeros(len(ours), np.bool_)
+        return ours if self._theirs is None else ours & ~self._theirs.holds(ids)
 
 
 class Difference:
     """The changed rows of a table between two write ids; made by :func:`table_difference`.
 
     Attributes:
-        output_type, schema: of the rows, without the change.
+        output_type, schema: of the rows, without the ``change`` column.
     """
 
     def __init__(self, sides: Sequence[tuple[_Side, _Side]]) -> None:
@@ -172,42 +171,42 @@ class Difference:
         return f"<acidctl difference of ({', '.join(self.output_type.names)}), locations: {len(self._sides)}>"
 
     def gone(self) -> Iterator[pa.RecordBatch]:
-        """The rows that disappeared. Raises BadDataError or NotFoundError where a file cannot be read."""
+        """Yield the rows that disappeared. Raises BadDataError or NotFoundError if a file cannot be read."""
         for gone, _ in self._sides:
             yield from gone.batches()
 
     def new(self) -> Iterator[pa.RecordBatch]:
-        """The rows that appeared; errors as for :meth:`gone`."""
+        """Yield the rows that appeared; for errors see :meth:`gone`."""
         for _, new in self._sides:
             yield from new.batches()
 
     def count(self) -> tuple[int, int]:
-        """How many rows disappeared, and how many appeared, from as few columns as can be."""
+        """Return how many rows disappeared, and how many appeared, reading as few columns as possible."""
         return sum(gone.count() for gone, _ in self._sides), sum(new.count() for _, new in self._sides)
 
     @property
     def notes(self) -> list[Reason]:
-        """What the snapshots assume."""
+        """Return the assumptions of the snapshots."""
         return list(dict.fromkeys(note for pair in self._sides for side in pair for note in side.notes))
 
     @property
     def source(self) -> SnapshotSource:
-        """Who says what counts; the same for all locations."""
+        """Return where the write-id list came from; it is the same for all locations."""
         return self._sides[0][0].source
 
     @property
     def warnings(self) -> list[str]:
-        """As of :attr:`TableScan.warnings`, of both snapshots."""
+        """Return the warnings of both snapshots; see :attr:`TableScan.warnings`."""
         return list(dict.fromkeys(text for pair in self._sides for side in pair for text in side.warnings))
 
     @property
     def listed_type(self) -> OrcType:
-        """Of the rows of :meth:`listed`."""
+        """Return the type of the rows of :meth:`listed`."""
         rows = self.output_type
         return OrcType("struct", children=(OrcType("string"), *rows.children), names=("change", *rows.names))
 
     def listed(self) -> Iterator[pa.RecordBatch]:
-        """All changes with ``change`` as the first column: location by location what went, then what came."""
+        """Yield all changes with ``change`` as the first column, for each location first the rows that disappeared."""
         for pair in self._sides:
             for mark, side in zip((GONE, NEW), pair, strict=True):
                 for batch in side.batches():
@@ -222,27 +221,27 @@ def table_difference(
 
     Args:
         end: None for the newest.
-        columns, row_id: as :meth:`Table.scan`.
+        columns, row_id: see :meth:`Table.scan`.
 
     Raises:
         HistoryError: compactions destroyed one of the snapshots, or the ids of an insert-only table's rows, or gave
             rows new ids.
-        NotFoundError: no such column.
+        NotFoundError: a column does not exist.
         BadDataError: a file cannot be read.
     """
-    one, other = table.scan(at=start).parts, table.scan(at=end).parts
-    seen = [
-        (_Seen(a.snapshot, a.sources), _Seen(b.snapshot, b.sources), b.partition)
-        for a, b in zip(one, other, strict=True)
+    starts, ends = table.scan(at=start).parts, table.scan(at=end).parts
+    versions = [
+        (_Version(a.snapshot, a.sources), _Version(b.snapshot, b.sources), b.partition)
+        for a, b in zip(starts, ends, strict=True)
     ]
-    for a, b, _ in seen:
-        require_same_ids(*sorted((a.snapshot, b.snapshot), key=lambda one: one.write_ids.high_watermark))
-    types = [s.row_type for a, b, _ in seen for s in (*a.sources, *b.sources) if not s.is_delete]
-    row_type = table_row_type(seen[0][1].snapshot.declared, types)
+    for a, b, _ in versions:
+        require_same_ids(*sorted((a.snapshot, b.snapshot), key=lambda snapshot: snapshot.write_ids.high_watermark))
+    types = [s.row_type for a, b, _ in versions for s in (*a.sources, *b.sources) if not s.is_delete]
+    row_type = table_row_type(versions[0][1].snapshot.declared, types)
     return Difference(
         [
             _sides(before, after, columns, partition=partition, row_type=row_type, row_id=row_id)
-            for before, after, partition in seen
+            for before, after, partition in versions
         ]
     )
 
@@ -250,32 +249,34 @@ def table_difference(
 def compare_locations(
     before: Snapshot, after: Snapshot, columns: Sequence[str] | None = None, **options: Any
 ) -> tuple[Scan, Scan]:
-    """The rows of one location that disappeared from one snapshot to the other, and those that appeared.
+    """Return the rows of one location that disappeared between two snapshots, and those that appeared.
 
     Args:
-        before, after: between which no row was given a new id:
-            :func:`acidctl.rows.read.past_snapshot.require_same_ids`.
-        columns, options: as of :class:`acidctl.rows.scan.scan.Scan`.
+        before, after: snapshots that passed :func:`acidctl.rows.read.past_snapshot.require_same_ids`.
+        columns, options: see :class:`acidctl.rows.scan.scan.Scan`.
 
     Raises:
         HistoryError: a compaction merged rows of an insert-only table, which have no ids.
         BadDataError: a file cannot be read.
     """
-    return _sides(_Seen(before, open_sources(before)), _Seen(after, open_sources(after)), columns, **options)
+    return _sides(_Version(before, open_sources(before)), _Version(after, open_sources(after)), columns, **options)
 
 
-def _sides(before: _Seen, after: _Seen, columns: Sequence[str] | None, **options: Any) -> tuple[_Side, _Side]:
+def _sides(before: _Version, after: _Version, columns: Sequence[str] | None, **options: Any) -> tuple[_Side, _Side]:
     pair = _Pair(before, after)
     _require_ids(before, after, pair)
     return _Side(before, after, pair, columns, **options), _Side(after, before, pair, columns, **options)
 
 
-def _require_ids(before: _Seen, after: _Seen, pair: _Pair) -> None:
-    """Rows of insert-only tables have no ids of their own: what a compaction merged cannot be told apart."""
-    own = [[s for s in side.sources if not s.is_delete and s.file.path not in pair.shared] for side in (before, after)]
-    if not all(own):
+def _require_ids(before: _Version, after: _Version, pair: _Pair) -> None:
+    """Refuse merged files of an insert-only table, since their rows have no ids to compare."""
+    unshared = [
+        [source for source in version.sources if not source.is_delete and source.file.path not in pair.shared]
+        for version in (before, after)
+    ]
+    if not all(unshared):
         return
-    for source in (*own[0], *own[1]):
+    for source in (*unshared[0], *unshared[1]):
         directory = source.file.directory
         if source.synthetic is None or directory is None:
             continue
@@ -288,15 +289,15 @@ def _require_ids(before: _Seen, after: _Seen, pair: _Pair) -> None:
 
 
 def keyed_type(rows: OrcType) -> OrcType:
-    """The type of :func:`pair_by_key`'s rows."""
+    """Return the type of :func:`pair_by_key`'s rows."""
     return OrcType("struct", children=(OrcType("string"), rows, rows), names=("change", "old", "new"))
 
 
 def pair_by_key(gone: pa.Table, new: pa.Table, keys: Sequence[str], rows: OrcType) -> Iterator[pa.RecordBatch]:
-    """Changes with what was and what is: of equal keys the n-th that went and the n-th that came are one update.
+    """Yield changes with their old and new values: the n-th removed and the n-th added row of a key are one update.
 
     Args:
-        gone, new: all changed rows, of the same columns.
+        gone, new: all changed rows, with the same columns.
         keys: names of columns, as the tables spell them. NULL is equal to NULL.
 
     Raises:
@@ -325,17 +326,17 @@ def _structs(table: pa.Table, places: NDArray[np.intp] | None, count: int) -> pa
 
 
 def _codes(table: pa.Table) -> NDArray[np.int64]:
-    """Equal numbers for equal rows."""
+    """Return equal numbers for equal rows."""
     codes = np.zeros(table.num_rows, np.int64)
     for column in table.columns:
         indices = column.combine_chunks().dictionary_encode(null_encoding="encode").indices
-        own = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        _, codes = np.unique(codes * (int(own.max(initial=0)) + 1) + own, return_inverse=True)
+        values = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        _, codes = np.unique(codes * (int(values.max(initial=0)) + 1) + values, return_inverse=True)
     return codes
 
 
 def _ranked(codes: NDArray[np.int64], first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A number for each row that tells the n-th of equal ones, comparable between the two parts."""
+    """Number the rows so that the n-th of equal rows has the same number in both parts, and no other row has it."""
     parts = []
     for part in (codes[:first], codes[first:]):
         order = np.argsort(part, kind="stable")

@@ -1,1 +1,1 @@
-"""The events of data files, which rows deletes leave, and one row type for all files of a location."""
+"""The events of data files and the rows that deletes leave."""

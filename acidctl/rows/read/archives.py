@@ -1,4 +1,4 @@
-"""Everything that a location still holds, by directory and whatever its state: what was before is history too."""
+"""All directories of a location that hold data, including obsolete ones, which are its history."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import MAGIC, stripe_length
+from acidctl.rows.read.delete_set import stripe_ranges
 from acidctl.rows.read.events import EventFile, open_event_files
-from acidctl.rows.read.stripe_key_ranges import stripe_ranges
 from acidctl.rows.read.visibility import Unreadable
 
 _INVISIBLE = (Code.VISIBILITY_OPEN, Code.VISIBILITY_ABORTED, Code.UNPARSEABLE)
 
 
 class Origin(Enum):
-    """Who wrote a delta of several write ids."""
+    """The kind of writer of a delta of several write ids."""
 
     COMPACTION = "a compaction"
     WRITER = "a streaming writer"
@@ -38,11 +38,11 @@ class Archive:
     Attributes:
         names: children of the location: the directory's name, or those that hold the originals.
         directory: None for the originals.
-        verdict: on the directory; of the originals on the first of them.
-        sources: its data files, opened; empty when `error` is set.
-        modified: newest time of what lies in it, epoch seconds.
-        error: why it cannot be read; only of directories that readers do not use either.
-        origin: who wrote it; of deltas of one write id, bases and originals it means nothing.
+        verdict: on the directory; for the originals on the first of them.
+        sources: its data files; empty if `error` is set.
+        modified: newest time of its entries, epoch seconds.
+        error: why it cannot be read; only for directories that readers do not use either.
+        origin: meaningless for deltas of one write id, bases and originals.
     """
 
     names: tuple[str, ...]
@@ -55,14 +55,14 @@ class Archive:
 
     @property
     def low(self) -> int:
-        """The first write id that may have written rows of it."""
+        """Return the first write id that may have written rows of it."""
         if self.directory is None or self.directory.kind is Kind.BASE:
             return 0
         return self.directory.min_write_id
 
     @property
     def high(self) -> int:
-        """The last write id that may have written rows of it."""
+        """Return the last write id that may have written rows of it."""
         if self.directory is None or self.directory.max_write_id == MINL:
             return 0
         return self.directory.max_write_id
@@ -73,7 +73,7 @@ class Archive:
 
     @property
     def is_rewritten(self) -> bool:
-        """Whether a compaction made it, as far as can be told: see :meth:`is_overwrite` for bases without a mark."""
+        """Return whether a compaction made it; for bases without a visibility transaction see :meth:`is_overwrite`."""
         if self.directory is None:
             return False
         if self.is_base:
@@ -82,9 +82,9 @@ class Archive:
 
     @property
     def is_overwrite(self) -> bool:
-        """Whether it is a base that one write id wrote: INSERT OVERWRITE, LOAD DATA OVERWRITE or TRUNCATE.
+        """Return whether it is a base of one write id: INSERT OVERWRITE, LOAD DATA OVERWRITE or TRUNCATE.
 
-        Compactions of Hive 2 and older leave no mark either: there every row of such a base would be of its write id.
+        Compactions of Hive 2 and older leave no mark either: they count here if every row of the base has its write id.
         """
         if not self.is_base or self.verdict.compacted:
             return False
@@ -92,7 +92,7 @@ class Archive:
 
 
 def is_all_of(source: EventFile, write_id: int) -> bool:
-    """Whether every row of a file is of one write id, by the file's statistics."""
+    """Return whether statistics prove that every row of a file has this write id."""
     statistics = source.tail.column_statistics(5)
     if not source.rows:
         return True
@@ -103,9 +103,9 @@ def is_all_of(source: EventFile, write_id: int) -> bool:
 
 
 def archives(snapshot: Snapshot) -> Iterator[Archive]:
-    """Every directory of a location that holds data files, and its originals, in display order.
+    """Yield every directory of a location that holds data files, and its originals, in display order.
 
-    Compactions whose transaction is open or aborted are left out: they may be half written.
+    Compactions whose transaction is open or aborted are skipped: they may be half written.
 
     Raises:
         BadDataError, NotFoundError, AccessError: a file that readers use cannot be read.
@@ -129,7 +129,7 @@ def archives(snapshot: Snapshot) -> Iterator[Archive]:
             continue
         origin = _origin(verdict.directory, deltas, opened)
         yield Archive((verdict.name,), verdict.directory, verdict, opened, modified, origin=origin)
-    entries = [entry for one in originals for entry in children.get(one.name, ()) if is_visible_path(entry.path)]
+    entries = [entry for v in originals for entry in children.get(v.name, ()) if is_visible_path(entry.path)]
     if entries:
         names = tuple(sorted({entry.path.partition("/")[0] for entry in entries}))
         modified = _newest(snapshot, names)
@@ -138,43 +138,42 @@ def archives(snapshot: Snapshot) -> Iterator[Archive]:
 
 
 class _Ranges:
-    """The write ids of all deltas of a location, for finding deltas that lie inside others."""
+    """The write ids of all deltas of a location, to find deltas that lie inside others."""
 
     def __init__(self, deltas: Iterable[AcidDirectory]) -> None:
-        ordered = sorted(deltas, key=lambda one: one.min_write_id)
-        self._starts = [one.min_write_id for one in ordered]
-        # The two least ends of the deltas from each place on: one may be that of the delta itself.
+        ordered = sorted(deltas, key=lambda delta: delta.min_write_id)
+        self._starts = [delta.min_write_id for delta in ordered]
+        # The two least ends of the deltas from each position on: one of them may be that of the delta itself.
         two: tuple[int, ...] = ()
         self._ends: list[tuple[int, ...]] = []
-        for one in reversed(ordered):
-            two = tuple(nsmallest(2, (*two, one.max_write_id)))
+        for delta in reversed(ordered):
+            two = tuple(nsmallest(2, (*two, delta.max_write_id)))
             self._ends.append(two)
         self._ends.reverse()
 
     def holds_others_in(self, delta: AcidDirectory) -> bool:
-        """Whether another delta lies within the write ids of `delta`."""
         ends = self._ends[bisect_left(self._starts, delta.min_write_id)]
         return len(ends) > 1 and ends[1] <= delta.max_write_id
 
 
 def _origin(directory: AcidDirectory, deltas: _Ranges, sources: Iterable[EventFile]) -> Origin:
-    """Who wrote a delta of several write ids: what its name, its neighbours and its files prove (format section 12).
+    """Return who wrote a delta of several write ids, by its name, other directories and its files (format section 12).
 
-    A streaming writer has its write ids to itself, deletes nothing, and ends the file with a footer after each of them.
+    A streaming writer has its write ids to itself, deletes nothing, and writes a footer after each of them.
     """
     low, high = directory.min_write_id, directory.max_write_id
     if directory.kind is Kind.BASE or low == high:
         return Origin.UNKNOWN
-    if directory.statement_id != NO_STATEMENT or any(one.file.flush_length_path is not None for one in sources):
+    if directory.statement_id != NO_STATEMENT or any(source.file.flush_length_path is not None for source in sources):
         return Origin.WRITER
     if directory.visibility_txn or directory.kind is Kind.DELETE_DELTA or deltas.holds_others_in(directory):
         return Origin.COMPACTION
-    found = {_written_by(source) for source in sources}
-    return found.pop() if len(found) == 1 else Origin.UNKNOWN
+    origins = {_written_by(source) for source in sources}
+    return origins.pop() if len(origins) == 1 else Origin.UNKNOWN
 
 
 def _written_by(source: EventFile) -> Origin:
-    """Who wrote a file, by the footers that a streaming writer left inside it; without one it may hold one commit."""
+    """Return who wrote a file, by the footers that a streaming writer left inside it; one commit leaves none."""
     tail = source.tail
     if source.synthetic is not None or (tail.software_version or "").startswith("acidctl "):
         return Origin.COMPACTION  # streaming writers write native files
@@ -186,15 +185,14 @@ def _written_by(source: EventFile) -> Origin:
         flushes += _ends_a_file(source, at, tail.content_end)
         if flushes:
             return Origin.WRITER
-        ranges = [one for one in stripe_ranges(tail) if one is not None]
-        ids = {write_id for one in ranges for write_id in one.current}
+        ids = {write_id for keys in stripe_ranges(tail) if keys is not None for write_id in keys.current}
         ids |= {key.original_write_id for key in tail.key_index() or () if key is not None}
         return Origin.COMPACTION if len(ids) > 1 else Origin.UNKNOWN
     return Origin.UNKNOWN
 
 
 def _ends_a_file(source: EventFile, start: int, end: int) -> bool:
-    """Whether what lies between two stripes is a footer: its last bytes are the postscript's magic and its length."""
+    """Return whether there is a footer between two stripes: it ends with the postscript's magic and its length."""
     if end - start <= len(MAGIC) + 1:
         return False
     last = source.tail.source.read(end - len(MAGIC) - 1, len(MAGIC) + 1)

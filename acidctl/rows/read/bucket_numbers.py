@@ -1,10 +1,9 @@
-"""The buckets that the events in files belong to, which decide which deletes a task has to read.
+"""Bucket numbers of events, which decide which deletes a task has to read.
 
-A file's name does not show it: a delete event may lie in the file of another bucket (format section 4.2), and a row
-keeps its bucket when it is rewritten.  The statistics of each stripe do; if a writer left none, or if they span several
-buckets, the ``bucket`` column is read.
-A number is the one that Hive gives to ``bucket_N``, the same in both forms of the column
-(format section 2); a value of no known form counts as a number of its own.
+A file's name does not show them: a delete event may be in the file of another bucket (format section 4.2), and a row
+keeps its bucket when it is rewritten. The statistics of each stripe show them; if a writer left none, or if they span
+several buckets, the ``bucket`` column is read. A number is the N of Hive's ``bucket_N``, the same in both codecs of the
+column (format section 2); a value without a known codec is its own number.
 """
 
 from __future__ import annotations
@@ -16,63 +15,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acidctl.rows.read.bucket_values import decode_all
+from acidctl.acid.bucket import MAX_BUCKET, MAX_STATEMENT
 from acidctl.rows.read.delete_set import Bools, Longs
 from acidctl.rows.read.events import EventFile
 
+# Remote files whose column is read in parallel.
 _READERS = 16
-"""Remote files whose column is read side by side."""
+_NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class BucketParts:
+    """Decoded values of the ``bucket`` column.
+
+    Attributes:
+        version: the highest three bits: 0 or 1, or another value without a codec.
+        bucket: the number in the name of a file; -1 without a codec.
+        statement: 0 for version 0, -1 without a codec.
+    """
+
+    version: NDArray[np.int64]
+    bucket: NDArray[np.int64]
+    statement: NDArray[np.int64]
+
+
+def versions_of(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the highest three bits of each value, from integers of any width and sign."""
+    versions: NDArray[np.int64] = _unsigned(values) >> 29
+    return versions
+
+
+def decode_all(values: NDArray[Any]) -> BucketParts:
+    """Decode values like :func:`acidctl.acid.bucket.decode`, but without an error for values without a codec."""
+    unsigned, version = _unsigned(values), versions_of(values)
+    old, new = version == 0, version == 1
+    bucket = np.where(old, unsigned, np.where(new, unsigned >> 16 & MAX_BUCKET, _NONE))
+    return BucketParts(version, bucket, np.where(old, 0, np.where(new, unsigned & MAX_STATEMENT, _NONE)))
+
+
+def _unsigned(values: NDArray[Any]) -> NDArray[np.int64]:
+    unsigned: NDArray[np.int64] = values.astype(np.int64, copy=False) & 0xFFFFFFFF
+    return unsigned
 
 
 def numbers(values: NDArray[Any]) -> Longs:
-    """The number of the bucket of each value of the column."""
-    known = decode_all(values).bucket
-    return np.where(known < 0, values.astype(np.int64, copy=False) & 0xFFFFFFFF, known)
+    """Return the bucket number of each value of the column."""
+    decoded = decode_all(values).bucket
+    return np.where(decoded < 0, _unsigned(values), decoded)
 
 
 def is_among(values: Longs, wanted: frozenset[int]) -> Bools | None:
-    """Which values of the column are of the buckets wanted; None when all are."""
+    """Return a mask of the values whose bucket is wanted; None if all are."""
     if not len(values):
         return None
-    # Mostly a file holds one bucket, and then two values tell.
+    # Usually a file holds one bucket, and then the least and the greatest value prove it.
     least, most = int(values.min()), int(values.max())
     if (between := _between(least, most)) is not None and between <= wanted:
         return None
-    found: Bools = np.isin(numbers(values), list(wanted))
-    return None if found.all() else found
+    mask: Bools = np.isin(numbers(values), list(wanted))
+    return None if mask.all() else mask
 
 
 def _between(least: int, most: int) -> frozenset[int] | None:
-    """The bucket numbers of all values from the least to the greatest; None if these two do not determine them."""
+    """Return the bucket numbers of all values between two values; None if these two do not determine them."""
     first, last = numbers(np.array([least, most], np.int64)).tolist()
     is_one = first == last and (least == most or least >> 16 == most >> 16)
     return frozenset((first,)) if is_one else None
 
 
 def numbers_of(source: EventFile) -> frozenset[int]:
-    """The buckets that events of a file are of.
+    """Return the bucket numbers of the events of a file.
 
     Raises:
         BadDataError, NotFoundError, AccessError: the file had to be read, and cannot be.
     """
-    found: set[int] = set()
+    buckets: set[int] = set()
     unclear = []
-    for stripe, known in enumerate(source.ranges):
-        between = None if known is None else _between(*known.bucket)
+    for stripe, keys in enumerate(source.ranges):
+        between = None if keys is None else _between(*keys.bucket)
         if between is None:
             unclear.append(stripe)
         else:
-            found |= between
+            buckets |= between
     if unclear:
         with source.open() as events:
             for stripe in unclear:
-                found.update(np.unique(numbers(events.buckets(stripe))).tolist())
-    return frozenset(found)
+                buckets.update(np.unique(numbers(events.buckets(stripe))).tolist())
+    return frozenset(buckets)
 
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """The part of all delete events that a task needs.
+    """The delete events that a task needs.
 
     Attributes:
         files: that hold events of its buckets, in the order given.
@@ -84,41 +118,41 @@ class Kills:
 
 
 class BucketNumbers:
-    """The buckets of the events of many files, each file looked at once."""
+    """The bucket numbers of the events of many files; each file is inspected once."""
 
     def __init__(self, sources: Sequence[EventFile]) -> None:
-        """Look at the files; errors as for :func:`numbers_of`."""
+        """Inspect the files; for errors see :func:`numbers_of`."""
         if len(sources) > 1 and not sources[0].fs.is_local:
             from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for remote stores
 
             with ThreadPoolExecutor(min(_READERS, len(sources)), "acidctl-buckets") as pool:
-                found = list(pool.map(numbers_of, sources))
+                numbers_by_file = list(pool.map(numbers_of, sources))
         else:
-            found = [numbers_of(source) for source in sources]
-        self._numbers = {source.path: one for source, one in zip(sources, found, strict=True)}
+            numbers_by_file = [numbers_of(source) for source in sources]
+        self._numbers = {source.path: buckets for source, buckets in zip(sources, numbers_by_file, strict=True)}
 
     def of(self, sources: Iterable[EventFile]) -> frozenset[int]:
-        """The buckets of some of the files together."""
+        """Return the bucket numbers of several files together."""
         return frozenset().union(*(self._numbers[source.path] for source in sources))
 
     def kills_of(self, groups: Sequence[Sequence[EventFile]], kills: Sequence[EventFile]) -> list[Kills]:
-        """What may kill rows of each group of files.
+        """Return the files that may delete rows of each group of files.
 
         Args:
             groups: the files whose rows each task reads; a group without files gets nothing.
-            kills: all files with events that kill or replace rows.
+            kills: all files with events that delete or replace rows.
 
         Returns:
-            One for each group. A file whose events hit no group goes to the first one: whoever reads a file finds out
-            where its statistics are wrong (:func:`acidctl.rows.read.visibility.load_deletes`).
+            One for each group. A file whose events match no group goes to the first, because reading it detects wrong
+            statistics (:func:`acidctl.rows.read.visibility.load_deletes`).
         """
         holders: dict[int, list[int]] = {}
         for place, source in enumerate(kills):
             for number in self._numbers[source.path]:
                 holders.setdefault(number, []).append(place)
         wanted = [self.of(group) for group in groups]
-        places = [{place for number in own for place in holders.get(number, ())} for own in wanted]
+        places = [{place for number in buckets for place in holders.get(number, ())} for buckets in wanted]
         if (first := next((at for at, group in enumerate(groups) if group), None)) is not None:
             places[first] |= set(range(len(kills))).difference(*places)
-        found = [tuple(kills[place] for place in sorted(own)) for own in places]
-        return [Kills(files, own) for files, own in zip(found, wanted, strict=True)]
+        files = [tuple(kills[place] for place in sorted(group_places)) for group_places in places]
+        return [Kills(*pair) for pair in zip(files, wanted, strict=True)]

@@ -1,29 +1,35 @@
-"""Which rows are dead: the keys of delete and update events, sorted once and looked up by runs.
+"""The dead rows of a location: the keys of delete and update events, sorted once and looked up by runs.
 
-A key is (originalTransaction, bucket, rowId).  In ACID v2 a delete event kills the rows of its key that are not of a
-later write id than itself (format section 4.2).  In ACID v1 the newest event of a key wins (section 4.1): an event is
-dead when a later update or delete has the same key.  Both are one rule here: a key may have a bound, and an event below
-it is dead.  Nearly every delete event is later than its key, so later than any row of it, and needs no bound.
+A key is (originalTransaction, bucket, rowId). In ACID v2 a delete event deletes the rows of its key, unless their write
+id is later than its own (format section 4.2). In ACID v1 the newest event of a key wins (section 4.1): an event is dead
+if a later update or delete has the same key. Both are one rule here: a key may have a bound, and an event below it is
+dead. Nearly every delete event is later than its key, so later than any row of it, and needs no bound. The ranges of
+keys from statistics show which stripes may hold dead rows, so that id columns are read only if necessary.
 """
 
 from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.acid.names import MAXL
-from acidctl.rows.read.stripe_key_ranges import StripeRange
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.orc import orc_pb2 as pb
+from acidctl.orc.tail import RecordKey, Tail
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 INSERT, DELETE = 0, 2
-"""The operation code of a delete event; 0 is insert, 1 update (format section 4)."""
+"""Operation codes of events; 1 is update (format section 4)."""
+
+# ORC column ids of a full-ACID file (format section 3.1).
+_ORIGINAL, _BUCKET, _ROW_ID, _CURRENT = 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class Keys:
         return Keys(self.original[selection], self.bucket[selection], self.row_id[selection])
 
     def runs(self) -> Iterator[tuple[int, int]]:
-        """Bounds of the runs of rows with equal (originalTransaction, bucket): rows of a file are sorted by them."""
+        """Yield the bounds of runs with equal (originalTransaction, bucket), by which the rows of a file are sorted."""
         if not len(self):
             return
         original, bucket = self.original, self.bucket
@@ -63,8 +69,68 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
+class StripeRange:
+    """The least and greatest value of the id columns in one stripe, inclusive.
+
+    Attributes:
+        is_dense: the stripe holds one (originalTransaction, bucket) and every rowId from the first to the last, in
+            order: then the position of a row follows from its rowId.
+    """
+
+    original: tuple[int, int]
+    bucket: tuple[int, int]
+    row_id: tuple[int, int]
+    current: tuple[int, int]
+    is_dense: bool
+
+    def is_all_valid(self, write_ids: ValidWriteIds) -> bool:
+        """Return whether the snapshot sees every event of the stripe."""
+        low, high = self.current
+        if high > write_ids.high_watermark:
+            return False
+        return not write_ids.exceptions_in(low, high)
+
+
+def stripe_ranges(tail: Tail) -> list[StripeRange | None]:
+    """Return the range of every stripe of a native file; None if statistics are missing or contradict themselves.
+
+    Files without a row index may claim the whole range of 64 bits (format section 3.4): such a range excludes
+    nothing, so it needs no special case.
+
+    Raises:
+        BadDataError: the stripe statistics are damaged.
+    """
+    index = tail.key_index() or []
+    ranges: list[StripeRange | None] = []
+    for number, stripe in enumerate(tail.stripes):
+        statistics = tail.stripe_statistics(number)
+        last = index[number] if number < len(index) else None
+        ranges.append(_range(statistics, stripe.numberOfRows, last) if statistics else None)
+    return ranges
+
+
+def _range(statistics: Sequence[pb.ColumnStatistics], rows: int, last: RecordKey | None) -> StripeRange | None:
+    ranges = []
+    for column in (_ORIGINAL, _BUCKET, _ROW_ID, _CURRENT):
+        if column >= len(statistics) or not statistics[column].HasField("intStatistics"):
+            return None
+        integers = statistics[column].intStatistics
+        if not (integers.HasField("minimum") and integers.HasField("maximum") and integers.minimum <= integers.maximum):
+            return None
+        if statistics[column].numberOfValues != rows:
+            return None
+        ranges.append((integers.minimum, integers.maximum))
+    original, bucket, row_id, current = ranges
+    single = original[0] == original[1] and bucket[0] == bucket[1]
+    # The last key of the key index must be the greatest: a hint that rows ascend, as they must (section 4.2).
+    ascends = last == (original[1], bucket[1], row_id[1])
+    dense = single and ascends and row_id[1] - row_id[0] + 1 == rows
+    return StripeRange(original, bucket, row_id, current, dense)
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
-    """Events are ordered by write id, then by statement id: columns beside :class:`Keys`."""
+    """The order of events: by write id, then by statement id. The columns belong to those of :class:`Keys`."""
 
     current: Longs
     statement: Longs
@@ -75,16 +141,16 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Row ids of one (originalTransaction, bucket); no bound means dead for good."""
+    """Row ids of one (originalTransaction, bucket). Without a bound the rows are dead whatever their write id."""
 
     row_id: Longs
     bound: Bound | None
 
 
 class DeleteSetBuilder:
-    """Gathers the events that kill, file by file and stripe by stripe.
+    """Gathers the deleting events, file by file and stripe by stripe.
 
-    Memory: 8 bytes per event, 24 where events have a bound, 48 for delete events that are not later than their key.
+    Memory: 8 bytes per event, 24 if events have a bound, 48 for delete events that are not later than their key.
     """
 
     def __init__(self) -> None:
@@ -95,7 +161,7 @@ class DeleteSetBuilder:
         """Add keys in any order.
 
         Args:
-            bound: for updates and deletes of ACID v1; None for events that kill whatever the row's write id is.
+            bound: for updates and deletes of ACID v1; None for events that delete the row whatever its write id.
         """
         for start, end in keys.runs():
             group = int(keys.original[start]), int(keys.bucket[start])
@@ -107,8 +173,8 @@ class DeleteSetBuilder:
 
         Args:
             current: their write ids.
-            written: the last write id and the statement id of the directory that they lie in.
-            moved: rows may be of a later write id than their key, so that every event needs a bound.
+            written: the last write id and the statement id of their directory.
+            moved: rows may have a later write id than their key, so that every event needs a bound.
         """
         for start, end in keys.runs():
             run, ids = keys.take(slice(start, end)), current[start:end]
@@ -122,13 +188,13 @@ class DeleteSetBuilder:
             self._early.add(run.take(early), Bound(last, statement))
 
     def settle(self) -> int:
-        """How many keys there are, distinct; from now on a key that was added several times is held once."""
+        """Drop keys that were added several times, and return how many distinct keys remain."""
         for group, parts in self._parts.items():
             self._parts[group] = [_merged(parts)]
         return sum(len(part.row_id) for (part,) in self._parts.values())
 
     def build(self) -> DeleteSet:
-        """The set; the builder is empty afterwards."""
+        """Return the set and empty the builder."""
         groups = {}
         while self._parts:
             group, parts = self._parts.popitem()
@@ -141,7 +207,7 @@ def _merged(parts: list[_Part]) -> _Part:
 
 
 def _merge(parts: list[_Part]) -> _Part:
-    """All row ids in one sorted column; the parts are given up one by one, not to be in memory twice."""
+    """Return all row ids in one sorted column; the parts are emptied one by one to save memory."""
     if len(parts) == 1:
         row_id = parts[0].row_id
         if _ascends(row_id):
@@ -162,7 +228,6 @@ def _merge(parts: list[_Part]) -> _Part:
 
 
 def _ascends(row_id: Longs) -> bool:
-    """Whether every row id is greater than the one before it."""
     return bool((row_id[1:] > row_id[:-1]).all())
 
 
@@ -185,11 +250,11 @@ def _above_all(count: int) -> Bound:
 
 
 class DeleteSet:
-    """Keys that are dead, by (originalTransaction, bucket): sorted, distinct row ids. Made by a builder.
+    """The dead keys by (originalTransaction, bucket), as sorted, distinct row ids; made by a builder.
 
     Attributes:
         size: distinct keys.
-        is_absolute: no key has a bound; then none need be given to :meth:`dead`.
+        is_absolute: no key has a bound, so :meth:`dead` needs none.
     """
 
     __slots__ = ("_early", "_groups", "is_absolute", "size")
@@ -202,12 +267,12 @@ class DeleteSet:
 
     @property
     def nbytes(self) -> int:
-        """What its keys and bounds take in memory, in bytes."""
+        """Return the memory that its keys and bounds take, in bytes."""
         return self.size * (8 if self.is_absolute else 24) + (self._early.nbytes if self._early else 0)
 
-    def may_hit(self, found: StripeRange) -> bool:
-        """Whether a key of the set may be among those of a stripe."""
-        (low, high), (least, most), (first, last) = found.original, found.bucket, found.row_id
+    def may_hit(self, keys: StripeRange) -> bool:
+        """Return whether a key of the set may be among those of a stripe."""
+        (low, high), (least, most), (first, last) = keys.original, keys.bucket, keys.row_id
         if low == high and least == most:
             part = self._groups.get((low, least))
             return part is not None and bool(part.row_id[0] <= last and part.row_id[-1] >= first)
@@ -216,21 +281,21 @@ class DeleteSet:
             for (original, bucket), part in self._groups.items()
         )
 
-    def places(self, found: StripeRange) -> NDArray[np.intp]:
-        """Places of dead rows in a dense stripe, ascending, of an absolute set."""
-        part = self._groups.get((found.original[0], found.bucket[0]))
+    def places(self, keys: StripeRange) -> NDArray[np.intp]:
+        """Return the positions of dead rows in a dense stripe, ascending, for an absolute set."""
+        part = self._groups.get((keys.original[0], keys.bucket[0]))
         if part is None:
             return np.empty(0, np.intp)
-        first, last = found.row_id
+        first, last = keys.row_id
         low, high = np.searchsorted(part.row_id, (first, last + 1))
         return (part.row_id[low:high] - first).astype(np.intp, copy=False)
 
     def dead(self, keys: Keys, bound: Bound | None = None) -> Bools | None:
-        """Which rows of a batch are dead; None when none is.
+        """Return a mask of the dead rows of a batch; None if there are none.
 
         Args:
-            keys: of the batch, in any order; sorted rows are looked up faster.
-            bound: of the batch's events; None where the set is absolute.
+            keys: in any order; sorted rows are looked up faster.
+            bound: of the batch's events; None if the set is absolute.
         """
         if not self.size:
             return None
@@ -252,15 +317,15 @@ class DeleteSet:
         return dead
 
     def disputed(self, keys: Keys, bound: Bound, written: tuple[int, int]) -> Bools | None:
-        """Which rows of a batch are dead for one reader of Hive 4 and alive for another; None when none is.
+        """Return a mask of the rows that are dead for one reader of Hive 4 and live for another; None without any.
 
-        The row reader compares write ids of events, as :meth:`dead` does.  The vectorised one reads the delete deltas
+        The row reader compares write ids of events, as :meth:`dead` does. The vectorised one reads the delete deltas
         that end after the row's directory begins, or belong to a later statement of the same write id, and then
-        compares keys alone.  Both agree where a delete event is later than its key.
+        compares keys alone. Both agree if a delete event is later than its key.
 
         Args:
-            keys, bound: as of :meth:`dead`.
-            written: the first write id and the statement id of the directory that the rows lie in.
+            keys, bound: see :meth:`dead`.
+            written: the first write id and the statement id of the rows' directory.
         """
         if self._early is None or (named := self._early.dead(keys)) is None:
             return None
@@ -273,22 +338,18 @@ class DeleteSet:
         return differing if differing.any() else None
 
     def killers(self, keys: Keys) -> Longs:
-        """The write id of the event that killed each row of a batch, 0 where none did; of a set whose keys have bounds.
-
-        Args:
-            keys: as of :meth:`dead`.
-        """
-        found = np.zeros(len(keys), np.int64)
+        """Return the write id of the event that deleted each row of a batch, 0 for live rows; keys must have bounds."""
+        write_ids = np.zeros(len(keys), np.int64)
         for start, end in keys.runs():
             part = self._groups.get((int(keys.original[start]), int(keys.bucket[start])))
             if part is not None and part.bound is not None:
                 rows, listed = _find(keys.row_id[start:end], part.row_id)
-                found[rows + start] = part.bound.current[listed]
-        return found
+                write_ids[rows + start] = part.bound.current[listed]
+        return write_ids
 
 
 def _find(row_ids: Longs, listed: Longs) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places of the row ids that are listed, and where they are listed; `listed` is sorted and distinct."""
+    """Return the positions of the row ids that are in `listed` (sorted, distinct), and their positions in `listed`."""
     if len(row_ids) < 2 or bool((row_ids[1:] > row_ids[:-1]).all()):
         low, high = np.searchsorted(listed, (row_ids[0], row_ids[-1] + 1))
         if high - low < len(row_ids):
@@ -303,7 +364,7 @@ def _find(row_ids: Longs, listed: Longs) -> tuple[NDArray[np.intp], NDArray[np.i
 
 
 def valid_mask(current: Longs, high_watermark: int, exceptions: tuple[int, ...]) -> Bools | None:
-    """Which events a snapshot sees by their write ids; None when it sees all of them."""
+    """Return a mask of the events that a snapshot sees by their write ids; None if it sees all of them."""
     if not len(current):
         return None
     valid: Bools | None = None

@@ -1,7 +1,7 @@
-"""The events of one data file in the shape of ACID's six columns, whatever the file looks like on disk.
+"""The events of one data file, as ACID's six columns.
 
-Native files hold the columns.  Original and raw files do not: their rows get the synthetic columns that every reader
-of Hive gives them (format section 5), from the file's name, its directory and the files before it.
+Native files hold these columns. Rows of original and raw files get the synthetic columns that every reader of Hive
+gives them (format section 5), from the file's name, its directory and the files before it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from acidctl.orc.read.wide_timestamps import is_hybrid, proleptic_batch
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
-from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs
-from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
+from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs, StripeRange, stripe_ranges
 from acidctl.storage.port import FileSystem
 from acidctl.storage.remote import fetch_tails
 
@@ -49,11 +48,11 @@ _ENDS_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class Synthetic:
-    """The ids of a file that has none.
+    """The ids of the rows of a file that does not store them.
 
     Attributes:
         write_id: of every row, as original and current transaction; 0 for original files.
-        bucket: encoded; ``NO_BUCKET`` when the file's name has no number.
+        bucket: encoded; ``NO_BUCKET`` if the file's name has no number.
         first_row_id: of the file's first row.
     """
 
@@ -64,7 +63,7 @@ class Synthetic:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The synthetic columns of one stripe as NumPy columns of equal length."""
+    """The id columns of one stripe as NumPy columns of equal length."""
 
     operation: Longs
     keys: Keys
@@ -72,7 +71,7 @@ class Ids:
 
     @classmethod
     def concat(cls, parts: Sequence[Ids]) -> Ids:
-        """All of them, in the order given."""
+        """Concatenate the parts in the order given."""
         return cls(
             np.concatenate([part.operation for part in parts]),
             Keys.concat([part.keys for part in parts]),
@@ -80,27 +79,27 @@ class Ids:
         )
 
     def take(self, selection: NDArray[np.intp] | Bools | slice | None) -> Ids:
-        """Those selected; None selects all."""
+        """Return the selected ids; None selects all."""
         if selection is None:
             return self
         return Ids(self.operation[selection], self.keys.take(selection), self.current[selection])
 
     def bound(self, statement_id: int) -> Bound:
-        """Their place in the order of events (format section 4.1)."""
+        """Return the position of each event in the order of events (format section 4.1)."""
         return Bound(self.current, np.full(len(self.current), statement_id, np.int64))
 
 
 @dataclass(frozen=True)
 class EventFile:
-    """A data file with all that is known before its rows are read; holds nothing open.
+    """A data file with its footer; it holds no file open.
 
     Attributes:
         path: absolute inside `fs`.
         length: the logical length in bytes, None for the whole file.
-        tail: the file's own; of Parquet and text the one that an ORC file of these rows would have.
+        tail: the file's own; for Parquet and text the one that an ORC file of these rows would have.
         synthetic: None for a native file.
         format: anything but ORC is for insert-only tables.
-        declared: what a metastore says of it.
+        declared: the table in the metastore.
     """
 
     fs: FileSystem
@@ -114,7 +113,7 @@ class EventFile:
 
     @property
     def row_type(self) -> OrcType:
-        """The table's columns as this file declares them."""
+        """Return the table's columns as this file declares them."""
         return self.tail.schema.row_type
 
     @property
@@ -123,24 +122,24 @@ class EventFile:
 
     @property
     def is_delete(self) -> bool:
-        """Whether its events are deletes, by the directory it lies in."""
+        """Return whether its events are deletes, by its directory."""
         return self.file.role is Role.DELETE
 
     @property
     def is_hybrid(self) -> bool:
-        """Whether its dates count in old Hive's Julian/Gregorian calendar."""
+        """Return whether its dates are in old Hive's Julian/Gregorian calendar."""
         return is_hybrid(self.tail)
 
     @property
     def moves_dates(self) -> bool:
-        """Whether its dates before 1582 are shown by another calendar; Hive 3 takes the stored numbers as they are."""
+        """Return whether its dates before 1582 are converted to the other calendar, which Hive 3 does not do."""
         return self.is_hybrid and not (self.declared and self.declared.hive is Hive.HIVE3)
 
     @cached_property
     def may_hold_changes(self) -> bool:
-        """Whether updates or deletes may be among the events, by the statistics of the operation column.
+        """Return whether there may be updates or deletes among the events, by the statistics of the operation column.
 
-        Statistics are trusted only when they say that all is insert; files without usable ones say "maybe".
+        Without usable statistics this is True.
         """
         if self.synthetic is not None:
             return False
@@ -152,18 +151,18 @@ class EventFile:
 
     @cached_property
     def may_hold_moved(self) -> bool:
-        """Whether rows of a delta are known to have a later write id than their ROW__ID: only ACID v1 writes such rows.
+        """Return whether rows of a delta have a later write id than their ROW__ID, which only ACID v1 writes.
 
-        Without usable statistics it is False: nearly all rows have the write id that is in their ROW__ID.
+        Without usable statistics this is False, since nearly all rows have the write id of their ROW__ID.
         """
         directory = self.file.directory
         if self.synthetic is not None or self.is_delete or directory is None or directory.kind is Kind.BASE:
             return False
-        return any(known is not None and known.original != known.current for known in self.ranges)
+        return any(keys is not None and keys.original != keys.current for keys in self.ranges)
 
     @cached_property
     def ranges(self) -> list[StripeRange | None]:
-        """What is known of the keys of every stripe without reading them."""
+        """Return the key range of every stripe, from statistics alone."""
         if self.synthetic is None:
             return stripe_ranges(self.tail)
         write_ids, buckets = (self.synthetic.write_id,) * 2, (self.synthetic.bucket,) * 2
@@ -172,13 +171,13 @@ class EventFile:
         return [StripeRange(write_ids, buckets, (a, b - 1), write_ids, True) for a, b in itertools.pairwise(firsts)]
 
     def open(self) -> EventReader:
-        """Open it for reading. Raises BadDataError, NotFoundError or AccessError."""
+        """Open the file for reading. Raises BadDataError, NotFoundError or AccessError."""
         if self.format is not Format.ORC:
             return EventReader(self, open_foreign(self.tail.source, self.format, self.tail, self.declared))
         return EventReader(self, open_orc(self.fs, self.path, self.length, self.tail))
 
     def stripe_ids(self) -> Iterator[Ids]:
-        """The ids of every stripe, one stripe after the other; errors as for :meth:`open` and :meth:`Events.ids`."""
+        """Yield the ids of every stripe; for errors see :meth:`open` and :meth:`EventReader.ids`."""
         with self.open() as events:
             for stripe in range(events.stripes):
                 yield events.ids(stripe)
@@ -205,18 +204,18 @@ class EventReader:
         return self._orc.stripe_count
 
     def ids(self, stripe: int) -> Ids:
-        """The synthetic columns of a stripe.
+        """Return the id columns of a stripe.
 
         Raises:
             BadDataError: the stripe cannot be read, or one of the columns holds NULL (rule V29).
         """
         if self.source.synthetic is not None:
             check_rows(self.source.tail, stripe)
-            return _made_ids(self.source.synthetic, self._starts[stripe], self._starts[stripe + 1])
+            return _synthetic_ids(self.source.synthetic, self._starts[stripe], self._starts[stripe + 1])
         return read_ids(self._orc.read_stripe(stripe, ID_COLUMNS), self.source.fs.display(self.source.path))
 
     def buckets(self, stripe: int) -> Longs:
-        """The ``bucket`` column of a stripe alone; errors as for :meth:`ids`."""
+        """Return only the ``bucket`` column of a stripe; for errors see :meth:`ids`."""
         if self.source.synthetic is not None:
             return self.ids(stripe).keys.bucket
         column = self._orc.read_stripe(stripe, ("bucket",)).column(0)
@@ -225,7 +224,7 @@ class EventReader:
     def ids_with_rows(
         self, stripe: int, columns: Sequence[str] | None, *, proleptic: bool = True
     ) -> tuple[Ids, pa.StructArray]:
-        """:meth:`ids` and :meth:`rows` of a stripe, read at once."""
+        """Return :meth:`ids` and :meth:`rows` of a stripe, read together."""
         if self.source.synthetic is not None or columns == []:
             return self.ids(stripe), self.rows(stripe, columns, proleptic=proleptic)
         wanted = None if columns is None else [*ID_COLUMNS, *(f"row.{name}" for name in columns)]
@@ -233,12 +232,12 @@ class EventReader:
         return read_ids(batch, self.source.fs.display(self.source.path)), batch.column("row")
 
     def rows(self, stripe: int, columns: Sequence[str] | None = None, *, proleptic: bool = True) -> pa.StructArray:
-        """The table's columns of a stripe as one struct array.
+        """Return the table's columns of a stripe as one struct array.
 
         Args:
             columns: top-level names as this file spells them; None for all. The order is the file's.
-            proleptic: move dates of old Hive's Julian/Gregorian calendar to the one everybody else counts in; a
-                compaction keeps the stored numbers instead, and the footer's calendar.
+            proleptic: convert dates of old Hive's Julian/Gregorian calendar to the proleptic Gregorian one. A
+                compaction keeps the stored numbers, and the footer's calendar.
         """
         if columns is not None and not columns:
             return struct_of((), (), self._starts[stripe + 1] - self._starts[stripe])
@@ -253,7 +252,7 @@ class EventReader:
         return proleptic_batch(batch) if proleptic and self.source.moves_dates else batch
 
     def first(self, count: int) -> pa.RecordBatch | None:
-        """The first `count` events, as :meth:`batch` has them, where they can be read without the rest of a stripe."""
+        """Return the first `count` events like :meth:`batch`; None if that needs the rest of a stripe."""
         if not isinstance(self._orc, OrcFile):
             return None
         batch = self._orc.read_first(count)
@@ -261,18 +260,17 @@ class EventReader:
             return None
         if self.source.synthetic is not None:
             rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-            batch = with_ids(_made_ids(self.source.synthetic, 0, count), rows)
+            batch = with_ids(_synthetic_ids(self.source.synthetic, 0, count), rows)
         return proleptic_batch(batch) if self.source.moves_dates else batch
 
     def batch(self, stripe: int) -> pa.RecordBatch:
-        """The stripe with all six columns, dates as everybody counts them."""
+        """Return the stripe with all six columns, dates in the proleptic Gregorian calendar."""
         if self.source.synthetic is not None:
             return with_ids(self.ids(stripe), self.rows(stripe))
         return self._read(stripe)
 
 
-def _made_ids(synthetic: Synthetic, start: int, end: int) -> Ids:
-    """Of the rows `start` to before `end` of a file."""
+def _synthetic_ids(synthetic: Synthetic, start: int, end: int) -> Ids:
     count = end - start
     write_ids = np.full(count, synthetic.write_id, np.int64)
     first = synthetic.first_row_id
@@ -283,7 +281,7 @@ def _made_ids(synthetic: Synthetic, start: int, end: int) -> Ids:
 
 
 def read_ids(batch: pa.RecordBatch, path: str) -> Ids:
-    """The ids of a batch that holds the five id columns.
+    """Return the ids of a batch that holds the five id columns.
 
     Raises:
         BadDataError: one of them holds NULL, or is missing.
@@ -309,7 +307,7 @@ def _longs(column: pa.Array, name: str, path: str) -> Longs:
 
 
 def ids_batch(ids: Ids) -> pa.RecordBatch:
-    """The five id columns in ORC's types."""
+    """Return the five id columns in ORC's types."""
     columns = [
         pa.array(ids.operation.astype(np.int32)),
         pa.array(ids.keys.original),
@@ -321,22 +319,22 @@ def ids_batch(ids: Ids) -> pa.RecordBatch:
 
 
 def with_ids(ids: Ids, rows: pa.Array) -> pa.RecordBatch:
-    """A batch of the six ACID columns from ids and rows."""
+    """Return a batch of the six ACID columns."""
     return ids_batch(ids).append_column("row", rows)
 
 
 def open_event_files(
     snapshot: Snapshot, files: Iterable[DataFile], on_error: Callable[[DataFile, AcidctlError], None] | None = None
 ) -> list[EventFile]:
-    """Read the tails of data files and number the rows of those without ids.
+    """Read the footers of data files and number the rows of those without ids.
 
     Args:
         files: in read order. Original files must come with all that precede them, raw files with all of their
-            directory: row ids go on from file to file (format section 5).
-        on_error: receives a file that cannot be opened, and its error; without it the error is raised.
+            directory: row ids continue from file to file (format section 5).
+        on_error: receives a file that cannot be opened, and its error; by default the error is raised.
 
     Raises:
-        BadDataError: a file is of no format that the table may have (full-ACID tables: ORC), or its flush
+        BadDataError: a file's format is not allowed in the table (full-ACID tables: ORC), or its flush
             length is damaged or longer than the file.
     """
     listed = list(files)
@@ -346,7 +344,7 @@ def open_event_files(
     for index, file in enumerate(listed):
         if index % _ENDS_AT_ONCE == 0:
             ahead = listed[index : index + _ENDS_AT_ONCE]
-            fetch_tails(snapshot.fs, [(snapshot.absolute(one.path), one.size) for one in ahead])
+            fetch_tails(snapshot.fs, [(snapshot.absolute(file.path), file.size) for file in ahead])
         try:
             if source := _opened(snapshot, file, numbers, full=full):
                 opened.append(source)
@@ -361,7 +359,7 @@ def open_event_files(
 
 
 def _opened(snapshot: Snapshot, file: DataFile, numbers: _RowNumbers, *, full: bool) -> EventFile | None:
-    """Open a file and read its tail; None if the file has no rows."""
+    """Read a file's footer; return None if the file has no rows."""
     length = snapshot.logical_length(file)
     if length == 0:
         return None  # an empty bucket, or a streaming writer that has not committed yet (section 12)
@@ -378,8 +376,8 @@ def _opened(snapshot: Snapshot, file: DataFile, numbers: _RowNumbers, *, full: b
     if full:
         tail = read_tail(source)
     else:
-        found = read_any_tail(source, snapshot.declared)
-        format_, tail = found.format, found.tail
+        recognized = read_any_tail(source, snapshot.declared)
+        format_, tail = recognized.format, recognized.tail
     synthetic = None
     if tail.is_acid and format_ is Format.ORC:
         _refuse_misnamed(snapshot, file, full=full)
@@ -392,12 +390,12 @@ def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
     """Refuse a file with the ACID columns that Hive does not read as ACID events (sections 5.1, 5.2 and 11).
 
     Raises:
-        BadDataError: it stands among the original files of a full-ACID table, or in a delta by another name than a
-            bucket's; or the table is insert-only.
+        BadDataError: the file is among the original files of a full-ACID table, or in a delta without a bucket's name;
+            or the table is insert-only.
     """
     insert_only = snapshot.table_type is TableType.INSERT_ONLY
     in_base = file.directory is not None and file.directory.kind is Kind.BASE
-    # Its name is that of a file in an insert-only table, which may have six columns with these names.
+    # A file of an insert-only table may have this name, and six columns with these names.
     is_either = not full and file.directory is not None
     if insert_only or (not file.native_name and (is_either or (full and not in_base))):
         why = "only bucket_N may have ACID columns; in an insert-only table they would be ordinary columns"
@@ -426,7 +424,7 @@ def _belongs(snapshot: Snapshot, source: EventFile, on_error: Callable[[DataFile
 
 
 class _RowNumbers:
-    """Gives ids to the rows of files that have none, file by file in read order."""
+    """Numbers the rows of files without ids, file by file in read order."""
 
     def __init__(self, snapshot: Snapshot, files: Sequence[DataFile]) -> None:
         self._snapshot, self._files = snapshot, files
@@ -438,7 +436,7 @@ class _RowNumbers:
         return _codec_version(self._snapshot, self._files)
 
     def stop(self, file: DataFile) -> None:
-        """Note a file whose rows cannot be counted: the rows that follow them get no numbers."""
+        """Note a file whose rows cannot be counted, so that the rows after them cannot be numbered."""
         if file.bucket != NO_BUCKET and not file.native_name:
             self._stopped.setdefault(_counter(file), file.path)
 
@@ -473,10 +471,10 @@ def _counter(file: DataFile) -> tuple[str, int]:
 
 
 def _raw_write_id(directory: AcidDirectory, write_ids: ValidWriteIds) -> int:
-    """The write id of the rows of a raw directory: one that the snapshot sees, since it reads the directory.
+    """Return the write id of the rows of a raw directory: the last that the snapshot sees.
 
     A directory that a compaction made has rows of several write ids, and none of aborted ones (section 11): it counts
-    wholly, although its last write id may have been aborted or be open.
+    as a whole, although its last write id may have been aborted or be open.
     """
     last = directory.max_write_id
     if write_ids.is_valid(last):
@@ -490,11 +488,11 @@ def _raw_write_id(directory: AcidDirectory, write_ids: ValidWriteIds) -> int:
 
 
 def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
-    """How Hive numbers the originals of this location: with the codec its other files are written with.
+    """Return the bucket codec of this location's original files: the one of its other files.
 
-    Hive 3 and newer encode the bucket number (section 5.1); Hive 2 wrote it plainly, and its delete events name
-    originals so. The first row of any native file tells, also of one that the snapshot does not see: ROW__IDs must be
-    the same in every snapshot. Without one it is today's codec.
+    Hive 3 and newer encode the bucket number (section 5.1). Hive 2 stored the plain number, and its delete events refer
+    to originals by it. The first row of any native file decides, even if the snapshot does not see the file, because
+    ROW__IDs must be the same in every snapshot. Without native files it is today's codec.
     """
     for file in files:
         with suppress(BadDataError):  # opening it raises the error
@@ -504,7 +502,7 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
     seen = {file.path for file in files}
     for file in _native_files(snapshot):
         if file.path not in seen:
-            # What is not read may be half written or damaged, and is no reason to fail.
+            # A file that the snapshot does not read may be half written or damaged; that must not fail the read.
             with suppress(AcidctlError):
                 version = _codec_of(snapshot, file)
                 if version is not None:
@@ -513,7 +511,6 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
 
 
 def _native_files(snapshot: Snapshot) -> Iterator[DataFile]:
-    """The native files of all ACID directories, whatever their state."""
     for name, entries in snapshot.listing.files_by_child.items():
         directory = acid_directory(name)
         if directory is not None:
@@ -521,7 +518,7 @@ def _native_files(snapshot: Snapshot) -> Iterator[DataFile]:
 
 
 def _codec_of(snapshot: Snapshot, file: DataFile) -> int | None:
-    """The codec of a file's first row; None when it has none."""
+    """Return the codec of a file's first row; None if it has no rows."""
     length = snapshot.logical_length(file) if file.native_name else 0
     if not file.size or length == 0:
         return None

@@ -1,4 +1,4 @@
-"""Event files by path, for looking at single files and directories whatever their state."""
+"""Event files by path, for inspecting single files and directories whatever their state."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.storage.port import FileSystem, base_name, parent_of
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
+# Files of an ACID directory that hold no rows, by name or by the end of the name.
 _SIDE_FILES = {
     METADATA_ACID: "it records what wrote the base around it",
     ORC_ACID_VERSION: "it holds the version of the ACID format",
     FLUSH_LENGTH_SUFFIX: "it holds how many bytes of the file beside it are committed",
 }
-"""Files of an ACID directory that hold no rows, by name or by the end of the name."""
 
 
 def _raise(error: AcidctlError) -> None:
@@ -38,27 +38,27 @@ def _raise(error: AcidctlError) -> None:
 
 
 def event_files_at(fs: FileSystem, path: str, on_error: Callable[[AcidctlError], None] = _raise) -> list[EventFile]:
-    """The data files at a path: one file, an ACID directory, or a location with everything in it.
+    """Return the data files at a path: one file, an ACID directory, or all files of a location.
 
-    Rows without ids are numbered as readers of the location number them, so its other files may be looked at too.
+    Rows without ids get the numbers that readers of the location give them, so its other files may be read too.
 
     Args:
         on_error: receives the error of each file that cannot be opened, if the path is a directory.
 
     Raises:
-        NotFoundError: nothing is there, or no data file.
+        NotFoundError: the path does not exist, or holds no data file.
         BadDataError: the path is a file that is damaged, not ORC, or not where a reader would open it.
     """
     entry = fs.stat(path)
     if not entry.is_dir:
         return _one_file(fs, path, entry.size)
     errors: list[AcidctlError] = []
-    found = _of_location(fs, path, is_dir=True, on_error=errors.append)
+    files = _of_location(fs, path, is_dir=True, on_error=errors.append)
     for error in errors:
         on_error(error)
-    if not found and not errors:
+    if not files and not errors:
         raise NotFoundError(f"no data file in {fs.display(path)}", "it holds no file that a reader would open")
-    return found
+    return files
 
 
 def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
@@ -78,15 +78,15 @@ def _one_file(fs: FileSystem, path: str, size: int) -> list[EventFile]:
             return [EventFile(fs, file, path, length, tail, None)]
     except BadDataError as error:
         problem = error
-    # Only an insert-only table has data files of another format, and all of them lie in ACID directories.
+    # Only insert-only tables have data files of another format, all of them in ACID directories.
     side = next((_SIDE_FILES[end] for end in _SIDE_FILES if directory and name.endswith(end)), "")
     if problem and (side or _enclosing(path) is None):
         is_other = side or sniff(source) is not Format.ORC
         raise _of_other_format(fs.display(path), side or f"it is {sniff(source)}") if is_other else problem
     errors: list[AcidctlError] = []
-    found = _of_location(fs, path, is_dir=False, on_error=errors.append)
-    if found:
-        return found
+    files = _of_location(fs, path, is_dir=False, on_error=errors.append)
+    if files:
+        return files
     if errors:
         raise errors[0]
     why = "readers ignore it because of its name or its place"
@@ -128,20 +128,21 @@ def _of_location(
     files = original_files(originals) + sorted(files, key=_by_write_id)
 
     def is_wanted(file: DataFile) -> bool:
-        return _is_below(snapshot.absolute(file.path), path)
+        absolute = snapshot.absolute(file.path)
+        return absolute == path or absolute.startswith(path.rstrip("/") + "/")
 
     def failed(file: DataFile, error: AcidctlError) -> None:
         if is_wanted(file):
             on_error(error)
 
     opened = open_event_files(snapshot, _needed(files, is_wanted), failed)
-    found = []
+    sources = []
     for source in opened:
         if source.format is not Format.ORC and source.file.role is Role.ORIGINAL:
             failed(source.file, _of_other_format(fs.display(source.path), f"it is {source.format}"))
         elif is_wanted(source.file):
-            found.append(source)
-    return found
+            sources.append(source)
+    return sources
 
 
 def _of_other_format(shown: str, why: str) -> BadDataError:
@@ -150,11 +151,11 @@ def _of_other_format(shown: str, why: str) -> BadDataError:
 
 
 def _no_matter(path: str, error: AcidctlError) -> None:
-    """What a base is does not change the events in its files."""
+    """Ignore bad metadata of a base: it does not change the events in its files."""
 
 
 def _needed(files: Sequence[DataFile], is_wanted: Callable[[DataFile], bool]) -> list[DataFile]:
-    """The wanted files, and those that come before one of the same directory and bucket where rows have no ids."""
+    """Return the wanted files, and files before them whose row counts determine their row ids."""
     needed: list[DataFile] = []
     counters = set()
     for file in reversed(files):
@@ -168,14 +169,14 @@ def _needed(files: Sequence[DataFile], is_wanted: Callable[[DataFile], bool]) ->
 
 
 def _by_write_id(file: DataFile) -> tuple[int, bool, str]:
-    """As the table was written; an update's delete events before its new rows."""
+    """Sort in the order of writing; an update's delete events come before its new rows."""
     directory = file.directory
     assert directory is not None
     return directory.max_write_id, directory.kind == "delta", file.path
 
 
 def _location_of(path: str, is_dir: bool) -> str:
-    """The location a path belongs to: the parent of the ACID directory around it, or of its original files."""
+    """Return the location of a path: the parent of the ACID directory around it, or of its original files."""
     at = path if is_dir else parent_of(path)
     if directory := _enclosing(at):
         return parent_of(directory)
@@ -183,13 +184,9 @@ def _location_of(path: str, is_dir: bool) -> str:
 
 
 def _enclosing(path: str) -> str | None:
-    """Return the innermost ACID directory that a path is or lies in; None if there is none."""
+    """Return the innermost ACID directory that is the path or contains it; None if there is none."""
     while path != parent_of(path):
         if _acid_directory(path) is not None:
             return path
         path = parent_of(path)
     return None
-
-
-def _is_below(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")

@@ -1,4 +1,4 @@
-"""Many row keys in little memory: runs of row ids, as writers number them, by write ids and bucket."""
+"""Sets of many row keys in little memory: runs of row ids, as writers number them, by write ids and bucket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Group = tuple[int, int, int]
 class KeyRanges:
     """A set of events by (originalTransaction, bucket, rowId, currentTransaction): ACID v1 keeps the key on update.
 
-    Memory: 16 bytes per run of consecutive row ids, so what grows it are gaps, the rows that went.
+    Memory: 16 bytes per run of consecutive row ids, so it grows with the gaps that deleted rows leave.
     """
 
     def __init__(self) -> None:
@@ -38,10 +38,10 @@ class KeyRanges:
             self._merged.pop(group, None)
 
     def holds(self, ids: Ids) -> Bools:
-        """Which events of a batch are in the set."""
-        found = np.zeros(len(ids.keys), np.bool_)
+        """Return a mask of the events of a batch that are in the set."""
+        mask = np.zeros(len(ids.keys), np.bool_)
         if not len(ids.keys):
-            return found
+            return mask
         order, bounds = _grouped(ids)
         for start, end in pairwise(bounds):
             places = order[start:end]
@@ -51,11 +51,11 @@ class KeyRanges:
             firsts, lasts = self._ranges(group)
             row_ids = ids.keys.row_id[places]
             at = np.searchsorted(firsts, row_ids, side="right") - 1
-            found[places] = (at >= 0) & (row_ids <= lasts[np.maximum(at, 0)])
-        return found
+            mask[places] = (at >= 0) & (row_ids <= lasts[np.maximum(at, 0)])
+        return mask
 
     def _ranges(self, group: _Group) -> tuple[Longs, Longs]:
-        """The runs of a group, by their first row id; runs never overlap unless a table holds rows twice."""
+        """Return the runs of a group, by their first row id; runs never overlap unless a table holds rows twice."""
         if group not in self._merged:
             firsts = np.concatenate([part[0] for part in self._parts[group]])
             lasts = np.concatenate([part[1] for part in self._parts[group]])
@@ -66,7 +66,7 @@ class KeyRanges:
 
 
 def _grouped(ids: Ids) -> tuple[Longs, list[int]]:
-    """Places sorted by group and row id, and the bounds of the groups."""
+    """Return positions sorted by group and row id, and the bounds of the groups."""
     keys = ids.keys
     order = np.lexsort((keys.row_id, ids.current, keys.bucket, keys.original))
     differs = np.zeros(max(0, len(order) - 1), np.bool_)

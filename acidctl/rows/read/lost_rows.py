@@ -1,4 +1,4 @@
-"""The rows that a compaction's empty result should have taken over; see :mod:`acidctl.acid.empty_results`."""
+"""The rows that are missing from a compaction's empty result; see :mod:`acidctl.acid.empty_results`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from acidctl.rows.read.visibility import Unreadable, live_rows, load_deletes, vi
 
 @dataclass(frozen=True, slots=True)
 class LostRows:
-    """What an empty result lacks.
+    """The rows and deletes that an empty result lacks.
 
     Attributes:
-        rows: of what it replaced, that nobody deleted; None where not all files can be read.
-        deletes: the delete events of what it replaced, where it was to hold them; None as well.
+        rows: live rows of the directories that it replaced; None if not all files can be read.
+        deletes: delete events of these directories, if the result should hold them; None likewise.
     """
 
     result: EmptyResult
@@ -33,15 +33,15 @@ class LostRows:
 
 
 def find_lost_rows(snapshot: Snapshot) -> Iterator[LostRows]:
-    """Every empty result that lacks something. Files are read only where there is an empty one."""
+    """Yield every empty result that lacks something. Files are read only if there is an empty result."""
     empty = empty_results(snapshot.listing, snapshot.state)
     if not empty:
         return
-    names = frozenset(one.name for one in empty)
+    names = frozenset(result.name for result in empty)
     directories = Overlaps(v.directory for v in snapshot.state.verdicts if v.directory and v.name not in names)
     for result in empty:
         try:
-            rows, deletes = _left(snapshot, result, names, directories)
+            rows, deletes = _missing(snapshot, result, names, directories)
         except Unreadable:
             yield LostRows(result, None, None)
         else:
@@ -49,15 +49,15 @@ def find_lost_rows(snapshot: Snapshot) -> Iterator[LostRows]:
                 yield LostRows(result, rows, deletes)
 
 
-def _left(snapshot: Snapshot, result: EmptyResult, empty: frozenset[str], others: Overlaps) -> tuple[int, int]:
-    """The rows and delete events that readers of then see where they do not go by the empty results.
+def _missing(snapshot: Snapshot, result: EmptyResult, empty: frozenset[str], others: Overlaps) -> tuple[int, int]:
+    """Count the rows and delete events that a reader of that time sees without the empty results.
 
-    Of a minor compaction's two directories each was to hold its own kind; one alone hides both kinds.
+    Of a minor compaction's two directories each should hold its own kind; one alone hides both kinds.
     """
     write_ids = snapshot.write_ids.at(max(result.directory.max_write_id, 0))  # originals are rows of write id 0
     twins, listing = result.twins, snapshot.listing
     if result.directory.kind is not Kind.BASE:  # what it replaced has write ids of its own range alone
-        near = sorted(one.name for one in others.meeting(*result.directory.range))
+        near = sorted(delta.name for delta in others.meeting(*result.directory.range))
         listing = with_entries(listing, (entry for name in near for entry in listing.by_child[name]))
     without = empty.union(twins)  # a twin alone would hide them
     state = select(listing, write_ids, snapshot.txns, snapshot.base_formats, without=without)
@@ -76,7 +76,7 @@ def _left(snapshot: Snapshot, result: EmptyResult, empty: frozenset[str], others
 
 
 def _counted(source: EventFile, deletes: DeleteSet | None, snapshot: Snapshot) -> int:
-    """The rows of a file that are live, or without `deletes` its events that count."""
+    """Count the live rows of a file, or without `deletes` its visible events."""
     count = 0
     for ids in source.stripe_ids():
         write_ids = snapshot.write_ids

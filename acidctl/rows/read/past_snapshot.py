@@ -1,6 +1,6 @@
-"""A location as it was at an earlier write id: its snapshot, where the rows of then can still be told.
+"""The snapshot of a location at an earlier write id, if the rows of that time still exist.
 
-What names leave open is settled by comparing a compacted base with what it was made from, by the id columns of both.
+If the names of directories are not enough, a compacted base is compared with its sources by the id columns of both.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from acidctl.wording import text_of
 
 
 def seen_at(found: Found, lists: SnapshotLists, at: int | None, since: int | None = None) -> Snapshot:
-    """A location as it is, or as it was when a write id was the newest.
+    """Return the snapshot of a location now, or when a write id was the newest.
 
     Args:
-        lists: what was said of the snapshot; who reads several locations as one sees that none has overtaken them.
+        lists: the write-id lists; a caller that reads several locations must check that they are not stale.
         at: the write id; None for now.
-        since: for who wants only what write ids above it changed; see :func:`acidctl.acid.past.look_back`.
+        since: set if only changes above this write id matter; see :func:`acidctl.acid.past.look_back`.
 
     Raises:
-        RefusedError: the lists are not for its table; others as for :func:`snapshot_at`.
+        RefusedError: the lists are not for its table; for other errors see :func:`snapshot_at`.
     """
     if at is None:
         return found.snapshot(lists, settled=False)
@@ -60,17 +60,17 @@ def snapshot_at(
     said: Reason | None = None,
     since: int | None = None,
 ) -> Snapshot:
-    """A location as it was when the write id `at` was the newest.
+    """Return the snapshot of a location when the write id `at` was the newest.
 
     Args:
-        write_ids: what counts as committed; None for all.
-        look: at the location, where there was one a moment ago.
-        said: where the lists are from.
-        since: as of :func:`seen_at`.
+        write_ids: the committed write ids; None for all.
+        look: an earlier listing of the location.
+        said: the source of the lists.
+        since: see :func:`seen_at`.
 
     Raises:
-        HistoryError: the rows of then are gone, or not to be told from newer ones.
-        NotFoundError, AccessError, StorageError, BadDataError, UsageProblem: as :func:`take_snapshot`.
+        HistoryError: the rows of that time are gone, or cannot be separated from newer ones.
+        NotFoundError, AccessError, StorageError, BadDataError, UsageProblem: see :func:`take_snapshot`.
     """
     lowered = (write_ids or ValidWriteIds()).at(at)
     snapshot = take_snapshot(fs, path, lowered, txns, look=look, said=said)
@@ -83,10 +83,10 @@ def snapshot_at(
 
 
 def require_same_ids(older: Snapshot, newer: Snapshot) -> None:
-    """Rows may only be compared by their keys where nothing gave them new ones from one snapshot to the other.
+    """Check that no rows got new ids between two snapshots, so that rows can be compared by their keys.
 
     Raises:
-        HistoryError: a REBALANCE of Hive 4 may have done so.
+        HistoryError: a REBALANCE of Hive 4 may have given them new ids.
     """
     at = older.write_ids.high_watermark
     for comparison in bases_between(newer.listing, at, newer.write_ids, newer.txns, newer.base_formats):
@@ -100,21 +100,23 @@ def require_same_ids(older: Snapshot, newer: Snapshot) -> None:
 
 def _gone(snapshot: Snapshot, at: int, why: str) -> HistoryError:
     bases = [v.directory.max_write_id for v in snapshot.state.verdicts if v.directory and v.directory.kind is Kind.BASE]
-    left = min((base for base in bases if base > at), default=None)
+    oldest = min((base for base in bases if base > at), default=None)
     return HistoryError(
         f"the rows at write id {at} are gone from {snapshot.fs.display(snapshot.path)}",
         f"a compaction or an overwrite put newer rows in their place: {why}",
-        "" if left is None else f"the oldest write id that can still be read is {left}",
+        "" if oldest is None else f"the oldest write id that can still be read is {oldest}",
     )
 
 
 def _difference(snapshot: Snapshot, comparison: Comparison) -> str:
-    """Why what a directory was made from is not all there; empty where it is."""
+    """Return why the sources of a directory are incomplete; empty if they are complete."""
     if comparison.merged.history_problem or comparison.parts.history_problem:
         return f"what {comparison.name} was made from cannot be read together"
     try:
         merged, parts = (_opened(snapshot, comparison, state) for state in (comparison.merged, comparison.parts))
-        if not comparison.marked and all(_is_overwrite(source, comparison) for source in merged):
+        # An unmarked base whose rows all have its write id may be an INSERT OVERWRITE's, which merged nothing.
+        newest = comparison.write_ids.high_watermark
+        if not comparison.marked and all(s.synthetic is not None or is_all_of(s, newest) for s in merged):
             return ""
         differs = _keys_differ if comparison.full else _counts_differ
         if not differs(merged, parts, comparison.write_ids):
@@ -132,33 +134,28 @@ def _opened(snapshot: Snapshot, comparison: Comparison, state: AcidState) -> lis
     return open_event_files(view, view.files())
 
 
-def _is_overwrite(source: EventFile, comparison: Comparison) -> bool:
-    """Whether a file of a base without a mark may be an INSERT OVERWRITE's: its rows are of the base's write id."""
-    return source.synthetic is not None or is_all_of(source, comparison.write_ids.high_watermark)
-
-
 def _counts_differ(merged: list[EventFile], parts: list[EventFile], write_ids: ValidWriteIds) -> bool:  # noqa: ARG001
-    """Of insert-only tables: nothing is ever deleted, so whatever is missing makes the rows fewer."""
+    """Compare row counts of an insert-only table: nothing is ever deleted, so missing rows make the count smaller."""
     return sum(source.rows for source in merged) != sum(source.rows for source in parts)
 
 
 def _keys_differ(merged: list[EventFile], parts: list[EventFile], write_ids: ValidWriteIds) -> bool:
-    """Whether the live rows of the two are others, or a delete event names a row that is not there."""
+    """Return whether the live rows differ, or a delete event names a row that does not exist."""
     kept, inserted = KeyRanges(), KeyRanges()
-    left = 0
+    surplus = 0
     for ids, live in _rows(merged, write_ids):
         kept.add(ids.take(live))
-        left += int(np.count_nonzero(live))
+        surplus += int(np.count_nonzero(live))
     for ids, live in _rows(parts, write_ids):
         inserted.add(_of_insert(ids))
-        left -= int(np.count_nonzero(live))
+        surplus -= int(np.count_nonzero(live))
         if not kept.holds(ids.take(live)).all():
             return True
-    return left != 0 or any(not _is_there(ids, inserted) for ids in _delete_events(parts, write_ids))
+    return surplus != 0 or any(not _is_there(ids, inserted) for ids in _delete_events(parts, write_ids))
 
 
 def _rows(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterator[tuple[Ids, Bools]]:
-    """The events of the files of rows, and which of them are live."""
+    """Yield the events of the files of rows, and a mask of the live ones."""
     deletes = load_deletes(sources, write_ids)
     for source in sources:
         for ids in () if source.is_delete else source.stripe_ids():
@@ -173,14 +170,14 @@ def _delete_events(sources: list[EventFile], write_ids: ValidWriteIds) -> Iterat
 
 
 def _is_there(ids: Ids, inserted: KeyRanges) -> bool:
-    """Whether all rows are there that delete events name.
+    """Return whether all rows exist that delete events name.
 
-    A minor compaction drops the row that one write id inserted and deleted again, but not the event.
+    A minor compaction drops a row that one write id inserted and deleted again, but not the delete event.
     """
-    own = ids.current == ids.keys.original
-    return bool((own | inserted.holds(_of_insert(ids))).all())
+    same_write_id = ids.current == ids.keys.original
+    return bool((same_write_id | inserted.holds(_of_insert(ids))).all())
 
 
 def _of_insert(ids: Ids) -> Ids:
-    """The same keys, as if their events were those that inserted them."""
+    """Return the keys with the write ids of the events that inserted them."""
     return Ids(ids.operation, ids.keys, ids.keys.original)

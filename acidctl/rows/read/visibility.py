@@ -1,4 +1,4 @@
-"""Which events of a snapshot are rows: deletes loaded, write ids judged; and what to do where a file cannot be read."""
+"""The visible rows of a snapshot: loads deletes, judges events by write id, and reports files that cannot be read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Rows that could not be read, or whose deletes could not.
+    """Rows, or delete events, that could not be read.
 
     Attributes:
         path: the file, as a user would type it.
-        rows: how many of its rows its footer counts that are lost; None when not even that can be read.
-        deletes: whether they are delete events: then rows appear that are deleted.
-        error: what went wrong.
+        rows: the number of lost rows by the file's footer; None if the footer cannot be read.
+        deletes: whether they are delete events: then deleted rows reappear.
+        error: the cause.
     """
 
     path: str
@@ -51,19 +51,19 @@ def load_deletes(
     see: Callable[[EventFile, Ids], None] | None = None,
     on_loss: OnLoss | None = None,
 ) -> DeleteSet:
-    """Every key that an event of the snapshot kills or replaces.
+    """Return every key that an event of the snapshot deletes or replaces.
 
     Args:
-        buckets: numbers (:mod:`acidctl.rows.read.bucket_numbers`) of the buckets whose rows are to be looked up: keys
+        buckets: numbers (:mod:`acidctl.rows.read.bucket_numbers`) of the buckets whose rows will be looked up: keys
             of others are not kept. None for all.
-        same_write_id: only delete events of the write id that inserted the row, as a minor compaction needs them
-            (format section 8.2); updates and deletes of ACID v1 are left out.
-        rows: the files of the rows that are to be looked up, where they are not among `files`.
+        same_write_id: take only delete events of the write id that inserted the row, as a minor compaction needs them
+            (format section 8.2), and no updates and deletes of ACID v1.
+        rows: the files of the rows that will be looked up, if they are not among `files`.
         see: called with the events of each stripe, as they are read.
-        on_loss: called for what cannot be read, which then kills nothing; without it, that is an error.
+        on_loss: called for files that cannot be read, which then delete nothing; by default that is an error.
 
-    Delete events count from whatever bucket file they lie in (section 4.2: Hive 3 wrote them anywhere for tables
-    without buckets). Events of write ids that the snapshot does not see kill nothing.
+    Delete events count in every bucket file (section 4.2: Hive 3 wrote them into any file of tables without buckets).
+    Events of write ids that the snapshot does not see delete nothing.
     """
     files = files if rows else list(files)
     moved = any(source.may_hold_moved for source in rows or files)
@@ -75,28 +75,28 @@ def load_deletes(
             for stripe, ids in enumerate(source.stripe_ids()):
                 if see:
                     see(source, ids)
-                own = _of_buckets(source, stripe, ids, buckets)
-                add_kills(builder, source, own, write_ids, same_write_id=same_write_id, moved=moved)
+                kept = _of_buckets(source, stripe, ids, buckets)
+                add_kills(builder, source, kept, write_ids, same_write_id=same_write_id, moved=moved)
         except Unreadable as error:
             if on_loss is None:
                 raise with_loss(error, lost_rows(loss_of(source, None, error), None, source)) from error
-            # Of rows that hold updates too, their own scan says that they are lost.
+            # If rows hold updates too, the scan of the rows reports the loss.
             if source.is_delete:
                 on_loss(loss_of(source, None, error))
     return builder.build()
 
 
 def _of_buckets(source: EventFile, stripe: int, ids: Ids, buckets: frozenset[int] | None) -> Ids:
-    """The events of a stripe that are of these buckets.
+    """Return the events of a stripe in these buckets.
 
     Raises:
-        BadDataError: the statistics by which the files were chosen name other buckets than the events.
+        BadDataError: the events have other buckets than the statistics by which the files were chosen.
     """
-    values, known = ids.keys.bucket, source.ranges[stripe] if buckets is not None else None
-    if known and len(values) and not known.bucket[0] <= values.min() <= values.max() <= known.bucket[1]:
+    values, keys = ids.keys.bucket, source.ranges[stripe] if buckets is not None else None
+    if keys and len(values) and not keys.bucket[0] <= values.min() <= values.max() <= keys.bucket[1]:
         raise BadDataError(
             f"the statistics of {source.fs.display(source.path)} are wrong",
-            f"they give buckets {known.bucket[0]} to {known.bucket[1]} for stripe {stripe}, but it holds others",
+            f"they give buckets {keys.bucket[0]} to {keys.bucket[1]} for stripe {stripe}, but it holds others",
             "deletes could be missed: restore the file, or write it again with Hive's own compaction",
         )
     return ids if buckets is None else ids.take(is_among(values, buckets))
@@ -111,11 +111,11 @@ def add_kills(
     same_write_id: bool = False,
     moved: bool = False,
 ) -> None:
-    """Add what some events of a file kill.
+    """Add the keys that some events of a file delete or replace.
 
     Args:
-        same_write_id: as for :func:`load_deletes`.
-        moved: as for :meth:`DeleteSetBuilder.add_deletes`.
+        same_write_id: see :func:`load_deletes`.
+        moved: see :meth:`DeleteSetBuilder.add_deletes`.
     """
     kept = visible_events(ids, write_ids)
     wanted = None
@@ -133,12 +133,12 @@ def add_kills(
 
 
 def visible_events(ids: Ids, write_ids: ValidWriteIds) -> Bools | None:
-    """Which events the snapshot sees by their current write id; None for all."""
+    """Return a mask of the events that the snapshot sees by their current write id; None for all."""
     return valid_mask(ids.current, write_ids.high_watermark, write_ids.exceptions)
 
 
 def dead_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: DeleteSet) -> Bools:
-    """Which events of a stripe are rows that a delete or an update of the snapshot removed."""
+    """Return a mask of the events of a stripe that are rows which the snapshot deleted or updated."""
     dead = deletes.dead(ids.keys, _bound(source, ids, deletes))
     if dead is None:
         return np.zeros(len(ids.current), np.bool_)
@@ -149,7 +149,7 @@ def dead_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: De
 
 
 def live_rows(source: EventFile, ids: Ids, write_ids: ValidWriteIds, deletes: DeleteSet) -> Bools | None:
-    """Which events of a stripe are rows that a reader returns; None when all are."""
+    """Return a mask of the events of a stripe that are rows which a reader returns; None for all."""
     live = visible_events(ids, write_ids)
     if source.may_hold_changes:
         rows = ids.operation != DELETE
@@ -165,15 +165,15 @@ def _bound(source: EventFile, ids: Ids, deletes: DeleteSet) -> Bound | None:
 
 
 def row_types(sources: Iterable[EventFile]) -> list[OrcType]:
-    """The row types of the files that hold rows, oldest first."""
+    """Return the row types of the files that hold rows, oldest first."""
     typed = [source for source in sources if not source.is_delete]
     return [source.row_type for source in sorted(typed, key=lambda source: source.file.max_write_id)]
 
 
 def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[EventFile]:
-    """The data files of a snapshot; with `on_loss`, without those whose tails cannot be read.
+    """Return the data files of a snapshot; with `on_loss`, without those whose footers cannot be read.
 
-    Row ids of files without ids go on from file to file: those after a lost one cannot be told, and are lost as well.
+    Row ids of files without ids continue from file to file: those after a lost file are unknown, so they are lost too.
 
     Raises:
         BadDataError, NotFoundError: a file cannot be read and there is no `on_loss`.
@@ -191,28 +191,28 @@ def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[Even
         counter = (file.directory.name if file.directory else "", file.bucket)
         deletes = file.role is Role.DELETE
         try:
-            found = open_event_files(snapshot, [file])
+            opened = open_event_files(snapshot, [file])
         except Unreadable as error:
             on_loss(Loss(shown, None, deletes, error))
             if not (deletes or file.native_name):
                 broken.add(counter)
             continue
-        if counter in broken and found and found[0].synthetic is not None:
+        if counter in broken and opened and opened[0].synthetic is not None:
             problem = BadDataError(f"the rows of {shown} cannot be numbered", "a file before it cannot be read")
-            on_loss(Loss(shown, found[0].rows, deletes, problem))
+            on_loss(Loss(shown, opened[0].rows, deletes, problem))
         else:
             good.append(file)
     return open_event_files(snapshot, good)
 
 
 def loss_of(source: EventFile, stripe: int | None, error: AcidctlError) -> Loss:
-    """What is lost when a stripe, or the whole file, cannot be read."""
+    """Return the loss of a stripe, or of the whole file."""
     rows = source.rows if stripe is None else source.tail.stripes[stripe].numberOfRows
     return Loss(source.fs.display(source.path), rows, source.is_delete, error)
 
 
 def lost_rows(loss: Loss, stripe: int | None, source: EventFile) -> str:
-    """Which rows of a file a loss means, in words."""
+    """Describe the lost rows of a file in words."""
     what = "delete events" if loss.deletes else "rows"
     if stripe is None:
         return f"its {loss.rows} {what} are lost"
@@ -221,15 +221,15 @@ def lost_rows(loss: Loss, stripe: int | None, source: EventFile) -> str:
 
 
 def with_loss(error: AcidctlError, lost: str) -> AcidctlError:
-    """The same error, which says what is lost too."""
+    """Return the error with `lost` added to its reason."""
     return type(error)(error.what, "; ".join(part for part in (error.why, lost) if part), error.hint)
 
 
 def changed(source: EventFile) -> AcidctlError | None:
-    """What happened to a file since it was listed; None when it looks the same, or cannot be looked at.
+    """Return an error if a file changed since it was listed; None if it looks the same, or cannot be checked.
 
-    Hive's files never change, they only go: one call to the store, for when reading has failed or where it costs
-    nothing.
+    Hive's files never change, they only disappear. This is one call to the store, so use it only after a read failed
+    or if the call is cheap.
     """
     shown, listed = source.fs.display(source.path), source.file.size
     try:
@@ -240,7 +240,7 @@ def changed(source: EventFile) -> AcidctlError | None:
         )
     except AcidctlError:
         return None
-    # What a streaming writer has committed stays while its file grows.
+    # A file of a streaming writer grows, but its committed part stays the same.
     if size == listed or (source.length is not None and size > listed):
         return None
     return BadDataError(
@@ -249,7 +249,7 @@ def changed(source: EventFile) -> AcidctlError | None:
 
 
 def refuse_changed(source: EventFile) -> None:
-    """Raise what :func:`changed` says, where looking costs no call to a store: a file of the local disk."""
+    """Raise the error of :func:`changed` for a file of the local disk, where the check costs no call to a store."""
     if source.fs.is_local:
         problem = changed(source)
         if problem is not None:

@@ -1,1 +1,1 @@
-"""Merge-on-read: a table and the rows that a reader of one snapshot sees, cut to columns and a condition."""
+"""Merge-on-read: a table and the rows of one snapshot, restricted to columns and a condition."""

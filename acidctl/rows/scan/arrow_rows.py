@@ -1,4 +1,4 @@
-"""Rows for other libraries: whatever has a schema and batches can be read by all that speak Arrow."""
+"""Rows for other libraries that use Arrow: anything with a schema and batches."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ if TYPE_CHECKING:
 
 
 class ArrowRows(ABC):
-    """Rows that are read a stripe at a time; pyarrow, polars, pandas and DuckDB take them as they are."""
+    """Rows that are read a stripe at a time; pyarrow, polars, pandas and DuckDB accept them directly."""
 
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """The schema of all batches."""
+        """Return the schema of all batches."""
 
     @abstractmethod
     def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows, in batches of :attr:`schema`; at most `limit` of them, the first ones."""
+        """Yield the rows in batches of :attr:`schema`; only the first `limit` rows if it is given."""
 
     def _rows(self) -> ArrowRows:
-        """The rows of one snapshot, so that schema and batches are of the same."""
+        """Return the rows of one snapshot, so that schema and batches match."""
         return self
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows for any library that takes Arrow's C stream, without a copy."""
+        """Export the rows to any library that reads Arrow's C stream, without a copy."""
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """A reader of all batches, with its schema; errors as for :meth:`to_batches` when it comes to them."""
+        """Return a reader of all batches; errors of :meth:`to_batches` occur while it reads."""
         rows = self._rows()
         return pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
 
     def to_table(self) -> pa.Table:
-        """All rows in memory; errors as for :meth:`to_batches`."""
+        """Read all rows into memory; for errors see :meth:`to_batches`."""
         rows = self._rows()
         return one_table(list(rows.to_batches()), rows.schema)
 
     def head(self, count: int = 10) -> pa.Table:
-        """The first rows; for few of them little is read."""
+        """Read the first rows; a small count reads little."""
         rows = self._rows()
         return one_table(list(rows.to_batches(count)), rows.schema)
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
-        """All rows as a data frame of pandas.
+        """Read all rows into a pandas data frame.
 
         Args:
             options: of :meth:`pyarrow.Table.to_pandas`.
@@ -61,11 +61,11 @@ class ArrowRows(ABC):
             EnvironmentProblem: pandas is not installed.
         """
         with importing("cannot import pandas", "pip install pandas"):
-            import pandas  # noqa: F401, PLC0415 - optional; pyarrow imports it, and says less about it
+            import pandas  # noqa: F401, PLC0415 - optional; pyarrow's own error is less clear
         return self.to_table().to_pandas(**options)
 
     def to_polars(self) -> polars.DataFrame:
-        """Return all rows as a polars data frame.
+        """Read all rows into a polars data frame.
 
         Raises:
             EnvironmentProblem: polars is not installed.
@@ -76,16 +76,16 @@ class ArrowRows(ABC):
         return polars_frame(self.to_table())
 
     def _repr_html_(self) -> str:
-        """Return what it is, and its columns; no row is read for it."""
+        """Describe the object and its columns, without reading rows."""
         from acidctl.notebook import html_table  # noqa: PLC0415 - only for notebooks
 
         return html_table(repr(self), ("column", "type"), [(field.name, field.type) for field in self.schema])
 
 
 def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """All rows of the batches; `schema` is for when there is none."""
+    """Return all rows of the batches as one table; `schema` is used if there are none."""
     if not batches:
-        # Not schema.empty_table(), which knows no unions.
+        # Not schema.empty_table(), which does not support unions.
         return pa.Table.from_arrays([pa.chunked_array([], kind) for kind in schema.types], schema=schema)
     places = range(len(schema.names))
     columns = [pa.chunked_array(same_types([batch.column(place) for batch in batches])) for place in places]
@@ -96,9 +96,9 @@ def polars_frame(rows: pa.Table | pa.RecordBatch) -> polars.DataFrame:
     """Return the rows for polars; raises UsageProblem for a column with a union, on which polars panics."""
     import polars  # noqa: PLC0415 - optional
 
-    if found := next((field.name for field in rows.schema if has_union(field.type)), None):
+    if union := next((field.name for field in rows.schema if has_union(field.type)), None):
         raise UsageProblem(
-            f"polars has no type for the column {found}", "it holds a union", "leave it out: choose the other columns"
+            f"polars has no type for the column {union}", "it holds a union", "leave it out: choose the other columns"
         )
     return polars.DataFrame(rows)
 

@@ -1,8 +1,8 @@
-"""Which Arrow types the batches of a scan need, told before the first is read.
+"""The Arrow types that the batches of a scan need, found before the first is read.
 
-Two depend on the values: a timestamp that 64 bits of nanoseconds do not hold needs the wide form, a union with NULLs
-an alternative for them.  Statistics and stripe footers tell nearly always; where a file has no statistics of its
-timestamps (streaming, old compactions, Parquet) these columns are read for it.
+Two types depend on the values: timestamps that do not fit into 64 bits of nanoseconds need the wide form, and unions
+with NULLs need an alternative for NULL. Statistics and stripe footers nearly always decide. If a file has no statistics
+of its timestamps (streaming, old compactions, Parquet), these columns are read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from acidctl.rows.read.visibility import Unreadable
 from acidctl.rows.scan.columns import ColumnSource, FileColumns, ScanColumn
 from acidctl.rows.scan.pruning import DAY_MS, YEAR_1700_MS
 
+# Bounds at least a day inside the range of 64-bit nanoseconds, and in which statistics can be trusted.
 _FIRST_MS = YEAR_1700_MS
-"""A good day inside what 64 bits of nanoseconds hold, and where bounds in statistics can be trusted."""
 _LAST_MS = 9_223_372_036_854 - 2 * DAY_MS
 
 
@@ -39,8 +39,8 @@ class _Leaf:
 
     Attributes:
         path: of the result's column, then positions below it.
-        top: where the column lies in the row type.
-        own: in the file; None for a union that is NULL in all of its rows, as it has no such column.
+        top: the position of the column in the row type.
+        own: the file's type; None if the file lacks the column, so that a union is NULL in all of its rows.
     """
 
     path: Place
@@ -55,20 +55,20 @@ class _Leaf:
 
 @dataclass(slots=True)
 class Needs:
-    """What values need, by the path of the timestamp or the union in the result."""
+    """The timestamps that need the wide form and the unions with NULLs, by their path in the result."""
 
     wide: set[Place] = field(default_factory=set)
     null_unions: set[Place] = field(default_factory=set)
 
     def schema(self, row: OrcType) -> pa.Schema:
-        """The schema of batches of `row` that hold such values."""
-        found = (*self.wide, *self.null_unions)
-        above = {path[:length] for path in found for length in range(1, len(path) + 1)}
+        """Return the schema of batches of `row` that hold such values."""
+        paths = (*self.wide, *self.null_unions)
+        above = {path[:length] for path in paths for length in range(1, len(path) + 1)}
         kinds = (self._type(kind, (i,), above) for i, kind in enumerate(row.children))
         return pa.schema([pa.field(name, kind) for name, kind in zip(row.names, kinds, strict=True)])
 
     def _type(self, node: OrcType, path: Place, above: Collection[Place]) -> pa.DataType:
-        """The type of a node; `above` are the paths of all that is needed and of what lies around it."""
+        """Return the type of a node; `above` holds the needed paths and all their prefixes."""
         if path not in above:
             return arrow_type(node)
         if node.kind in TIMESTAMP_KINDS:
@@ -85,15 +85,15 @@ class Needs:
 
 
 def varies(node: OrcType) -> bool:
-    """Whether a column's Arrow type depends on its values."""
-    return any(one.kind in TIMESTAMP_KINDS or one.kind == "uniontype" for one in node.walk())
+    """Return whether a column's Arrow type depends on its values."""
+    return any(inner.kind in TIMESTAMP_KINDS or inner.kind == "uniontype" for inner in node.walk())
 
 
 def of_schema(batch: pa.RecordBatch, schema: pa.Schema, varying: Sequence[int]) -> pa.RecordBatch:
-    """A batch whose columns at the places `varying` get the types of `schema`.
+    """Return a batch whose columns at the positions `varying` have the types of `schema`.
 
     Raises:
-        BadDataError: a value does not fit its type: the statistics of a file do not tell the truth.
+        BadDataError: a value does not fit its type, so the statistics of a file are wrong.
     """
     if all(batch.column(place).type == schema.field(place).type for place in varying):
         return batch
@@ -111,16 +111,16 @@ def of_schema(batch: pa.RecordBatch, schema: pa.Schema, varying: Sequence[int]) 
 
 
 def look(needs: Needs, sources: Iterable[EventFile], columns: Sequence[ScanColumn], row: OrcType) -> None:
-    """Add to `needs` what the rows of some files need, live or not.
+    """Add to `needs` the needs of all rows of some files, live or not.
 
     Args:
-        columns: of the result, in its order.
-        row: the row type that `columns` are places in.
+        columns: of the result, in order.
+        row: the row type in which `columns` have their positions.
     """
-    chosen = [(i, one) for i, one in enumerate(columns) if one.kind is ColumnSource.DATA and varies(one.type)]
+    chosen = [(i, c) for i, c in enumerate(columns) if c.kind is ColumnSource.DATA and varies(c.type)]
     for source in sources if chosen else ():
         if not source.is_delete:
-            with suppress(*Unreadable):  # who reads the rows will say so
+            with suppress(*Unreadable):  # reading the rows will raise the error
                 _look_at(needs, source, chosen, row)
 
 
@@ -137,18 +137,17 @@ def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, ScanC
     for number, stripe in enumerate(source.tail.stripes if times else ()):
         bounds = (source.tail.stripe_statistics(number) or ()) if source.tail.stride else ()
         fits = [_fits(bounds, stripe.numberOfRows, leaf.column_id) for leaf in times]
-        needs.wide |= {leaf.path for leaf, known in zip(times, fits, strict=True) if known is False}
+        needs.wide |= {leaf.path for leaf, leaf_fits in zip(times, fits, strict=True) if leaf_fits is False}
         if None in fits:
-            unsure[number] = [leaf for leaf, known in zip(times, fits, strict=True) if known is None]
+            unsure[number] = [leaf for leaf, leaf_fits in zip(times, fits, strict=True) if leaf_fits is None]
     _read(needs, source, unsure, row)
 
 
 def _leaves(own_row: OrcType, number: int, column: ScanColumn, row: OrcType) -> Iterator[_Leaf]:
-    """The timestamps and unions of one column of the result in a file."""
-    found = place_in(own_row, column.place, row)
-    own = None if found is None else type_at(own_row, found)
+    place = place_in(own_row, column.place, row)
+    own = None if place is None else type_at(own_row, place)
     if column.type.kind == "uniontype" and len(column.place) > 1:
-        yield _Leaf((number,), column.place, None)  # NULL where a struct around it is
+        yield _Leaf((number,), column.place, None)  # NULL if a struct around it is NULL
     waiting: list[tuple[Place, OrcType | None, OrcType]] = [((number,), own, column.type)]
     while waiting:
         path, own, target = waiting.pop()
@@ -159,29 +158,28 @@ def _leaves(own_row: OrcType, number: int, column: ScanColumn, row: OrcType) -> 
             if target.kind in (*TIMESTAMP_KINDS, "uniontype"):
                 yield _Leaf(path, column.place, own)
             places = fields_of(own, target) if own.kind == "struct" else range(len(own.children))
-            having = {i: own.children[place] for i, place in enumerate(places) if place is not None}
+            having = {i: own.children[at] for i, at in enumerate(places) if at is not None}
             waiting += [((*path, i), having.get(i), child) for i, child in enumerate(target.children)]
 
 
 def _unions_with_nulls(tail: Tail, unions: Sequence[_Leaf]) -> set[Place]:
-    """Unions that have a stream of their nulls in some stripe."""
-    found: set[Place] = set()
+    paths: set[Place] = set()
     for stripe in range(len(tail.stripes)):
         present = present_streams(tail.stripe_footer(stripe), tail.type_tree)
-        found |= {leaf.path for leaf in unions if leaf.column_id in present}
-    return found
+        paths |= {leaf.path for leaf in unions if leaf.column_id in present}
+    return paths
 
 
 def _fits(statistics: Sequence[pb.ColumnStatistics], rows: int, column: int) -> bool | None:
-    """Whether all timestamps of a column fit, by the statistics of so many rows; None where these do not tell."""
+    """Return whether all timestamps of a column fit, by the statistics of `rows` rows; None if these do not decide."""
     if column >= len(statistics) or statistics[0].numberOfValues != rows:
         return None
-    found = statistics[column]
-    if not found.HasField("numberOfValues"):
+    column_statistics = statistics[column]
+    if not column_statistics.HasField("numberOfValues"):
         return None
-    if not found.numberOfValues:
+    if not column_statistics.numberOfValues:
         return True
-    block = found.timestampStatistics
+    block = column_statistics.timestampStatistics
     for low, high in (("minimumUtc", "maximumUtc"), ("minimum", "maximum")):
         if block.HasField(low) and block.HasField(high):
             return bool(_FIRST_MS <= getattr(block, low) <= getattr(block, high) <= _LAST_MS)
@@ -189,23 +187,21 @@ def _fits(statistics: Sequence[pb.ColumnStatistics], rows: int, column: int) -> 
 
 
 def _read(needs: Needs, source: EventFile, unsure: dict[int, list[_Leaf]], row: OrcType) -> None:
-    """Look at the timestamps themselves."""
     if not unsure:
         return
     with source.open() as events:
         for stripe, leaves in unsure.items():
-            left = [leaf for leaf in leaves if leaf.path not in needs.wide]
-            places = list(dict.fromkeys(leaf.top for leaf in left))
+            missing = [leaf for leaf in leaves if leaf.path not in needs.wide]
+            places = list(dict.fromkeys(leaf.top for leaf in missing))
             if not places:
                 continue
             files = FileColumns(source.row_type, row, places, source.format, source.declared)
             rows = events.rows(stripe, files.names)
             arrays = {place: files.get(rows, place, source.fs.display(source.path)) for place in places}
-            needs.wide |= {leaf.path for leaf in left if _is_wide(arrays[leaf.top], leaf.path[1:])}
+            needs.wide |= {leaf.path for leaf in missing if _is_wide(arrays[leaf.top], leaf.path[1:])}
 
 
 def _is_wide(array: pa.Array, path: Place) -> bool:
-    """Whether the timestamp at a path in a column came in the wide form."""
     for position in path:
         array = below(array)[position]
     return isinstance(array.type, WideTimestamp)

@@ -1,9 +1,9 @@
-"""The columns that a scan can be asked for: ROW__ID, those of the rows and fields inside them, those of partitions."""
+"""The columns that a scan can return: ROW__ID, columns of the rows and fields inside them, and partition columns."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -19,19 +19,21 @@ from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.convert.conform import How, all_null, convert
 from acidctl.rows.convert.matching import Place, is_missing, place_in, type_at
 from acidctl.rows.foreign.format import Format
+from acidctl.rows.read.events import EventFile
 from acidctl.rows.scan.compare import Literal, Moment
 from acidctl.rows.scan.partition_values import PartitionValue
-from acidctl.rows.scan.pruning import ColumnBounds, constant
+from acidctl.rows.scan.predicate import Path
+from acidctl.rows.scan.pruning import ColumnBounds, constant, integers, stripe_bounds
 
 ROW_ID = "ROW__ID"
 ROW_ID_TYPE = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
-"""Hive's virtual column; the bucket id is the encoded one (format section 4)."""
+"""Hive's virtual column; its bucketid is the encoded value (format section 4)."""
 
 ROW_ID_ORC = row_of([("writeid", OrcType("bigint")), ("bucketid", OrcType("int")), ("rowid", OrcType("bigint"))])
 
 
 class ColumnSource(Enum):
-    """Where a column comes from."""
+    """The source of a column."""
 
     ROW_ID = "row id"
     DATA = "data"
@@ -40,12 +42,7 @@ class ColumnSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionColumn:
-    """A partition column and its value in one location.
-
-    Attributes:
-        type: a primitive one.
-        value: None for NULL.
-    """
+    """A partition column of a primitive type and its value in one location; the value None is NULL."""
 
     name: str
     type: OrcType
@@ -53,14 +50,13 @@ class PartitionColumn:
 
     @property
     def bounds(self) -> ColumnBounds | None:
-        """What the value says of the column's rows; None for floating-point ones, among which NaN has no place."""
+        """Return the bounds that the value sets; None for floating-point types, because NaN has no place in bounds."""
         if self.type.kind in ("float", "double"):
             return None
         return constant(arrow_type(self.type), self._literal)
 
     @property
     def _literal(self) -> Literal:
-        """The value as conditions know it."""
         if isinstance(self.value, np.datetime64):
             return Moment(int(self.value.astype("datetime64[ns]").astype(np.int64)))
         if isinstance(self.value, datetime.date):
@@ -71,13 +67,11 @@ class PartitionColumn:
 
 @dataclass(frozen=True, slots=True)
 class ScanColumn:
-    """A column that can be had.
+    """A column that a scan can return.
 
     Attributes:
         name: in the result; dotted for a field.
-        type: its type.
-        kind: where it comes from.
-        place: positions from its kind's root.
+        place: positions from its source's root.
     """
 
     name: str
@@ -87,7 +81,7 @@ class ScanColumn:
 
 
 class Namespace:
-    """All columns of a scan by name, whatever the case.
+    """All columns of a scan by name, ignoring case.
 
     A column of the rows hides a partition column of the same name.
     """
@@ -107,15 +101,15 @@ class Namespace:
 
     @property
     def struct(self) -> OrcType:
-        """Everything that a condition may use."""
+        """Return the columns that a condition may use."""
         columns = [*self.tops, self.row_id]
         return row_of((column.name, column.type) for column in columns)
 
     def find(self, name: str, shown: str) -> ScanColumn:
-        """The column of a name, dotted for a field inside a struct.
+        """Return the column of a name, dotted for a field inside a struct.
 
         Raises:
-            NotFoundError: there is none; the hint has the nearest names.
+            NotFoundError: it does not exist; the hint has similar names.
         """
         whole = self._by_name.get(name.lower())
         if whole is not None:
@@ -128,41 +122,44 @@ class Namespace:
         raise _unknown(name, [column.name for column in self.tops], shown)
 
     def find_path(self, path: Sequence[str]) -> ScanColumn:
-        """The column of a path that is known to be there."""
+        """Return the column of a path that exists."""
         return self._inside(self._by_name[path[0].lower()], path[1:], ".".join(path), "the condition")
 
     def _inside(self, column: ScanColumn, parts: Sequence[str], name: str, shown: str) -> ScanColumn:
         for part in parts:
-            folded = {own.lower(): i for i, own in reversed(list(enumerate(column.type.names)))}
+            folded = {field.lower(): i for i, field in reversed(list(enumerate(column.type.names)))}
             place = folded.get(part.lower())
             if place is None:
-                raise _unknown(name, [f"{column.name}.{own}" for own in column.type.names], shown, column)
-            own = column.type.names[place]
+                raise _unknown(name, [f"{column.name}.{field}" for field in column.type.names], shown, column)
+            field = column.type.names[place]
             column = ScanColumn(
-                f"{column.name}.{own}", column.type.children[place], column.kind, (*column.place, place)
+                f"{column.name}.{field}", column.type.children[place], column.kind, (*column.place, place)
             )
         return column
 
 
-def _unknown(name: str, known: Sequence[str], shown: str, inside: ScanColumn | None = None) -> NotFoundError:
+def _unknown(name: str, names: Sequence[str], shown: str, inside: ScanColumn | None = None) -> NotFoundError:
     if inside:
-        why = f"{inside.name} is of type {inside.type.kind}" + (f" with {', '.join(known)}" if known else "")
+        why = f"{inside.name} is of type {inside.type.kind}" + (f" with {', '.join(names)}" if names else "")
     else:
-        why = f"its columns are {', '.join(known) or 'unknown: there is no data file'}"
-    return NotFoundError(f"no column {name!r} in {shown}", why, did_you_mean(name, known))
+        why = f"its columns are {', '.join(names) or 'unknown: there is no data file'}"
+    return NotFoundError(f"no column {name!r} in {shown}", why, did_you_mean(name, names))
 
 
 class FileColumns:
-    """What to read of one file for some columns, and how to get them out of what was read.
+    """The columns to read of one file, and their conversion to the result's types.
 
-    Columns are matched as :mod:`acidctl.rows.convert.matching` says; a file may be older than a column.
+    Columns are matched by :mod:`acidctl.rows.convert.matching`; a file may be older than a column.
 
     Args:
         own: the row type of the file.
         target: the row type of the result.
         places: the data columns wanted, in `target`.
         format_: of the file.
-        declared: what a metastore says of the table: values are converted as its Hive does it.
+        declared: the table in the metastore: values are converted as its Hive does it.
+
+    Attributes:
+        names: to read, dotted for fields, as the file spells them; None for all.
     """
 
     def __init__(
@@ -177,22 +174,21 @@ class FileColumns:
         self._how = How(parquet=format_ is Format.PARQUET, by=declared.hive if declared else None)
         self._target = target
         self._found = {place: place_in(own, place, target) for place in places}
-        known = [place for place in self._found.values() if place]
-        # A field that the file lacks is NULL; where the struct around it is there, nothing is read for it.
+        existing = [place for place in self._found.values() if place]
+        # A field that the file lacks is NULL; a top-level column around it is read whole.
         around = (place_in(own, place[:1], target) for place, found in self._found.items() if not found)
         apart = [place for place in around if place]
-        self._whole = {place[0] for place in (*known, *apart) if len(place) == 1 or not self._can_pick(place)}
-        picked = {place for place in known if place[0] not in self._whole}
-        self._tops = sorted({place[0] for place in (*known, *apart)})
+        self._whole = {place[0] for place in (*existing, *apart) if len(place) == 1 or not self._can_pick(place)}
+        picked = {place for place in existing if place[0] not in self._whole}
+        self._tops = sorted({place[0] for place in (*existing, *apart)})
         self._where = {top: i for i, top in enumerate(self._tops)}
         self.names: list[str] | None = None
-        """Names to read, dotted for fields, as the file spells them; None for all."""
         if not len(self._tops) == len(own.names) == len(self._whole):
             self.names = [own.names[top] for top in self._tops if top in self._whole]
             self.names += sorted({".".join(self._spelled(place)) for place in picked})
 
     def _can_pick(self, place: Place) -> bool:
-        """Whether a field can be read alone: it is in structs only, and its name is the only one such."""
+        """Return whether a field can be read alone: it is in structs only, and its name is unique and has no dot."""
         node = self._own
         for position in place:
             name = node.names[position]
@@ -205,27 +201,72 @@ class FileColumns:
         return [type_at(self._own, place[:depth]).names[position] for depth, position in enumerate(place)]
 
     def get(self, rows: pa.StructArray, place: Place, path: str) -> pa.Array:
-        """A column of `rows`, which were read by :attr:`names`, as the result's type.
+        """Return a column of `rows`, which were read by :attr:`names`, as the result's type.
 
         Raises:
             BadDataError: its values cannot be converted.
         """
-        target, found = type_at(self._target, place), self._found[place]
+        target, own_place = type_at(self._target, place), self._found[place]
         name = type_at(self._target, place[:-1]).names[place[-1]]
-        if found is None:
+        if own_place is None:
             if is_missing(self._own, place, self._target):
                 return all_null(len(rows), arrow_type(target))
             raise BadDataError(f"cannot read {name} of {path}", "it lies in something other than a struct there", "")
-        array = rows.field(self._where[found[0]])
-        node, missing = self._own.children[found[0]], None
-        for position in found[1:]:
+        array = rows.field(self._where[own_place[0]])
+        node, missing = self._own.children[own_place[0]], None
+        for position in own_place[1:]:
             if array.null_count:
                 here = array.is_null()
                 missing = here if missing is None else pc.or_(missing, here)
-            # Beside a picked field others may have been left out: there names are unique, elsewhere all fields are.
-            is_picked = found[0] not in self._whole
+            # If fields were picked, others may be missing, but names are unique; otherwise all fields were read.
+            is_picked = own_place[0] not in self._whole
             array = array.field(array.type.get_field_index(node.names[position]) if is_picked else position)
             node = node.children[position]
         if missing is not None:
             array = null_where(array, missing)
         return convert(array, node, target, name, path, how=self._how)
+
+
+def known_of_partition(column: ScanColumn, partition: Sequence[PartitionColumn]) -> ColumnBounds | None:
+    """Return the bounds of a partition column; None for other columns."""
+    return partition[column.place[0]].bounds if column.kind is ColumnSource.PARTITION else None
+
+
+def known_of_stripe(
+    source: EventFile,
+    stripe: int,
+    columns: Mapping[Path, ScanColumn],
+    row_type: OrcType,
+    partition: Sequence[PartitionColumn],
+) -> Callable[[Path], ColumnBounds | None]:
+    """Return a function from a column of a condition to its bounds in a stripe; None if they are unknown.
+
+    Args:
+        columns: of the condition, by their paths.
+        row_type: that the rows are read as.
+    """
+    of_data = stripe_bounds(source.tail, stripe)
+
+    def bounds(path: Path) -> ColumnBounds | None:
+        column = columns[path]
+        if column.kind is ColumnSource.PARTITION:
+            return known_of_partition(column, partition)
+        if column.kind is ColumnSource.DATA:
+            target = type_at(row_type, column.place)
+            own = own_column(source.row_type, column, row_type)
+            if own is not None:
+                return of_data(own, target)
+            missing = is_missing(source.row_type, column.place, row_type)
+            return ColumnBounds(arrow_type(target), nulls=True, values=False) if missing else None
+        keys = source.ranges[stripe]
+        if keys is None or not column.place:
+            return None
+        return integers(arrow_type(column.type), (keys.original, keys.bucket, keys.row_id)[column.place[0]])
+
+    return bounds
+
+
+def own_column(own: OrcType, column: ScanColumn, row_type: OrcType) -> OrcType | None:
+    """Return the file's type of a column of `row_type`, or of a field inside one; None if the file lacks it."""
+    place = place_in(own, column.place, row_type)
+    return None if place is None else type_at(own, place)

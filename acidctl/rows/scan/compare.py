@@ -1,8 +1,8 @@
-"""Comparing one column with one value, exactly: what a condition means for every type, and what statistics exclude.
+"""Exact comparison of one column with one value: the meaning of a condition for every type.
 
 Integers, decimals, dates and timestamps are counted in the smallest unit of the column (1, ``10^-scale``, a day, a
-nanosecond), so that ``id < 2.5`` and ``ts = '1500-01-01'`` are decided without rounding.  Floating point numbers follow
-IEEE: NaN is not equal to, less or greater than anything.  Text compares by its bytes, CHAR without the padding.
+nanosecond), so that ``id < 2.5`` and ``ts = '1500-01-01'`` are decided without rounding. Floating point numbers follow
+IEEE: NaN is not equal to, less or greater than anything. Text compares by its bytes, CHAR without the padding.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Moment:
 
     @classmethod
     def of(cls, value: datetime.date) -> Moment:
-        """That of a date, or of a ``datetime`` without a zone."""
+        """Convert a date, or a ``datetime`` without a zone."""
         if isinstance(value, datetime.datetime):
             since = value - datetime.datetime(1970, 1, 1)
             return cls(since.days * _DAY + (since.seconds * 10**6 + since.microseconds) * 1000)
@@ -65,28 +65,28 @@ class Moment:
 
 
 Literal = None | bool | int | float | Decimal | str | Moment
-"""A value in a condition; a float only where a cast made it one."""
+"""A value in a condition; only a cast makes it a float."""
 
 
 class Single(float):
-    """A value that a cast made a FLOAT; beside a DOUBLE column Hive may read its text instead."""
+    """A value that a cast made a FLOAT; next to a DOUBLE column Hive may read its text instead."""
 
 
 def to_float(value: float | Decimal) -> Single:
-    """The nearest FLOAT to a value, as a double: Hive reads a number beside a FLOAT column as one."""
+    """Return the nearest FLOAT to a value, as a double: Hive converts a number that is compared with a FLOAT column."""
     with np.errstate(over="ignore"):
         return Single(np.float32(float(value)))
 
 
 class MismatchError(ValueError):
-    """A column and a value that cannot be compared; the text says why."""
+    """A column and a value cannot be compared; the text explains why."""
 
 
 def parse_moment(text: str) -> Moment:
-    """``yyyy-MM-dd``, with ``HH:mm[:ss[.f]]`` of up to nine digits if wanted; years 1 to 9999.
+    """Parse ``yyyy-MM-dd``, optionally with ``HH:mm[:ss[.f]]`` and up to nine digits; years 1 to 9999.
 
     Raises:
-        MismatchError: no such text.
+        MismatchError: the text has another form.
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:
@@ -100,7 +100,7 @@ def parse_moment(text: str) -> Moment:
 
 
 def ticks_of(kind: pa.DataType) -> Fraction | None:
-    """The smallest unit of a type of exact values, in its natural one (1, a nanosecond); None for other types."""
+    """Return the smallest unit of a type of exact values, in 1 or nanoseconds; None for other types."""
     if pa.types.is_integer(kind):
         return Fraction(1)
     if pa.types.is_decimal(kind):
@@ -115,7 +115,7 @@ def ticks_of(kind: pa.DataType) -> Fraction | None:
 
 
 def domain(kind: pa.DataType, value: bool | float | Decimal | str | Moment) -> Fraction | float | bytes | bool:
-    """The value as it is compared with a column of that type: units, a double, bytes, a truth value.
+    """Convert a value to compare it with a column of this type: to units, a double, bytes or a truth value.
 
     Raises:
         MismatchError: they cannot be compared.
@@ -144,7 +144,7 @@ def domain(kind: pa.DataType, value: bool | float | Decimal | str | Moment) -> F
 
 
 def compare_value(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArray:
-    """``column sign value`` for every row; NULL where either is NULL.
+    """Return ``column sign value`` for every row; NULL if either is NULL.
 
     Raises:
         MismatchError: they cannot be compared.
@@ -166,7 +166,7 @@ def compare_value(column: pa.Array, sign: str, value: Literal) -> pa.BooleanArra
 
 
 def compare_columns(left: pa.Array, sign: str, right: pa.Array) -> pa.BooleanArray:
-    """``left sign right`` row by row; NULL where either is NULL.
+    """Return ``left sign right`` row by row; NULL if either is NULL.
 
     Raises:
         MismatchError: columns of such types cannot be compared.
@@ -195,12 +195,12 @@ def compare_columns(left: pa.Array, sign: str, right: pa.Array) -> pa.BooleanArr
 
 
 def unpadded(column: pa.Array) -> pa.Array:
-    """CHAR as it compares: without the blanks at the end."""
+    """Return CHAR without the blanks at the end, which comparisons ignore."""
     return pc.ascii_rtrim(column, characters=" ") if _is_text(column.type) else column
 
 
 def _compare_ticks(column: pa.Array, sign: str, wanted: Fraction) -> pa.BooleanArray:
-    """Compare with a value that may lie between two units, or beyond all."""
+    """Compare with a value that may lie between two units, or outside the type's range."""
     if wanted.denominator != 1:
         if sign in ("=", "<>"):
             return _constant(column, truth=sign == "<>")
@@ -212,7 +212,7 @@ def _compare_ticks(column: pa.Array, sign: str, wanted: Fraction) -> pa.BooleanA
         seconds, nanos = parts(column)
         least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         whole, rest = divmod(ticks, _SECOND)
-        assert least <= whole <= most  # years have four digits
+        assert least <= whole <= most  # literals have four-digit years
         return _masked(_by_parts(seconds, nanos, sign, np.int64(whole), np.int64(rest)), column)
     scalar = _tick_scalar(kind, ticks)
     if scalar is None:
@@ -221,7 +221,7 @@ def _compare_ticks(column: pa.Array, sign: str, wanted: Fraction) -> pa.BooleanA
 
 
 def _tick_scalar(kind: pa.DataType, ticks: int) -> pa.Scalar | None:
-    """So many units as a value of the type; None where it cannot hold them."""
+    """Return this number of units as a value of the type; None if it is out of range."""
     if pa.types.is_decimal(kind):
         if abs(ticks) >= 10**kind.precision:
             return None
@@ -234,7 +234,6 @@ def _tick_scalar(kind: pa.DataType, ticks: int) -> pa.Scalar | None:
 
 
 def _constant(column: pa.Array, *, truth: bool) -> pa.BooleanArray:
-    """The same answer for every row that is not NULL."""
     return _masked(np.full(len(column), truth), column)
 
 

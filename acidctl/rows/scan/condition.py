@@ -9,11 +9,11 @@
 ``AND``, ``OR``, ``NOT``, parentheses
 =============================================  ====================================================================
 
-Columns go by their names whatever the case, in back quotes when odd; a dot reaches into structs.  Values are numbers,
-``'text'``, ``DATE '2024-02-29'``, ``TIMESTAMP '2024-02-29 12:00:00.5'``, ``TRUE``, ``FALSE``, ``NULL``; text beside a
-number, date or timestamp column is read as such a value.  As in SQL a comparison with NULL is neither true nor false,
-and only rows for which the condition is true are kept.  A cast is accepted if it changes nothing, or rounds to the
-type of its column; anything that is not understood is refused.
+Column names ignore case; unusual names need back quotes; a dot reaches into structs. Values are numbers, ``'text'``,
+``DATE '2024-02-29'``, ``TIMESTAMP '2024-02-29 12:00:00.5'``, ``TRUE``, ``FALSE``, ``NULL``; text compared with a
+number, date or timestamp column is converted to its type. As in SQL a comparison with NULL is neither true nor false;
+only rows for which the condition is true are kept. A cast is accepted if it changes nothing, or rounds to the type of
+its column; everything else is refused.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ _SIGNS: dict[type[exp.Expr], str] = {
 
 
 class UnknownColumn(UsageProblem):
-    """A condition names a column that is not there."""
+    """A condition names a column that does not exist."""
 
 
 def parse_condition(text: str, columns: OrcType) -> Predicate:
-    """A condition in SQL.
+    """Parse a condition in SQL.
 
     Args:
-        columns: what may be used, as a struct type.
+        columns: the columns that may be used, as a struct type.
 
     Raises:
-        UnknownColumn: a column that is not among them.
-        UsageProblem: not a condition of the kind above, or a value that does not fit its column.
+        UnknownColumn: the condition uses another column.
+        UsageProblem: the condition is not of the kind above, or a value does not fit its column.
     """
     require_type(text, str, "a condition", "write it as SQL: 'id = 2'")
     parser = _Parser(text, columns)
@@ -84,13 +84,14 @@ def parse_condition(text: str, columns: OrcType) -> Predicate:
 
 
 def _unreadable(error: sqlglot.errors.SqlglotError) -> str:
-    """Where a text stops being a condition, without the names of sqlglot's classes."""
+    """Return where a text stops being a condition, without the names of sqlglot's classes."""
     places = getattr(error, "errors", None)
     if not places:
         return "it cannot be read: is a quote or a comment left open?"
     return f"it cannot be read at {places[0]['highlight']!r}, which ends at character {places[0]['col']}"
 
 
+# The supported arguments, by class of node; for all other classes the operands.
 _HANDLED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Column: frozenset(("this", "table", "db", "catalog")),
     exp.Identifier: frozenset(("this", "quoted")),
@@ -102,10 +103,9 @@ _HANDLED: dict[type[exp.Expr], frozenset[str]] = {
     exp.TryCast: frozenset(("this", "to")),
     exp.DataType: frozenset(("this", "expressions", "nested")),
 }
-"""The arguments that are understood, by class of node; for all other classes the operands."""
 _OPERANDS = frozenset(("this", "expression"))
+# A backslash before a character that Hive and sqlglot may read differently.
 _ESCAPES = re.compile(r"\\(?![\\'\"ntr%_])")
-"""A backslash before a character that Hive and sqlglot may read differently."""
 _INTEGER_BITS = {
     exp.DataType.Type.TINYINT: 8,
     exp.DataType.Type.SMALLINT: 16,
@@ -115,10 +115,10 @@ _INTEGER_BITS = {
 
 
 class _Parser:
-    """Translates sqlglot's tree into ours; whatever it does not understand in a node is refused, never ignored.
+    """Translates sqlglot's tree into ours; it refuses every part of a node that it does not support.
 
     Attributes:
-        paths: the columns, and fields inside columns, met so far, with the kinds of their types.
+        paths: the columns, and fields inside columns, that have been used, with the kinds of their types.
     """
 
     def __init__(self, text: str, types: OrcType) -> None:
@@ -127,13 +127,11 @@ class _Parser:
         self.paths: dict[Path, str] = {}
 
     def root(self) -> Node:
-        """The whole condition."""
         if _ESCAPES.search(self._text):
             raise self._refuse("only \\\\, \\', \\\", \\n, \\t, \\r, \\% and \\_ are known after a backslash")
         return self._condition(sqlglot.parse_one(self._text, dialect="hive", into=exp.Condition))
 
-    def _whole(self, node: exp.Expr) -> None:
-        """Refuse a node with arguments that would be ignored."""
+    def _refuse_unsupported(self, node: exp.Expr) -> None:
         handled = _HANDLED.get(type(node), _OPERANDS)
         if any(value and name not in handled for name, value in node.args.items()):
             raise self._refuse(f"{node.sql(dialect='hive')!r} cannot be used here")
@@ -142,12 +140,12 @@ class _Parser:
         return cannot_use(self._text, why)
 
     def _condition(self, node: exp.Expr) -> Node:
-        found = self._plain(node)
+        condition = self._plain(node)
         # sqlglot puts the NOT of NOT LIKE into the node itself.
-        return Not(found) if node.args.get("negate") else found
+        return Not(condition) if node.args.get("negate") else condition
 
     def _plain(self, node: exp.Expr) -> Node:
-        self._whole(node)
+        self._refuse_unsupported(node)
         if isinstance(node, exp.Paren):
             return self._condition(node.this)
         if isinstance(node, exp.And | exp.Or):
@@ -201,33 +199,33 @@ class _Parser:
         if not isinstance(node, exp.Column | exp.Dot):
             raise self._refuse(f"{node.sql(dialect='hive')!r} is not a column")
         for part in node.parts:
-            self._whole(part)
+            self._refuse_unsupported(part)
             if not isinstance(part, exp.Identifier):
                 raise self._refuse(f"{node.sql(dialect='hive')!r} is not a column, nor a field inside one")
-        self._whole(node)
+        self._refuse_unsupported(node)
         parts = [part.name for part in node.parts]
         whole = ".".join(parts)
         if whole.lower() in map(str.lower, self._types.names):  # names may have dots themselves
             parts = [whole]
         kind, spelled = self._types, list[str]()
         for name in parts:
-            known = {own.lower(): own for own in reversed(kind.names)}
-            if name.lower() not in known:
-                names = [".".join((*spelled, own)) for own in kind.names]
+            by_lower = {field.lower(): field for field in reversed(kind.names)}
+            if name.lower() not in by_lower:
+                names = [".".join((*spelled, field)) for field in kind.names]
                 raise self._unknown(".".join((*spelled, name)) if spelled else whole, names)
-            spelled.append(known[name.lower()])
+            spelled.append(by_lower[name.lower()])
             kind = kind.children[kind.names.index(spelled[-1])]
         path = tuple(spelled)
         self.paths[path] = kind.kind
         return ColumnRef(path, kind.kind == "char")
 
-    def _unknown(self, name: str, known: Sequence[str]) -> UsageProblem:
+    def _unknown(self, name: str, names: Sequence[str]) -> UsageProblem:
         what = f"no column {name!r} in the condition"
-        why = f"the columns are {', '.join(known)}" if known else "there is nothing inside it"
-        return UnknownColumn(what, why, did_you_mean(name, known))
+        why = f"the columns are {', '.join(names)}" if names else "there is nothing inside it"
+        return UnknownColumn(what, why, did_you_mean(name, names))
 
     def _literal(self, node: exp.Expr) -> Literal:
-        self._whole(node)
+        self._refuse_unsupported(node)
         if isinstance(node, exp.Paren):
             return self._literal(node.this)
         if isinstance(node, exp.Null):
@@ -253,8 +251,8 @@ class _Parser:
             raise self._refuse(f"{text[:40]!r} is not a number") from None
 
     def _cast(self, node: exp.Cast) -> Literal:
-        """A value with a type: honoured where the cast changes nothing, or rounds to FLOAT or DOUBLE as Hive does."""
-        self._whole(node.to)
+        """Return a value with a type, if the cast changes nothing, or rounds to FLOAT or DOUBLE as Hive does."""
+        self._refuse_unsupported(node.to)
         kind, value = node.to.this, self._literal(node.this)
         if value is None:
             return None
@@ -285,21 +283,21 @@ class _Parser:
         return moment
 
     def _as_text(self, node: exp.Cast, text: str) -> str:
-        # sqlglot keeps no length of a VARCHAR, and makes CHAR of it as well: both may cut, and CHAR pads.
+        # sqlglot drops the length of CHAR and VARCHAR and turns both into TEXT, but both may cut, and CHAR pads.
         if re.search(r"\b(var)?char\b", self._text, re.IGNORECASE):
             raise self._refuse(f"{node.this.sql(dialect='hive')} as CHAR or VARCHAR may be cut: write the text itself")
         return text
 
     def _rounded(self, kind: Enum, value: int | Decimal) -> float:
-        found = to_float(value) if kind is exp.DataType.Type.FLOAT else float(value)
-        if not math.isfinite(found):
+        rounded = to_float(value) if kind is exp.DataType.Type.FLOAT else float(value)
+        if not math.isfinite(rounded):
             raise self._refuse(f"{value} is too large for {kind.value}")
-        return found
+        return rounded
 
 
 def _fits(kind: exp.DataType, value: Decimal) -> bool:
-    """Whether a DECIMAL holds a value as it is; without precision and scale it is Hive's (10, 0)."""
-    precision, scale = (*(int(one.this.name) for one in kind.expressions), *((10, 0)[len(kind.expressions) :]))
+    """Return whether a DECIMAL holds a value exactly; without precision and scale it is Hive's (10, 0)."""
+    precision, scale = (*(int(size.this.name) for size in kind.expressions), *((10, 0)[len(kind.expressions) :]))
     if not value.is_finite() or abs(value.adjusted()) > 100:
         return False
     return bool(value * 10**scale == int(value * 10**scale) and abs(value) < 10 ** (precision - scale))

@@ -1,4 +1,4 @@
-"""The state of a location as rows: one per directory or file at its top."""
+"""The state of a location as rows: one for each directory or file at its top level."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ SCHEMA = pa.schema(
         ("modified", pa.timestamp("us", "UTC")),
     ]
 )
-"""Names are those of ``acidctl ls -o json``."""
+"""The names are those of ``acidctl ls -o json``."""
 
 
 class LocationState(ArrowRows):
-    """What every directory and file of a location is, by one snapshot, and why.
+    """The state of every directory and file of a location in one snapshot, and the reason.
 
-    It is rows as well: one per child, which pyarrow, pandas and polars take as they are.
+    It can also be read as rows, one per child, which pyarrow, pandas and polars accept directly.
 
     Attributes:
-        snapshot: the listing, the lists that count, and the state by them.
+        snapshot: the listing, the write-id lists, and the state they determine.
         path: as a user would type it.
     """
 
@@ -51,16 +51,16 @@ class LocationState(ArrowRows):
 
     @cached_property
     def children(self) -> list[Child]:
-        """In the order of ``acidctl ls``."""
+        """Return the children in the order of ``acidctl ls``."""
         return children_of(self.snapshot)
 
     @property
     def schema(self) -> pa.Schema:
-        """See :data:`SCHEMA`."""
+        """Return :data:`SCHEMA`."""
         return SCHEMA
 
     def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """One batch."""
+        """Yield one batch."""
         records = [_record(child) for child in self.children[:limit]]
         yield pa.RecordBatch.from_pylist(records, SCHEMA)
 
@@ -69,13 +69,12 @@ def _record(child: Child) -> dict[str, object]:
     record = child.record()
     return {
         **record,
-        "name": _text(record["name"]),
-        "reason": _text(record["reason"]),
-        "supersededBy": [_text(name) for name in record["supersededBy"]],
+        "name": _as_utf8(record["name"]),
+        "reason": _as_utf8(record["reason"]),
+        "supersededBy": [_as_utf8(name) for name in record["supersededBy"]],
         "modified": None if record["modified"] is None else int(record["modified"] * 1_000_000),
     }
 
 
-def _text(name: str) -> str:
-    """A name of the file system as UTF-8; bytes that are none become U+FFFD."""
+def _as_utf8(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Layouts that Hive never writes but reads silently, their effect on the rows, and ids that Hive never gave."""
+"""Warnings about layouts that Hive never writes but reads silently, and about ids that Hive never assigned."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from acidctl.wording import text_of
 
 
 def odd_layout(snapshot: Snapshot, problems: Sequence[LayoutProblem] | None = None) -> list[str]:
-    """Return a sentence for each oddity.
+    """Return a sentence for each oddity, with its effect on the rows.
 
     Args:
-        problems: those of the layout, if the caller has found them already.
+        problems: those of the layout, if the caller has them already.
     """
     if problems is None:
         problems = layout_problems(snapshot.listing, snapshot.state)
     read = {file.path for file in snapshot.files()} if problems else set()
     shown = snapshot.fs.display(snapshot.path)
-    found = [f"{shown}: {text_of(why)}; stop all writers of the table first" for why in snapshot.ahead]
+    sentences = [f"{shown}: {text_of(why)}; stop all writers of the table first" for why in snapshot.ahead]
     for problem in problems:
         effect = "it is read" if problem.path in read else "it is not read"
         if problem.reason.code is Code.DELETES_ARE_ROWS:
@@ -36,8 +36,8 @@ def odd_layout(snapshot: Snapshot, problems: Sequence[LayoutProblem] | None = No
             effect = f"{problem.others[0]} is read here"
         elif problem.others:
             effect = "both are read, as Hive does, so rows may come twice"
-        found.append(f"{shown}: {text_of(problem.reason)}: {effect}")
-    for one in passed_over(snapshot.listing, snapshot.state):
-        path = "" if one.path in text_of(one.reason) else f"{one.path}: "
-        found.append(f"{shown}: {path}{text_of(one.reason)}{': it is not read' if one.is_certain else ''}")
-    return found
+        sentences.append(f"{shown}: {text_of(problem.reason)}: {effect}")
+    for skipped in passed_over(snapshot.listing, snapshot.state):
+        path = "" if skipped.path in text_of(skipped.reason) else f"{skipped.path}: "
+        sentences.append(f"{shown}: {path}{text_of(skipped.reason)}{': it is not read' if skipped.is_certain else ''}")
+    return sentences

@@ -1,4 +1,4 @@
-"""What is known of many locations, held as bytes: listings and tails take ten times as much memory as objects."""
+"""A sequence that holds listings and footers of many locations as bytes: objects take ten times as much memory."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _T = TypeVar("_T")
 
 
 class Packed(Sequence[_T]):
-    """A sequence whose values are made again, from bytes, each time that they are asked for.
+    """A sequence whose values are unpickled from bytes at each access.
 
     Args:
-        shared: tells what a value holds that is not to be copied, such as its store.
-        is_needed: False to hold the values themselves, since they are few.
+        shared: returns objects of a value that must not be copied, such as its store.
+        is_needed: False to hold few values as they are.
     """
 
     def __init__(
         self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]], *, is_needed: bool = True
     ) -> None:
         self._shared: dict[int, object] = {}
-        self._data: list[Any] = [self._packed(one, shared(one)) for one in values] if is_needed else list(values)
+        self._data: list[Any] = [self._packed(value, shared(value)) for value in values] if is_needed else list(values)
         self._is_packed = is_needed
 
     def _packed(self, value: _T, shared: Iterable[object]) -> bytes:
-        self._shared.update((id(one), one) for one in shared if one is not None)
+        self._shared.update((id(item), item) for item in shared if item is not None)
         buffer = io.BytesIO()
         _Pickler(buffer, self._shared).dump(value)
         return zlib.compress(buffer.getbuffer(), 1)
@@ -42,8 +42,8 @@ class Packed(Sequence[_T]):
     def __getitem__(self, place: int | slice) -> _T | list[_T]:
         if isinstance(place, slice):
             return [self._made(data) for data in self._data[place]]
-        found: _T = self._made(self._data[place])
-        return found
+        value: _T = self._made(self._data[place])
+        return value
 
     def __iter__(self) -> Iterator[_T]:
         return map(self._made, self._data)

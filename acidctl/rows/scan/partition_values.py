@@ -1,6 +1,4 @@
-"""Values of partition columns: from the names of directories, in the types that a metastore or the values themselves
-say.
-"""
+"""Values of partition columns, parsed from the names of directories."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from acidctl.orc.hive_types import parse_type
 from acidctl.orc.types import OrcType, hive_type
 
 PartitionValue = bool | int | float | str | Decimal | datetime.date | datetime.datetime | np.datetime64 | None
-"""NumPy's are timestamps that count nanoseconds."""
+"""``np.datetime64`` is a timestamp with nanoseconds."""
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
@@ -30,34 +28,34 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?|NaN
 
 
 def partition_type(values: Sequence[str]) -> OrcType:
-    """``bigint`` or ``date`` where all values but NULL are spelled as such, else ``string``.
+    """Return ``bigint`` or ``date`` if all values but NULL have that form, else ``string``.
 
-    A number with leading zeros or a plus sign is text: as a number it would lose them.
+    A number with leading zeros or a plus sign is text, because a number would lose them.
     """
-    given = {value for value in values if value != DEFAULT_PARTITION}
-    if given and all(_INTEGER.fullmatch(value) and -(1 << 63) <= int(value) < 1 << 63 for value in given):
+    present = {value for value in values if value != DEFAULT_PARTITION}
+    if present and all(_INTEGER.fullmatch(value) and -(1 << 63) <= int(value) < 1 << 63 for value in present):
         return OrcType("bigint")
-    return OrcType("date" if given and all(_is_date(value) for value in given) else "string")
+    return OrcType("date" if present and all(_is_date(value) for value in present) else "string")
 
 
 def declared_type(text: str) -> OrcType:
-    """The type that a metastore has for a partition column; ``string`` where it has one that no partition can have."""
+    """Return the type of a partition column in the metastore; ``string`` for a type that no partition can have."""
     try:
-        found = parse_type(text)
+        parsed = parse_type(text)
     except BadDataError:
         return OrcType("string")
-    is_usable = not found.children and found.kind not in ("binary", "timestamp with local time zone")
-    return found if is_usable else OrcType("string")
+    is_usable = not parsed.children and parsed.kind not in ("binary", "timestamp with local time zone")
+    return parsed if is_usable else OrcType("string")
 
 
 def typed(value: str, kind: OrcType, name: str = "") -> PartitionValue:
-    """A partition's value from the name of its directory; bytes that are not UTF-8 become U+FFFD, as in strings.
+    """Parse a partition's value from the name of its directory; bytes that are not UTF-8 become U+FFFD.
 
     Args:
         name: of the column, for the error.
 
     Raises:
-        BadDataError: it is no value of the type.
+        BadDataError: the text is not a valid value of the type.
     """
     if value == DEFAULT_PARTITION:
         return None

@@ -1,4 +1,4 @@
-"""A condition over the rows of a batch, and over what statistics say of many rows.
+"""A condition over the rows of a batch, and over the statistics of many rows.
 
 As in SQL a comparison with NULL is neither true nor false, and only rows for which the condition is true are kept.
 """
@@ -20,12 +20,12 @@ from acidctl.rows.scan.compare import Literal, MismatchError, compare_columns, c
 from acidctl.rows.scan.pruning import ColumnBounds
 
 Path = tuple[str, ...]
-"""A column: its name, and the names of the fields inside it."""
+"""The name of a column, and the names of the fields inside it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRef:
-    """A column or a field inside one; of a CHAR the blanks at the end do not count."""
+    """A column or a field inside one; comparisons ignore the blanks at the end of a CHAR."""
 
     path: Path
     is_char: bool = False
@@ -33,7 +33,7 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class ColumnComparison:
-    """``column sign value``; `null_safe` makes NULL a value like others (``<=>``)."""
+    """``column sign value``; with `null_safe` (``<=>``) NULL equals NULL."""
 
     column: ColumnRef
     sign: str
@@ -86,8 +86,7 @@ class Predicate:
 
     Args:
         text: the condition as it was written, for messages.
-        root: what it means.
-        paths: the columns, and fields inside columns, that it looks at.
+        paths: the columns, and fields inside columns, that it uses.
     """
 
     def __init__(self, text: str, root: Node, paths: Iterable[Path]) -> None:
@@ -95,49 +94,49 @@ class Predicate:
         self.paths = tuple(paths)
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows for which the condition is true.
+        """Return the rows for which the condition is true.
 
         Raises:
-            UsageProblem: a column cannot be compared with the value given.
+            UsageProblem: a column cannot be compared with the value.
         """
         return batch.filter(self.mask(functools.partial(column_at, batch)))
 
     def mask(self, column: Callable[[Path], pa.Array]) -> pa.BooleanArray:
-        """Whether the condition is true, NULL where it is unknown, for every row.
+        """Return for every row whether the condition is true, NULL if that is unknown.
 
         Args:
-            column: gives the column or field of a path in :attr:`paths`.
+            column: returns the column or field of a path in :attr:`paths`.
 
         Raises:
-            UsageProblem: a column cannot be compared with the value given.
+            UsageProblem: a column cannot be compared with the value.
         """
         try:
-            found = functools.cache(lambda one: unpadded(column(one.path)) if one.is_char else column(one.path))
-            return _evaluate(self._root, found)
+            cached = functools.cache(lambda ref: unpadded(column(ref.path)) if ref.is_char else column(ref.path))
+            return _evaluate(self._root, cached)
         except MismatchError as error:
             raise cannot_use(self._text, str(error)) from None
         except pa.ArrowException as error:
             raise cannot_use(self._text, str(error).splitlines()[0]) from None
 
     def may_match(self, bounds: Callable[[Path], ColumnBounds | None]) -> bool:
-        """Whether some row may meet the condition, by what is known of the columns; True when in doubt."""
+        """Return whether some row may meet the condition, by the bounds of the columns; True if unsure."""
         return _may(self._root, bounds, negated=False)
 
     def without(self, missing: Collection[Path], *, hopeful: bool) -> Predicate | bool:
-        """What is left of the condition where some columns are not known; True or False where that settles it.
+        """Return the condition without columns whose values are unknown; True or False if that decides it.
 
         Args:
-            missing: of :attr:`paths`, those of which a row may have any value.
-            hopeful: true for every row that some values could make true; else for those that all values do.
+            missing: members of :attr:`paths` that may have any value.
+            hopeful: the result is true for rows that some values could make true; else for those that all values do.
         """
-        left = _without(self._root, missing, hopeful)
-        return left if isinstance(left, bool) else Predicate(self._text, left, _paths_in(left))
+        rest = _without(self._root, missing, hopeful)
+        return rest if isinstance(rest, bool) else Predicate(self._text, rest, _paths_in(rest))
 
     def check(self, types: OrcType) -> None:
-        """Whether all values fit the columns of a struct type.
+        """Check that all values fit the columns of a struct type.
 
         Raises:
-            UsageProblem: one cannot be compared with its column.
+            UsageProblem: a value cannot be compared with its column.
         """
         empty = [pa.nulls(0, arrow_type(child)) for child in types.children]
         rows = struct_of(empty, types.names, 0)
@@ -145,7 +144,7 @@ class Predicate:
 
 
 def cannot_use(text: str, why: str) -> UsageProblem:
-    """The error for a condition."""
+    """Return the error for a condition."""
     return UsageProblem(
         f"cannot use the condition {text!r}",
         why,
@@ -154,7 +153,7 @@ def cannot_use(text: str, why: str) -> UsageProblem:
 
 
 def column_at(batch: pa.RecordBatch, path: Path) -> pa.Array:
-    """A column of a batch, or a field inside it; NULL where a struct around it is."""
+    """Return a column of a batch, or a field inside it; NULL if a struct around it is NULL."""
     column = batch.column(batch.schema.get_field_index(path[0]))
     return _field(column, path[1:])
 
@@ -164,7 +163,7 @@ def _field(array: pa.Array, path: Path) -> pa.Array:
     for name in path:
         kind = array.type
         names = [kind.field(i).name for i in range(kind.num_fields)] if pa.types.is_struct(kind) else []
-        place = next((i for i, own in enumerate(names) if own.lower() == name.lower()), None)
+        place = next((i for i, field in enumerate(names) if field.lower() == name.lower()), None)
         if place is None:
             raise MismatchError(f"there is no field {name!r}")
         if array.null_count:
@@ -182,12 +181,12 @@ def _evaluate(node: Node, column: Callable[[ColumnRef], pa.Array]) -> pa.Boolean
             return functools.reduce(pc.or_kleene, (_evaluate(part, column) for part in parts))
         case Not(inner):
             return pc.invert(_evaluate(inner, column))
-        case IsNull(one):
-            return _is_null(column(one))
-        case Like(one, pattern):
-            array = column(one)
+        case IsNull(ref):
+            return _is_null(column(ref))
+        case Like(ref, pattern):
+            array = column(ref)
             if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-                raise MismatchError(f"LIKE is for text, and {'.'.join(one.path)} is of type {type_name(array.type)}")
+                raise MismatchError(f"LIKE is for text, and {'.'.join(ref.path)} is of type {type_name(array.type)}")
             return pc.match_like(array, pattern)
         case ColumnComparison():
             return _compared(node, column)
@@ -203,30 +202,30 @@ def _compared(node: ColumnComparison, column: Callable[[ColumnRef], pa.Array]) -
     array = column(node.column)
     if isinstance(node.value, ColumnRef):
         other = column(node.value)
-        found = compare_columns(array, node.sign, other)
+        mask = compare_columns(array, node.sign, other)
         if node.null_safe:
             both = pc.and_(array.is_null(), other.is_null())
-            return pc.or_(pc.fill_null(found, False), both)
-        return found
+            return pc.or_(pc.fill_null(mask, False), both)
+        return mask
     if node.null_safe and node.value is None:
         return _is_null(array)
-    found = compare_value(array, node.sign, _trimmed(node.column, node.value))
-    return pc.fill_null(found, False) if node.null_safe else found
+    mask = compare_value(array, node.sign, _trimmed(node.column, node.value))
+    return pc.fill_null(mask, False) if node.null_safe else mask
 
 
 def _without(node: Node, missing: Collection[Path], value: bool) -> Node | bool:
-    """The node where a comparison with a missing column counts as `value`, or as its contrary below a NOT."""
+    """Return the node without comparisons with a missing column: they count as `value`, or its opposite below a NOT."""
     match node:
         case AllOf(parts) | AnyOf(parts):
             decisive = isinstance(node, AnyOf)
-            left = [_without(part, missing, value) for part in parts]
-            if any(part is decisive for part in left):
+            rest = [_without(part, missing, value) for part in parts]
+            if any(part is decisive for part in rest):
                 return decisive
-            kept = tuple(part for part in left if not isinstance(part, bool))
+            kept = tuple(part for part in rest if not isinstance(part, bool))
             return type(node)(kept) if kept else not decisive
         case Not(inner):
-            found = _without(inner, missing, not value)
-            return not found if isinstance(found, bool) else Not(found)
+            negated = _without(inner, missing, not value)
+            return not negated if isinstance(negated, bool) else Not(negated)
     return value if any(path in missing for path in _paths_in(node)) else node
 
 
@@ -246,21 +245,21 @@ def _trimmed(column: ColumnRef, value: Literal) -> Literal:
 
 
 def _may(node: Node, bounds: Callable[[Path], ColumnBounds | None], *, negated: bool) -> bool:
-    """Whether some row may make the node true, or false when `negated`."""
+    """Return whether some row may make the node true, or false if `negated`."""
     match node:
         case AllOf(parts) | AnyOf(parts):
             every = isinstance(node, AllOf) is not negated
             return (all if every else any)(_may(part, bounds, negated=negated) for part in parts)
         case Not(inner):
             return _may(inner, bounds, negated=not negated)
-        case IsNull(one):
-            known = bounds(one.path)
-            return known is None or (known.values if negated else known.nulls)
-        case Like(one, _):
-            known = bounds(one.path)
-            return known is None or known.values
-        case ColumnComparison(one, sign, value, null_safe):
-            known = bounds(one.path)
-            if known is None or isinstance(value, ColumnRef) or null_safe:
+        case IsNull(ref):
+            column_bounds = bounds(ref.path)
+            return column_bounds is None or (column_bounds.values if negated else column_bounds.nulls)
+        case Like(ref, _):
+            column_bounds = bounds(ref.path)
+            return column_bounds is None or column_bounds.values
+        case ColumnComparison(ref, sign, value, null_safe):
+            column_bounds = bounds(ref.path)
+            if column_bounds is None or isinstance(value, ColumnRef) or null_safe:
                 return True
-            return known.may(sign, _trimmed(one, value), negated=negated)
+            return column_bounds.may(sign, _trimmed(ref, value), negated=negated)

@@ -1,4 +1,4 @@
-"""Merge-on-read: the rows a reader of one snapshot sees in one location (format sections 4 to 6)."""
+"""Merge-on-read of the rows that a reader of one snapshot sees in one location (format sections 4 to 6)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type, row_of
-from acidctl.rows.read.delete_set import Bools, DeleteSet
+from acidctl.rows.convert.matching import table_row_type
+from acidctl.rows.read.delete_set import Bools, DeleteSet, StripeRange
 from acidctl.rows.read.events import ID_COLUMNS, EventFile, EventReader, Ids, read_ids
-from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.selection import kept_rows, without_places
-from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.read.visibility import (
     OnLoss,
     Unreadable,
@@ -35,15 +34,22 @@ from acidctl.rows.read.visibility import (
     row_types,
     with_loss,
 )
-from acidctl.rows.scan.columns import ROW_ID_TYPE, ColumnSource, FileColumns, Namespace, PartitionColumn, ScanColumn
-from acidctl.rows.scan.predicate import Path, Predicate
-from acidctl.rows.scan.pruning import ColumnBounds
-from acidctl.rows.scan.stripe_columns import known_of_partition, known_of_stripe
+from acidctl.rows.scan.columns import (
+    ROW_ID_TYPE,
+    ColumnSource,
+    FileColumns,
+    Namespace,
+    PartitionColumn,
+    ScanColumn,
+    known_of_partition,
+    known_of_stripe,
+)
+from acidctl.rows.scan.predicate import Predicate
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What was read of a stripe; `ids` where they are needed."""
+    """The rows of a stripe; `ids` is None if nothing needs them."""
 
     source: EventFile
     ids: Ids | None
@@ -52,7 +58,7 @@ class _Read:
 
 
 def _parsed(where: str, row: OrcType) -> Predicate:
-    from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - with sqlglot: only for a condition
+    from acidctl.rows.scan.condition import parse_condition  # noqa: PLC0415 - it imports sqlglot, which is slow
 
     return parse_condition(where, row)
 
@@ -61,28 +67,24 @@ class Scan:
     """The rows of one location, in Arrow batches, a stripe at a time.
 
     Args:
-        snapshot: what is read, and which write ids count.
-        columns, where, row_id, deleted, on_loss: as for :meth:`acidctl.rows.scan.table.Table.scan`, or a column itself;
-            stripes that cannot hold rows for which the condition is true are not read.
-        skipping: a condition by which stripes are skipped as by `where`; rows that do not meet it are given all
-            the same.
-        only: numbers of the stripes to read by the file's path relative to the location; files that are not named are
-            not read. What is deleted does not depend on it. None for all.
+        columns, where, row_id, deleted, on_loss: see :meth:`acidctl.rows.scan.table.Table.scan`. A column may also be
+            a :class:`ScanColumn`. Stripes that cannot hold rows for which the condition is true are not read.
+        skipping: a condition that skips stripes like `where`, but does not filter the rows of the stripes it keeps.
+        only: numbers of the stripes to read, by the file's path relative to the location; files without an entry are
+            not read. The deletes do not depend on it. None for all.
         partition: further columns with the same value in all rows.
-        row_type: of the result; by default that of the location's files together.
-        sources: the files of the snapshot, when they have been opened already.
-        deletes: gives what kills its rows, where somebody else may have read that already.
+        row_type: of the result; by default the common type of the location's files.
+        sources: the files of the snapshot, if they are open already.
+        deletes: returns the delete set, if the caller may have loaded it already.
 
     Attributes:
-        where: the condition, parsed.
-        deleted: as given.
-        sources: the files of the snapshot.
-        columns: of the result, in its order.
+        where: the parsed condition.
+        columns: of the result, in order.
 
     Raises:
         HistoryError: the snapshot needs history that a compaction destroyed.
-        NotFoundError: a column that no file has, with the nearest names.
-        UsageProblem: a condition that cannot be used, or a column asked for twice.
+        NotFoundError: no file has a column of this name; the hint has similar names.
+        UsageProblem: the condition cannot be used, or a column is requested twice.
         BadDataError: a file cannot be read.
     """
 
@@ -115,7 +117,7 @@ class Scan:
         shown = snapshot.fs.display(snapshot.path)
         chosen = self._names.tops
         if columns is not None:
-            chosen = [self._names.find(one, shown) if isinstance(one, str) else one for one in columns]
+            chosen = [self._names.find(column, shown) if isinstance(column, str) else column for column in columns]
             _refuse_twice([column.name for column in chosen])
         first = [self._names.row_id] if row_id and self._names.row_id not in chosen else []
         self.columns = [*first, *chosen]
@@ -128,46 +130,46 @@ class Scan:
 
     @cached_property
     def output_type(self) -> OrcType:
-        """The type of the rows that come out, ROW__ID and partition columns included."""
+        """Return the type of the resulting rows, including ROW__ID and partition columns."""
         return row_of((column.name, column.type) for column in self.columns)
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The schema of the batches; for values that need another type see :mod:`acidctl.rows.scan.arrow_types`."""
+        """Return the schema of the batches, apart from wider types that :mod:`acidctl.rows.scan.arrow_types` adds."""
         return pa.schema(list(arrow_type(self.output_type)))
 
     def batches(self, first: int = 0) -> Iterator[pa.RecordBatch]:
-        """The rows.
+        """Yield the rows.
 
         Args:
-            first: so many may be all that is wanted: then the first batch may have few more rows than these, and is
-                read without the rest of its stripe.
+            first: the caller may need only this many rows: they are then read without the rest of their stripe.
+                0 for all.
 
         Raises:
-            BadDataError: a file cannot be read; it names the file.
+            BadDataError: a file cannot be read; the error names the file.
         """
         if not self.columns:
             if not self.row_type.names:
                 return  # a location without any data file: empty, truncated, or never written to
             raise BadDataError(f"{self._snapshot.fs.display(self._snapshot.path)} has no columns")
         for number, (events, stripe, files) in enumerate(self._stripes(self.columns)):
-            with self._guarded(events.source, stripe):
-                given = 0
+            with self._loss_reported(events.source, stripe):
+                yielded = 0
                 if first and not number and not stripe and files.names is None:
                     for batch in self._first(events, first, files):
-                        given += batch.num_rows
+                        yielded += batch.num_rows
                         yield batch
                 for batch in self._stripe(events, stripe, files):
-                    left_out = min(given, batch.num_rows)
-                    given -= left_out
-                    if left_out < batch.num_rows:
-                        yield batch.slice(left_out)
+                    repeated = min(yielded, batch.num_rows)
+                    yielded -= repeated
+                    if repeated < batch.num_rows:
+                        yield batch.slice(repeated)
 
     def _first(self, events: EventReader, count: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
-        """Rows out of the first `count` events of a file, where these can be read without the rest of their stripe."""
+        """Yield the rows among the first `count` events of a file, if the rest of their stripe can stay unread."""
         few = events.first(count) if self.where is None and not self.deleted else None
         if few is None or any(few.column(name).null_count for name in ID_COLUMNS):
-            return  # who reads the stripe knows whether rows without ids matter
+            return  # reading the whole stripe decides whether rows without ids are an error
         ids, rows = read_ids(few, events.source.fs.display(events.source.path)), few.column("row")
         live = self._live(events.source, ids)
         if live is not None:
@@ -175,7 +177,7 @@ class Scan:
         yield from self._finish(_Read(events.source, ids, rows, files))
 
     def count(self) -> int:
-        """How many rows :meth:`batches` gives: from footers where they settle it, else from as few columns as can be.
+        """Count the rows of :meth:`batches`, from footers alone if possible, else from as few columns as possible.
 
         Raises:
             BadDataError: a file cannot be read.
@@ -183,19 +185,19 @@ class Scan:
         return sum(self.counts())
 
     def counts(self) -> Iterator[int]:
-        """The same stripe by stripe, for who needs rows without columns."""
+        """Yield the number of rows of each stripe."""
         for events, stripe, files in self._stripes([]):
             rows = 0
-            with self._guarded(events.source, stripe):
+            with self._loss_reported(events.source, stripe):
                 rows = self._count(events, stripe, files)
             yield rows
 
     def _stripes(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventReader, int, FileColumns]]:
-        """The stripes that may hold rows of the result, and what to read of them for the columns and the condition."""
+        """Yield the stripes that may hold rows of the result, and the columns to read of them."""
         for source, wanted, files in self._wanted(columns):
             with ExitStack() as stack:
                 events = None
-                with self._guarded(source, None):
+                with self._loss_reported(source, None):
                     refuse_changed(source)
                     events = stack.enter_context(source.open())
                 if events is None:
@@ -204,32 +206,34 @@ class Scan:
                     yield events, stripe, files
 
     def pieces(self) -> Iterator[Callable[[], list[pa.RecordBatch]]]:
-        """The rows of :meth:`batches` in parts that threads may read side by side, a stripe each, in order.
+        """Yield a function for each stripe, in order, that reads its rows; threads may call them in parallel.
 
-        Each raises what :meth:`batches` raises; losses are told by the thread that meets them.
+        Each raises the errors of :meth:`batches`; `on_loss` is called in the thread that meets the loss.
         """
         if not self.columns:
             yield lambda: list(self.batches())
             return
-        _ = self._deletes  # loaded once
+        _ = self._deletes  # load it before threads need it
         for source, wanted, files in self._wanted(self.columns):
             yield from (partial(self._piece, source, stripe, files) for stripe in wanted)
 
     def _piece(self, source: EventFile, stripe: int, files: FileColumns) -> list[pa.RecordBatch]:
-        with self._guarded(source, stripe):
+        with self._loss_reported(source, stripe):
             refuse_changed(source)
             with source.open() as events:
                 return list(self._stripe(events, stripe, files))
-        return []  # lost, and told
+        return []  # lost, and reported
 
     def wanted_stripes(self) -> dict[str, Sequence[int]]:
-        """Numbers of the stripes that may hold rows of the result, by the file's path; none is read for it."""
+        """Return the numbers of the stripes that may hold rows of the result, by the file's path, without reading."""
         return {source.file.path: stripes for source, stripes, _ in self._wanted([])}
 
     def _wanted(self, columns: Sequence[ScanColumn]) -> Iterator[tuple[EventFile, Sequence[int], FileColumns]]:
-        """Files, the numbers of their stripes that may hold rows of the result, and what to read of them."""
+        """Yield files, the numbers of their stripes that may hold rows of the result, and the columns to read."""
         places = [column.place for column in columns if column.kind is ColumnSource.DATA] + self._where_data
-        if self._skipping and not self._skipping.may_match(self._constant_bounds):
+        if self._skipping and not self._skipping.may_match(
+            lambda path: known_of_partition(self._used[path], self._partition)
+        ):
             return
         for source in self.sources:
             if source.is_delete or (self._only is not None and source.file.path not in self._only):
@@ -238,21 +242,15 @@ class Scan:
             wanted = [stripe for stripe in stripes if self._may_match(source, stripe)]
             if stripes and not wanted:
                 continue
-            yield (
-                source,
-                wanted,
-                FileColumns(
-                    source.row_type,
-                    self.row_type,
-                    list(dict.fromkeys(places)),
-                    source.format,
-                    self._snapshot.declared,
-                ),
-            )
+            unique_places = list(dict.fromkeys(places))
+            declared = self._snapshot.declared
+            yield source, wanted, FileColumns(source.row_type, self.row_type, unique_places, source.format, declared)
 
     def _may_match(self, source: EventFile, stripe: int) -> bool:
-        """Whether a stripe may hold rows that meet the condition."""
-        return self._skipping is None or self._skipping.may_match(self._stripe_bounds(source, stripe))
+        if self._skipping is None:
+            return True
+        bounds = known_of_stripe(source, stripe, self._used, self.row_type, self._partition)
+        return self._skipping.may_match(bounds)
 
     @cached_property
     def _deletes(self) -> DeleteSet:
@@ -261,8 +259,8 @@ class Scan:
         return load_deletes(self.sources, self._snapshot.write_ids, on_loss=self._on_loss)
 
     @contextmanager
-    def _guarded(self, source: EventFile, stripe: int | None) -> Iterator[None]:
-        """An error in it is a loss of a stripe's rows, or of the file's, and says so."""
+    def _loss_reported(self, source: EventFile, stripe: int | None) -> Iterator[None]:
+        """Report an error as the loss of a stripe's rows, or raise it; without a stripe, of all rows of the file."""
         try:
             yield
         except Unreadable as error:
@@ -273,14 +271,13 @@ class Scan:
             self._on_loss(loss)
 
     def _stripe(self, events: EventReader, stripe: int, files: FileColumns) -> Iterator[pa.RecordBatch]:
-        """The rows of one stripe that belong to the result."""
         source = events.source
         wants_ids = self._where_ids or any(column.kind is ColumnSource.ROW_ID for column in self.columns)
-        known = self._known(source, stripe)
-        if self._is_out(known):
+        keys = self._key_range(source, stripe)
+        if self._is_out(keys):
             return
-        all_live = self._all_live(source, known)
-        if not (all_live or wants_ids or self.where) and (places := self._dead_places(source, known)) is not None:
+        all_live = self._all_live(source, keys)
+        if not (all_live or wants_ids or self.where) and (places := self._dead_places(source, keys)) is not None:
             for batch in self._finish(_Read(source, None, events.rows(stripe, files.names), files)):
                 yield from without_places(batch, places, joined="uniontype" not in source.tail.schema.kinds)
             return
@@ -295,7 +292,7 @@ class Scan:
     def _read(
         self, events: EventReader, stripe: int, files: FileColumns, *, ids: bool, all_live: bool
     ) -> tuple[_Read, Bools | None]:
-        """The rows of a stripe, with `ids` or without, and which of them belong to the result; None for all."""
+        """Return the rows of a stripe, with `ids` or without, and a mask of the result's rows; None for all."""
         if ids:
             read = _Read(events.source, *events.ids_with_rows(stripe, files.names), files)
         else:
@@ -308,70 +305,67 @@ class Scan:
 
     def _count(self, events: EventReader, stripe: int, files: FileColumns) -> int:
         source = events.source
-        known = self._known(source, stripe)
-        if self._is_out(known):
+        keys = self._key_range(source, stripe)
+        if self._is_out(keys):
             return 0
-        all_live = self._all_live(source, known)
+        all_live = self._all_live(source, keys)
         rows = source.tail.stripes[stripe].numberOfRows
         if self.where is None:
             if all_live:
                 return rows
-            places = self._dead_places(source, known)
+            places = self._dead_places(source, keys)
             if places is not None:
                 return rows - len(places)
         _, live = self._read(events, stripe, files, ids=self._where_ids or not all_live, all_live=all_live)
         return rows if live is None else int(np.count_nonzero(live))
 
-    def _known(self, source: EventFile, stripe: int) -> StripeRange | None:
-        """The keys of a stripe by its statistics, where they can matter."""
+    def _key_range(self, source: EventFile, stripe: int) -> StripeRange | None:
+        """Return the keys of a stripe by its statistics, if deletes or the write-id list make them matter."""
         if self._deletes.size or not self._snapshot.write_ids.is_everything:
             return source.ranges[stripe]
         return None
 
-    def _is_out(self, known: StripeRange | None) -> bool:
-        """Whether no row of the stripe can be in the result, known without reading it."""
+    def _is_out(self, keys: StripeRange | None) -> bool:
+        """Return whether statistics rule out that a row of the stripe is in the result."""
         if not self.deleted:
             return False
-        return not self._deletes.size or (known is not None and not self._deletes.may_hit(known))
+        return not self._deletes.size or (keys is not None and not self._deletes.may_hit(keys))
 
-    def _all_live(self, source: EventFile, known: StripeRange | None) -> bool:
-        """Whether all rows of the stripe are there and visible, known without reading it."""
+    def _all_live(self, source: EventFile, keys: StripeRange | None) -> bool:
+        """Return whether statistics prove that all rows of the stripe are live and visible."""
         if self.deleted or source.may_hold_changes:
             return False
         write_ids, deletes = self._snapshot.write_ids, self._deletes
-        valid = write_ids.is_everything or (known is not None and known.is_all_valid(write_ids))
-        return valid and (not deletes.size or (known is not None and not deletes.may_hit(known)))
+        valid = write_ids.is_everything or (keys is not None and keys.is_all_valid(write_ids))
+        return valid and (not deletes.size or (keys is not None and not deletes.may_hit(keys)))
 
-    def _dead_places(self, source: EventFile, known: StripeRange | None) -> NDArray[np.intp] | None:
-        """Where the dead rows of the stripe lie, when that is known without reading it and all others are visible."""
-        if self.deleted or source.may_hold_changes or known is None or not known.is_dense:
+    def _dead_places(self, source: EventFile, keys: StripeRange | None) -> NDArray[np.intp] | None:
+        """Return the positions of the dead rows if statistics show them, and that all other rows are visible."""
+        if self.deleted or source.may_hold_changes or keys is None or not keys.is_dense:
             return None
-        if not self._deletes.is_absolute or not known.is_all_valid(self._snapshot.write_ids):
+        if not self._deletes.is_absolute or not keys.is_all_valid(self._snapshot.write_ids):
             return None
-        return self._deletes.places(known)
+        return self._deletes.places(keys)
 
     def _live(self, source: EventFile, ids: Ids) -> Bools | None:
         choose = dead_rows if self.deleted else live_rows
         return choose(source, ids, self._snapshot.write_ids, self._deletes)
 
     def _matching(self, read: _Read) -> Bools:
-        """For which rows the condition is true."""
         assert self.where is not None
-        found = self.where.mask(lambda path: self._array(self._used[path], read))
-        return np.asarray(pc.fill_null(found, False).to_numpy(zero_copy_only=False), np.bool_)
+        mask = self.where.mask(lambda path: self._array(self._used[path], read))
+        return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), np.bool_)
 
     def _finish(self, read: _Read) -> Iterator[pa.RecordBatch]:
-        """The batch that comes out, unless it is empty."""
         if not len(read.rows):
             return
         columns = [self._array(column, read) for column in self.columns]
-        # Not by the schema: a stripe whose timestamps need the wide form has a type of its own.
+        # Not by the schema: a stripe whose timestamps need the wide form has another type.
         yield pa.RecordBatch.from_arrays(columns, names=self.output_type.names)
 
     def _chosen(
         self, source: EventFile, ids: Ids, rows: pa.StructArray, files: FileColumns, chosen: Bools
     ) -> Iterator[pa.RecordBatch]:
-        """The batch of some rows of a stripe, read by who chose them."""
         yield from self._finish(_Read(source, ids.take(chosen), kept_rows(rows, chosen), files))
 
     def _array(self, column: ScanColumn, read: _Read) -> pa.Array:
@@ -387,17 +381,9 @@ class Scan:
             return parts[column.place[0]]
         return pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
 
-    def _constant_bounds(self, path: Path) -> ColumnBounds | None:
-        """What is known of a column in the whole location."""
-        return known_of_partition(self._used[path], self._partition)
-
-    def _stripe_bounds(self, source: EventFile, stripe: int) -> Callable[[Path], ColumnBounds | None]:
-        """What is known of the columns in a stripe."""
-        return known_of_stripe(source, stripe, self._used, self.row_type, self._partition)
-
 
 def _refuse_twice(names: Sequence[str]) -> None:
-    """Two columns of one name could not be told apart in what comes out; JSON cannot even hold them."""
+    """Raise UsageProblem if two columns have the same name: the output would be ambiguous, and JSON cannot hold it."""
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise UsageProblem(f"column {twice[0]} is asked for twice", "names ignore case", "name every column once")

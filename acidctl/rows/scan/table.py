@@ -1,4 +1,4 @@
-"""A table as one thing: all its locations, partition columns, one row type; what ``acidctl.open_table`` gives."""
+"""``acidctl.open_table`` and the table that it returns: all its locations, partition columns and one row type."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.snapshot import Snapshot
 from acidctl.nearest import did_you_mean
 from acidctl.orc.types import OrcType
+from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.past_snapshot import seen_at
-from acidctl.rows.read.schema_evolution import table_row_type
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, with_loss
 from acidctl.rows.scan.arrow_rows import ArrowRows, has_union, one_table, polars_frame
@@ -47,13 +47,12 @@ if TYPE_CHECKING:
     import polars
 
 _PARALLEL = 8
-_ROUNDS = 3
-"""So often the locations are listed and their metastore asked, where the one overtakes the other."""
+# The locations may change between listing them and getting the write-id list: they are listed at most this often.
+_ATTEMPTS = 3
+# The snapshots of more locations are held as bytes, to save memory.
+_FEW_LOCATIONS = 500
 
 _T = TypeVar("_T")
-
-_FEW_LOCATIONS = 500
-"""What is known of more is held as bytes."""
 
 
 def open_table(
@@ -65,36 +64,35 @@ def open_table(
     valid_txns: str | ValidTxns | None = None,
     table: str | None = None,
 ) -> Table:
-    """Find a table: one location, the partitions below a directory, or what a metastore has under a name.
+    """Find a table: one location, the partitions below a directory, or a name in a metastore.
 
     Args:
-        url: a path, of any kind that Python knows, a URL of any supported store, or a name of a metastore's,
-            ``hive:db.table`` or ``hive:db.table/key=value``.
+        url: a path, a URL of any supported store, or a name in the metastore: ``hive:db.table`` or
+            ``hive:db.table/key=value``.
         storage_options: for the store, by their fsspec names.
-        metastore: who knows names, columns and their types, and says what counts where `write_ids` does not: an address
+        metastore: gives names, columns and their types, and the write-id list if `write_ids` does not: an address
             such as ``thrift://host:9083``, several separated by commas, or settings by their names
-            (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none.
+            (docs/how-to/metastore.md). None reads ``hive-site.xml``, ``none`` turns it off.
         write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables
-            (``txn$list$list``); without it all on disk is committed.
+            (``txn$list$list``). By default everything on disk counts as committed.
         valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
-        table: the name that the list has for the table, where the path does not show it.
+        table: the table's name in `write_ids`, if the path does not show it.
 
     Raises:
-        NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
+        NotFoundError, AccessError, StorageError: the table does not exist, or cannot be listed.
         UsageProblem: the lists cannot be parsed, or `url` holds several tables.
         RefusedError: the lists are not for this table; raised by the first scan.
         BadDataError: the partitions have different keys.
     """
     txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
-
     lists = lists_of(write_ids, table) if isinstance(write_ids, ValidWriteIds) else read_lists(write_ids, table=table)
     return table_at(url, storage_options, replace(lists, txns=txns, warehouse=open_warehouse(metastore)))
 
 
 def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotLists) -> Table:
-    """Find a table, to be read by what was said of the snapshot; see :func:`open_table`."""
+    """Find a table whose snapshots are taken by `lists`; see :func:`open_table`."""
     path = given = as_path(url)
-    storage = {} if storage_options is None else storage_options  # which may look empty, and hold options by prefix
+    storage = {} if storage_options is None else storage_options  # a mapping of options by prefix may look empty
     found = find_table(path, storage, lists)
     if not is_hive_name(path):
         fs, root = open_location(path, storage)
@@ -108,7 +106,7 @@ class TableLocation:
 
     Attributes:
         path: as a user would type it.
-        partition: values by the names of the partition columns, as their types; empty without partitions.
+        partition: typed values by the names of the partition columns; empty without partitions.
     """
 
     path: str
@@ -116,19 +114,19 @@ class TableLocation:
 
 
 class Table(ArrowRows):
-    """A table; made by :func:`open_table`. It holds nothing open, and every scan lists the directories anew.
+    """A table; made by :func:`open_table`. It holds no files open, and every scan lists the directories again.
 
-    It is rows itself: of all columns, by a snapshot that is taken when they are asked for.
+    A table can be read like a scan of all its columns; the snapshot is taken when the rows are read.
 
-    Where a metastore says what counts, the first scan goes by what it said when the table was opened, and every later
-    one asks it anew, for the partitions as well.
+    If the write-id list comes from a metastore, the first scan uses the list from when the table was opened. Every
+    later scan gets a new list, and the partitions again.
 
     Args:
-        find: the locations as they are now, by new lists.
+        find: finds the current locations by new lists.
 
     Attributes:
-        locations: with their partition values, by path.
-        found: the same as they were found.
+        locations: sorted by path, with their partition values.
+        found: the same locations with their listings.
         path: as a user would type it.
     """
 
@@ -147,9 +145,10 @@ class Table(ArrowRows):
 
     def _set(self, found: Sequence[Found]) -> None:
         self.found = tuple(found)
-        self._types = [self._type(place, key) for place, key in enumerate(self._keys())]
+        self._types = [self._type(position, key) for position, key in enumerate(self._keys())]
         self.locations: tuple[TableLocation, ...] = tuple(
-            TableLocation(one.shown, {column.name: column.value for column in self.partition_of(one)}) for one in found
+            TableLocation(location.shown, {column.name: column.value for column in self.partition_of(location)})
+            for location in found
         )
 
     def __repr__(self) -> str:
@@ -157,22 +156,20 @@ class Table(ArrowRows):
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the rows, then those of the partitions, as Arrow's types: :attr:`TableScan.schema` of a scan
-        of all of them. Reads the tails of all files.
-        """
+        """Return the Arrow schema of all columns, the partition columns last; it reads the footers of all files."""
         return self.scan().schema
 
     def to_batches(self, limit: int | None = None, *, threads: int = 1) -> Iterator[pa.RecordBatch]:
-        """All columns of the rows, as :meth:`TableScan.to_batches` gives them."""
+        """Read all columns; see :meth:`TableScan.to_batches`."""
         return self.scan().to_batches(limit, threads=threads)
 
     def to_lazyframe(self, *, threads: int = 1) -> polars.LazyFrame:
-        """The table for a query of polars, which then reads the columns that it uses, and no more rows than it shows.
+        """Return the table as a lazy frame; a query reads only the columns that it uses and the rows that it shows.
 
-        Conditions of the query are met by polars; `where` of :meth:`scan` leaves stripes out as well.
+        Polars applies the conditions of the query. `where` of :meth:`scan` also skips stripes.
 
         Args:
-            threads: as of :meth:`TableScan.to_batches`.
+            threads: see :meth:`TableScan.to_batches`.
 
         Raises:
             EnvironmentProblem: polars is not installed.
@@ -184,20 +181,20 @@ class Table(ArrowRows):
         def read(
             columns: list[str] | None, predicate: polars.Expr | None, rows: int | None, _: int | None
         ) -> Iterator[polars.DataFrame]:
-            left = rows
+            missing = rows
             for batch in self.scan(columns).to_batches(rows if predicate is None else None, threads=threads):
-                found = polars_frame(batch)
-                found = found if predicate is None else found.filter(predicate)
-                found = found if left is None else found.head(left)
-                yield found
-                if left is not None and (left := left - found.height) <= 0:
+                frame = polars_frame(batch)
+                frame = frame if predicate is None else frame.filter(predicate)
+                frame = frame if missing is None else frame.head(missing)
+                yield frame
+                if missing is not None and (missing := missing - frame.height) <= 0:
                     return
 
         whole = self.schema
-        plain = pa.schema([field for field in whole if not has_union(field.type)])
-        known = polars.DataFrame(one_table([], plain)).schema
+        without_unions = pa.schema([field for field in whole if not has_union(field.type)])
+        polars_types = polars.DataFrame(one_table([], without_unions)).schema
         # A column that polars cannot hold is refused only if a query reads it.
-        types = polars.Schema({name: known.get(name, polars.Unknown()) for name in whole.names})
+        types = polars.Schema({name: polars_types.get(name, polars.Unknown()) for name in whole.names})
         return register_io_source(read, schema=types, is_pure=True)
 
     def _rows(self) -> ArrowRows:
@@ -215,24 +212,24 @@ class Table(ArrowRows):
         on_loss: OnLoss | None = None,
         skip_hint: str = "on_loss reads the rest",
     ) -> TableScan:
-        """Take a snapshot of the table, to read rows from.
+        """Take a snapshot of the table and return its rows.
 
         Args:
             columns: names in the order wanted, dotted for fields inside structs; None for all.
-            where: a condition in SQL, see :mod:`acidctl.rows.scan.predicate`; ``ROW__ID.writeid`` and partition columns
-                may be used whether or not they are wanted.
-            at: the table as it was when this write id was the newest one; obsolete directories are read where newer
-                bases took their place, see :mod:`acidctl.acid.past`.
+            where: a condition in SQL, see :mod:`acidctl.rows.scan.predicate`. It may use ``ROW__ID.writeid`` and
+                partition columns that are not in `columns`.
+            at: read the table as it was when this write id was the newest; this reads obsolete directories that newer
+                bases replaced, see :mod:`acidctl.acid.past`.
             row_id: put ``ROW__ID`` first, a struct of writeid, bucketid and rowid.
-            deleted: the rows that deletes and updates removed, in place of those that are left.
-            partition: only the partitions with these values.
-            on_loss: called for what cannot be read, which is then left out; without it, that is an error.
-            skip_hint: what such an error says of how to go on.
+            deleted: return the rows that deletes and updates removed, instead of the live rows.
+            partition: read only the partitions with these values.
+            on_loss: called for everything that cannot be read, which is then skipped; by default that is an error.
+            skip_hint: the hint of such an error.
 
         Raises:
-            NotFoundError: no such column or partition; the hint has near names.
+            NotFoundError: a column or partition does not exist; the hint has similar names.
             UsageProblem: the condition or `at` cannot be used.
-            HistoryError: compactions have destroyed what `at`, or the write-id list, asks for.
+            HistoryError: compactions have destroyed the history that `at`, or the write-id list, needs.
             BadDataError: a file cannot be read.
         """
         require_type(columns, Iterable, "columns", "give a list of names")
@@ -241,18 +238,18 @@ class Table(ArrowRows):
         if at is not None and at < 0:
             raise UsageProblem(f"there is no write id {at}", "write ids are 0 (before any of them) and up")
         try:
-            told, opened = self._opened(at, partition or {}, on_loss, skip_hint)
+            summary, parts = self._opened(at, partition or {}, on_loss, skip_hint)
         except NotFoundError:
             if not self._lists.asks_metastore or on_loss:
                 raise
-            # A cleaner was faster: once more, by what the metastore says now.
+            # A cleaner removed a directory of this snapshot: try again with a new list from the metastore.
             self._renew(asked_again=True)
-            told, opened = self._opened(at, partition or {}, on_loss, skip_hint)
-        if not opened:
-            known = ["/".join(f"{k}={v}" for k, v in one.partition.items()) for one in self.locations[:10]]
-            wanted = "/".join(f"{k}={v}" for k, v in (partition or {}).items())
-            more = ", ..." if len(self.locations) > len(known) else ""
-            raise NotFoundError(f"no partition {wanted} in {self.path}", f"there are {', '.join(known)}{more}")
+            summary, parts = self._opened(at, partition or {}, on_loss, skip_hint)
+        if not parts:
+            existing = [_partition_path(location.partition) for location in self.locations[:10]]
+            more = ", ..." if len(self.locations) > len(existing) else ""
+            what = f"no partition {_partition_path(partition or {})} in {self.path}"
+            raise NotFoundError(what, f"there are {', '.join(existing)}{more}")
 
         def scan_of(part: Part, where: str | Predicate | None) -> Scan:
             return Scan(
@@ -262,61 +259,61 @@ class Table(ArrowRows):
                 where=where,
                 deleted=deleted,
                 partition=part.partition,
-                row_type=told.row_type,
+                row_type=summary.row_type,
                 sources=part.sources,
                 on_loss=on_loss,
             )
 
-        return TableScan(opened, told, scan_of, where, skip_hint)
+        return TableScan(parts, summary, scan_of, where, skip_hint)
 
     def _opened(
         self, at: int | None, partition: Mapping[str, PartitionValue], on_loss: OnLoss | None, skip_hint: str
-    ) -> tuple[_Told, Packed[Part]]:
-        """What is read of the locations with these values, in the order of `found`, and what all of them tell."""
+    ) -> tuple[_Summary, Packed[Part]]:
+        """Open the files of the locations with these partition values, in the order of `found`."""
         snapshots = self.snapshots_at(at)
-        told = _Told()
+        summary = _Summary()
 
         def parts() -> Iterator[Part]:
-            for snapshot, found, shown in zip(snapshots, self.found, self.locations, strict=True):
+            for snapshot, found, location in zip(snapshots, self.found, self.locations, strict=True):
                 with _may_be_skipped(skip_hint, "nothing in it can be read"):
                     sources = open_sources(snapshot, on_loss)
-                is_wanted = self._matches(shown, partition)
-                told.look(snapshot, sources, is_wanted=is_wanted)
+                is_wanted = self._matches(location, partition)
+                summary.add(snapshot, sources, is_wanted=is_wanted)
                 if is_wanted:
                     yield Part(snapshot, tuple(self.partition_of(found)), sources)
 
         opened = self._packed(parts(), lambda part: _shared(part.snapshot))
-        told.row_type = table_row_type(snapshots[0].declared, told.types())
-        return told, opened
+        summary.row_type = table_row_type(snapshots[0].declared, summary.types())
+        return summary, opened
 
     def _packed(self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]]) -> Packed[_T]:
         return Packed(values, shared, is_needed=len(self.found) > _FEW_LOCATIONS)
 
     def partition_of(self, found: Found) -> list[PartitionColumn]:
-        """The partition columns with their values in one location."""
+        """Return the partition columns with their values in one location."""
         return [
             PartitionColumn(name, kind, typed(text, kind, name))
             for (name, text), kind in zip(found.location.partition, self._types, strict=True)
         ]
 
-    def _type(self, place: int, key: str) -> OrcType:
-        """Of a partition column: as the metastore has it, else by its values."""
+    def _type(self, position: int, key: str) -> OrcType:
+        """Return the type of a partition column from the metastore, else guess it from the values."""
         hive = self.found[0].hive
-        known = {column.name: column.type for column in hive.partition_keys} if hive else {}
-        if key.lower() in known:
-            return declared_type(known[key.lower()])
-        return partition_type([one.location.partition[place][1] for one in self.found])
+        declared = {column.name: column.type for column in hive.partition_keys} if hive else {}
+        if key.lower() in declared:
+            return declared_type(declared[key.lower()])
+        return partition_type([found.location.partition[position][1] for found in self.found])
 
     def _keys(self) -> tuple[str, ...]:
-        """The partition keys that all locations share."""
-        tables = sorted({one.location.table for one in self.found})
+        """Return the partition keys that all locations share."""
+        tables = sorted({found.location.table for found in self.found})
         if len(tables) != 1:
             raise UsageProblem(
                 f"{self.path} holds {len(tables) or 'no'} tables",
                 ", ".join(tables[:5]) + (", ..." if len(tables) > 5 else ""),
                 "give the path of one table, or of one partition",
             )
-        layouts = sorted({tuple(key for key, _ in one.location.partition) for one in self.found})
+        layouts = sorted({tuple(key for key, _ in found.location.partition) for found in self.found})
         if len(layouts) > 1:
             raise BadDataError(
                 f"{self.path} is not one partitioned table",
@@ -326,32 +323,32 @@ class Table(ArrowRows):
         return layouts[0]
 
     def _matches(self, location: TableLocation, wanted: Mapping[str, PartitionValue]) -> bool:
-        own = {name.lower(): value for name, value in location.partition.items()}
+        actual = {name.lower(): value for name, value in location.partition.items()}
         for name, value in wanted.items():
-            if name.lower() not in own:
+            if name.lower() not in actual:
                 raise NotFoundError(
                     f"no partition column {name!r} in {self.path}",
-                    f"its partition columns are {', '.join(location.partition)}" if own else "it has no partitions",
+                    f"its partition columns are {', '.join(location.partition)}" if actual else "it has no partitions",
                     did_you_mean(name, location.partition),
                 )
-            found = own[name.lower()]
+            actual_value = actual[name.lower()]
             if value in (None, DEFAULT_PARTITION):
-                if found is not None:
+                if actual_value is not None:
                     return False
-            elif found is None or (found != value and str(found) != str(value)):
+            elif actual_value is None or (actual_value != value and str(actual_value) != str(value)):
                 return False
         return True
 
     def snapshots_at(self, at: int | None) -> Sequence[Snapshot]:
-        """A snapshot of every location, in the order of `found`; see :meth:`scan` for `at` and what is raised."""
+        """Return a snapshot of every location, in the order of `found`; see :meth:`scan` for `at` and the errors."""
         if not self._is_new:
             self._renew()
         self._is_new = False
-        for _ in range(_ROUNDS):
-            places = [found.afresh() for found in self.found]
-            snapshots = self._taken(places, at)
+        for _ in range(_ATTEMPTS):
+            listed = [found.afresh() for found in self.found]
+            snapshots = self._snapshots(listed, at)
             newer = self._lists.renewed(asked_again=True)
-            if not is_any_overtaken(places, self._lists, newer):
+            if not is_any_overtaken(listed, self._lists, newer):
                 break
             self._renew(newer)
         else:
@@ -360,28 +357,33 @@ class Table(ArrowRows):
             snapshot.require_history()
         return snapshots
 
-    def _taken(self, places: Sequence[Found], at: int | None) -> Sequence[Snapshot]:
+    def _snapshots(self, listed: Sequence[Found], at: int | None) -> Sequence[Snapshot]:
         take = partial(seen_at, lists=self._lists.begun(), at=at)
-        if len(places) == 1:
-            return [take(places[0])]
+        if len(listed) == 1:
+            return [take(listed[0])]
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            taken = self._packed(pool.map(take, places), _shared)
+            snapshots = self._packed(pool.map(take, listed), _shared)
         if at is None:
-            return taken
-        states = of_one_table([one.state for one in taken], at, taken[0].write_ids)
-        return self._packed((replace(one, state=state) for one, state in zip(taken, states, strict=True)), _shared)
+            return snapshots
+        states = of_one_table([snapshot.state for snapshot in snapshots], at, snapshots[0].write_ids)
+        pairs = zip(snapshots, states, strict=True)
+        return self._packed((replace(snapshot, state=state) for snapshot, state in pairs), _shared)
 
     def _renew(self, lists: SnapshotLists | None = None, asked_again: bool = False) -> None:
-        """Lists of now, and then the locations of now: older ones would lack what a transaction has added."""
+        """Get new lists first, then the locations: older locations would lack what a transaction has added."""
         self._lists = lists or self._lists.renewed(asked_again)
         self._is_new = True
         if self._find and self._lists.asks_metastore:
             self._set(self._find(self._lists))
 
 
+def _partition_path(values: Mapping[str, PartitionValue]) -> str:
+    return "/".join(f"{name}={value}" for name, value in values.items())
+
+
 @contextmanager
 def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
-    """An error in it says what is lost, and by `hint` how to get the rest."""
+    """Add to an error what is lost, and `hint`: how to get the rest."""
     try:
         yield
     except Unreadable as error:
@@ -390,19 +392,11 @@ def _may_be_skipped(hint: str, lost: str = "") -> Iterator[None]:
 
 
 def _shared(snapshot: Snapshot) -> Iterable[object]:
-    """What the snapshots of a table have in common."""
     return snapshot.fs, snapshot.write_ids, snapshot.txns, snapshot.declared, snapshot.source, snapshot.assumed
 
 
-class _Told:
-    """What the locations of a table tell together, gathered while each of them is at hand.
-
-    Attributes:
-        row_type: of the table.
-        notes: of the snapshots that are read, each once.
-        newest: the greatest write id in the names of their directories, read or not; 0 without any.
-        warnings: what Hive never writes but somebody did there.
-    """
+class _Summary:
+    """Facts about all locations of a table, gathered while each is in memory; see :class:`TableScan`."""
 
     def __init__(self) -> None:
         self.row_type = OrcType("struct")
@@ -410,12 +404,12 @@ class _Told:
         self.newest = 0
         self.warnings: list[str] = []
         self._types: list[tuple[int, OrcType]] = []
-        self._known: dict[OrcType, OrcType] = {}  # most files have the same
+        self._interned: dict[OrcType, OrcType] = {}  # most files have the same type
 
-    def look(self, snapshot: Snapshot, sources: Iterable[EventFile], *, is_wanted: bool) -> None:
-        """Add a location; of one that is not wanted only the types of its files count."""
+    def add(self, snapshot: Snapshot, sources: Iterable[EventFile], *, is_wanted: bool) -> None:
+        """Add a location. The types of its files count even if its rows are not wanted."""
         rows = (source for source in sources if not source.is_delete)
-        self._types += [(s.file.max_write_id, self._known.setdefault(s.row_type, s.row_type)) for s in rows]
+        self._types += [(s.file.max_write_id, self._interned.setdefault(s.row_type, s.row_type)) for s in rows]
         if is_wanted:
             self.notes |= dict.fromkeys(snapshot.state.notes)
             ids = (v.directory.max_write_id for v in snapshot.state.verdicts if v.directory)
@@ -423,12 +417,11 @@ class _Told:
             self.warnings += odd_layout(snapshot)
 
     def types(self) -> list[OrcType]:
-        """The row types of all files, oldest first."""
         return [kind for _, kind in sorted(self._types, key=itemgetter(0))]
 
 
 class Part(NamedTuple):
-    """What is read of one location."""
+    """The files of one location that a scan reads."""
 
     snapshot: Snapshot
     partition: tuple[PartitionColumn, ...]
@@ -436,30 +429,29 @@ class Part(NamedTuple):
 
 
 class TableScan(ArrowRows):
-    """Rows of a snapshot of a table; made by :meth:`Table.scan`. It may be read any number of times.
+    """The rows of a snapshot of a table; made by :meth:`Table.scan`. It may be read any number of times.
 
     Attributes:
-        parts: what is read, by location.
-        notes: what the snapshots assume, each once.
-        newest: the greatest write id in the names of directories, read or not; 0 without any.
-        warnings: what Hive never writes but somebody did, and what it means for the rows. A sentence each; none as a
-            rule.
-        output_type: of the rows, as ORC's types, which tell CHAR from STRING.
-        declared: the same as Arrow's types.
+        parts: one for each location.
+        notes: the assumptions of the snapshots, without duplicates.
+        newest: the greatest write id in the names of directories, read or not; 0 if there are none.
+        warnings: a sentence for each layout that Hive never writes, and its effect on the rows.
+        output_type: the type of the rows in ORC's types, which distinguish CHAR from STRING.
+        declared: the same type as an Arrow schema.
     """
 
     def __init__(
         self,
         parts: Sequence[Part],
-        told: _Told,
+        summary: _Summary,
         scan_of: Callable[[Part, str | Predicate | None], Scan],
         where: str | None,
         skip_hint: str,
     ) -> None:
         self.parts = parts
-        self.notes, self.newest, self.warnings = tuple(told.notes), told.newest, told.warnings
+        self.notes, self.newest, self.warnings = tuple(summary.notes), summary.newest, summary.warnings
         self._scan_of = scan_of
-        self._asked = where
+        self._condition = where
         self._skip_hint = skip_hint
         first = scan_of(parts[0], where)
         self._first: Scan | None = first
@@ -470,26 +462,25 @@ class TableScan(ArrowRows):
         self.declared: pa.Schema = first.schema
 
     def _scans(self) -> Iterator[Scan]:
-        """The scans of the locations, in their order."""
-        for place, part in enumerate(self.parts):
+        for position, part in enumerate(self.parts):
             first, self._first = self._first, None
-            yield first if first and not place else self._scan_of(part, self._where)
+            yield first if first and not position else self._scan_of(part, self._where)
 
     def __repr__(self) -> str:
         names = ", ".join(self.declared.names)
-        where = f", where {self._asked}" if self._asked else ""
+        where = f", where {self._condition}" if self._condition else ""
         deleted = ", deleted rows" if self._deleted else ""
         return f"<acidctl scan of ({names}){where}{deleted}, locations: {len(self.parts)}>"
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The schema of all batches: what is declared, with wider types where values need them.
+        """Return the schema of all batches: :attr:`declared`, with wider types for columns whose values need them.
 
-        A timestamp column is ``acidctl.wide_timestamp``, not ``timestamp[ns]``, where a file may hold a value that
-        needs it; a union has one more alternative, for NULL, where a file has a NULL in it. Statistics tell;
-        timestamps of files that have none are read for it.
+        A timestamp column is ``acidctl.wide_timestamp`` instead of ``timestamp[ns]`` if a file may hold a value outside
+        its range. A union has one more alternative, for NULL, if a file has a NULL in it. This is found in statistics;
+        timestamps of files without statistics are read.
         """
-        if not self._varying:
+        if not self._varying_columns:
             return self.declared
         needs = Needs()
         for scan in self._scans():
@@ -497,79 +488,73 @@ class TableScan(ArrowRows):
         return needs.schema(self.output_type)
 
     @cached_property
-    def _varying(self) -> list[int]:
-        """The columns whose type depends on their values."""
-        return [place for place, kind in enumerate(self.output_type.children) if varies(kind)]
+    def _varying_columns(self) -> list[int]:
+        return [position for position, kind in enumerate(self.output_type.children) if varies(kind)]
 
     @property
     def snapshots(self) -> list[Snapshot]:
-        """Of the locations that are read."""
+        """Return the snapshot of every location."""
         return [part.snapshot for part in self.parts]
 
     def to_batches(self, limit: int | None = None, *, threads: int = 1) -> Iterator[pa.RecordBatch]:
-        """The rows, a stripe at a time, location by location; memory is bounded by a stripe and the deletes.
+        """Yield the rows in batches of :attr:`schema`, location by location, a stripe at a time.
+
+        Memory is bounded by a stripe and the deletes.
 
         Args:
-            limit: at most so many rows, the first ones; for few of them little is read.
-            threads: that read stripes ahead, in the same order; each needs memory for one of them.
-
-        Returns:
-            Batches of :attr:`schema`, every one.
+            limit: yield only the first rows, up to this number; a small limit reads little.
+            threads: threads that read stripes ahead; the order stays the same. Each needs memory for one stripe.
 
         Raises:
             BadDataError, NotFoundError: a file is damaged or has vanished; the error says which rows are lost.
         """
         for batch in self.batches_as_read(limit) if threads < 2 else limited(self._by_threads(threads), limit):
-            yield of_schema(batch, self.schema, self._varying) if self._varying else batch
+            yield of_schema(batch, self.schema, self._varying_columns) if self._varying_columns else batch
 
     def batches_as_read(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """As :meth:`to_batches`, but each batch with the types that its own values need: nothing else is looked at."""
-        return limited(self._batches(limit or 0), limit)
+        """Like :meth:`to_batches`, but each batch has the types that its own values need, so no other file is read."""
+        batches = (batch for scan in self._scans() for batch in self._with_hint(scan.batches(limit or 0)))
+        return limited(batches, limit)
 
-    def _batches(self, first: int) -> Iterator[pa.RecordBatch]:
-        """The rows; `first`: see :meth:`Scan.batches`."""
-        for scan in self._scans():
-            yield from self._told(scan.batches(first))
-
-    def _told(self, made: Iterator[_T]) -> Iterator[_T]:
-        """The same; errors say what is lost, and how to go on."""
+    def _with_hint(self, values: Iterator[_T]) -> Iterator[_T]:
+        """Yield the values; errors get the hint of this scan."""
         while True:
             with _may_be_skipped(self._skip_hint):
-                one = next(made, None)
-            if one is None:
+                value = next(values, None)
+            if value is None:
                 return
-            yield one
+            yield value
 
     def _by_threads(self, threads: int) -> Iterator[pa.RecordBatch]:
-        """The rows in the same order, of which as many stripes are read at once as there are threads."""
+        """Yield the rows in the same order, while each thread reads a stripe ahead."""
         ahead: deque[Future[list[pa.RecordBatch]]] = deque()
         with ThreadPoolExecutor(threads, "acidctl-read") as pool:
             try:
                 for scan in self._scans():
-                    for piece in self._told(scan.pieces()):
+                    for piece in self._with_hint(scan.pieces()):
                         ahead.append(pool.submit(piece))
                         if len(ahead) > threads:
-                            yield from self._of(ahead.popleft())
+                            yield from self._result(ahead.popleft())
                 while ahead:
-                    yield from self._of(ahead.popleft())
+                    yield from self._result(ahead.popleft())
             finally:
-                for one in ahead:
-                    one.cancel()
+                for future in ahead:
+                    future.cancel()
 
-    def _of(self, piece: Future[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
+    def _result(self, future: Future[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
         with _may_be_skipped(self._skip_hint):
-            return piece.result()
+            return future.result()
 
     def count(self) -> int:
-        """How many rows there are: from footers where they settle it, else from the columns that do.
+        """Count the rows, from footers alone if possible, else from as few columns as possible.
 
         Raises:
-            BadDataError, NotFoundError: as :meth:`to_batches`.
+            BadDataError, NotFoundError: see :meth:`to_batches`.
         """
         return sum(self.counts())
 
     def counts(self) -> Iterator[int]:
-        """The same in parts, as they are counted."""
+        """Yield the counts of parts of the rows, as they are counted."""
         with _may_be_skipped(self._skip_hint):
             for scan in self._scans():
                 yield from scan.counts()

@@ -17,9 +17,9 @@ from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
+from acidctl.rows.convert.matching import table_row_type
+from acidctl.rows.read.delete_set import StripeRange
 from acidctl.rows.read.events import EventFile, open_event_files
-from acidctl.rows.read.schema_evolution import table_row_type
-from acidctl.rows.read.stripe_key_ranges import StripeRange
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.partition_values import typed
 from acidctl.rows.scan.predicate import Predicate

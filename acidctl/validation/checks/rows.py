@@ -19,7 +19,7 @@ from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.tail import RecordKey, Tail
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
 from acidctl.rows.foreign.parquet_and_text import ForeignReader
-from acidctl.rows.read.bucket_values import decode_all, versions_of
+from acidctl.rows.read.bucket_numbers import decode_all, versions_of
 from acidctl.rows.read.delete_set import Bools, Keys, Longs, valid_mask
 from acidctl.rows.read.events import ID_COLUMNS, Ids
 from acidctl.storage.port import FileSystemSpec

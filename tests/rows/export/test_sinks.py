@@ -23,7 +23,7 @@ from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.printable import printable
 from acidctl.rows.export import sinks
-from acidctl.rows.export.cells import cell_rows
+from acidctl.rows.export.json_lines import cell_rows
 from acidctl.rows.export.sinks import SINK_KINDS, open_sink
 
 RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -20,7 +20,7 @@ from acidctl.errors import BadDataError, RefusedError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.reader import OrcFile
 from acidctl.rows.read import events
-from acidctl.rows.read.stripe_key_ranges import StripeRange
+from acidctl.rows.read.delete_set import StripeRange
 
 BUCKETS, ROWS = 12, 6
 NEXT = "delta_0000003_0000003_0000"

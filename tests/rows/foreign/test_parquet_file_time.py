@@ -15,7 +15,7 @@ from support.tables import json_rows, snapshot_of
 from acidctl.acid.compaction_kind import Hive
 from acidctl.location.declared import Declared
 from acidctl.rows.foreign import parquet_and_text
-from acidctl.rows.foreign.parquet_time import ParquetTime, as_meant, parquet_time
+from acidctl.rows.foreign.parquet_file import ParquetTime, as_meant, parquet_time
 from acidctl.rows.scan.scan import Scan
 
 JAVA = "parquet-mr version 1.11.1 (build ...)"
