@@ -37,7 +37,7 @@ class ReaderLists:
         return select(listing, self.write_ids, self.txns, self.formats)
 
     def for_cleaner(self) -> ReaderLists:
-        """Return the cleaner's lists (section 10): they end at the high watermark and below the oldest open transaction.
+        """Return the cleaner's lists (section 10), ending at the high watermark and below the oldest open transaction.
 
         A query of that open transaction does not see what was committed after it began. Without given lists, the
         reader's lists serve the cleaner as well.

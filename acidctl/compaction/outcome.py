@@ -19,15 +19,15 @@ from acidctl.wording import text_of
 def require_read(
     snapshot: Snapshot, kind: CompactionKind, names: Collection[str], inputs: Collection[str], visibility_txn: int
 ) -> None:
-    """Refuse a result that readers of this snapshot would not read, or would read beside what it was made from.
+    """Refuse a result that readers of this snapshot would not read, or would read in addition to its inputs.
 
     Args:
         names: the directories that will appear.
-        inputs: names of what they are made from.
-        visibility_txn: of the compaction; it counts as committed here.
+        inputs: the names of the directories and files that they replace.
+        visibility_txn: the compaction's transaction, treated as committed.
 
     Raises:
-        RefusedError: for a layout that nobody foresaw, such as a write id at the end of all numbers.
+        RefusedError: the layout is unforeseen, for example a write id at the end of all numbers.
     """
     after = _state_after(snapshot, kind, names, visibility_txn)
     read = after.current_names
@@ -53,16 +53,16 @@ def _state_after(snapshot: Snapshot, kind: CompactionKind, names: Collection[str
             entries.append(Entry(f"{name}/{METADATA_ACID}", 1, None, False))
             formats[name] = BaseFormat.COMPACTED
     listing = with_entries(snapshot.listing, sorted(entries))
-    return select(listing, snapshot.write_ids, _with(snapshot, visibility_txn), formats)
+    return select(listing, snapshot.write_ids, _with_committed(snapshot, visibility_txn), formats)
 
 
-def _with(snapshot: Snapshot, visibility_txn: int) -> ValidTxns | None:
-    """The list when the compaction's own transaction is committed, and everything else is what it was."""
+def _with_committed(snapshot: Snapshot, visibility_txn: int) -> ValidTxns | None:
+    """Return the transaction list as it will be once the compaction's own transaction is committed."""
     txns = snapshot.txns
     if txns is None or not visibility_txn:
         return txns
-    known = {verdict.directory.visibility_txn for verdict in snapshot.state.verdicts if verdict.directory}
-    unseen = {txn for txn in known if txns.high_watermark < txn < visibility_txn}
+    on_disk = {verdict.directory.visibility_txn for verdict in snapshot.state.verdicts if verdict.directory}
+    unseen = {txn for txn in on_disk if txns.high_watermark < txn < visibility_txn}
     still_open = tuple(sorted({*txns.open, *unseen} - {visibility_txn}))
     return replace(
         txns,

@@ -9,17 +9,16 @@ from acidctl.compaction.split import joined_groups
 from acidctl.compaction.tasks import BucketTask, ConcatTask, CountTask
 
 FINEST = 64 << 20
-"""Stored bytes: of less it takes longer to begin a task than to do its work."""
+"""Stored bytes; for less, starting a task takes longer than its work."""
 
 _WAVES = 3
-"""Segments for each core, so that the last ones to end are small."""
+"""Segments per core, so that the last segments to end are small."""
 
 
 def cut(task: BucketTask, limit: int) -> list[BucketTask]:
-    """Tasks for ranges of its stripes of about `limit` stored bytes, and one more for its delete events.
+    """Cut a task into ranges of stripes of about `limit` stored bytes, and one more task for its delete events.
 
-    Returns:
-        The task itself, where it is small, or cannot be cut.
+    A task that is small, or cannot be cut, stays whole.
     """
     whole = replace(task, pieces=())
     pieces = joined_groups(task.pieces, limit)
@@ -30,7 +29,7 @@ def cut(task: BucketTask, limit: int) -> list[BucketTask]:
         inserts = tuple(replace(task.inserts[at], stripes=piece.spans[at]) for at in sorted(piece.spans))
         tasks.append(replace(whole, inserts=inserts, deletes=(), weight=piece.bytes, rows=piece.rows, segment=number))
     if task.deletes:
-        weight = sum(one.file.size for one in task.deletes)
+        weight = sum(item.file.size for item in task.deletes)
         rows = task.rows - sum(piece.rows for piece in pieces)
         beside = tuple(item.file for item in task.inserts)
         tasks.append(replace(whole, inserts=(), kills=(), row_files=beside, weight=weight, rows=rows))
@@ -40,22 +39,19 @@ def cut(task: BucketTask, limit: int) -> list[BucketTask]:
 def shared_out(
     tasks: Sequence[Sequence[BucketTask | ConcatTask | CountTask]], cores: int
 ) -> list[tuple[BucketTask | ConcatTask | CountTask, ...]]:
-    """The tasks of several locations for so many cores: those that the others would wait for are cut.
+    """Cut the big tasks of several locations, so that no core waits for them; return the tasks of each location.
 
     Args:
-        tasks: of each location.
-        cores: how many tasks run at once.
-
-    Returns:
-        For each location its tasks.
+        tasks: the tasks of each location.
+        cores: how many tasks run at the same time.
     """
-    total = sum(task.weight for own in tasks for task in own)
+    total = sum(task.weight for location in tasks for task in location)
     limit = total if cores == 1 else max(FINEST, total // (_WAVES * cores))
-    return [tuple(part for task in own for part in _parts(task, limit)) for own in tasks]
+    return [tuple(part for task in location for part in _parts(task, limit)) for location in tasks]
 
 
 def _parts(task: BucketTask | ConcatTask | CountTask, limit: int) -> Sequence[BucketTask | ConcatTask | CountTask]:
     if not isinstance(task, BucketTask):
         return [task]
-    # Each segment reads the delete events again that may hit it.
-    return cut(task, max(limit, sum(one.file.size for one in task.kills)))
+    # Each segment reads the delete events again, so segments smaller than these would cost more than they save.
+    return cut(task, max(limit, sum(item.file.size for item in task.kills)))

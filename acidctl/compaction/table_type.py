@@ -1,4 +1,4 @@
-"""Whether a location is of a full-ACID table or of an insert-only one: the metastore knows, a listing not always."""
+"""The type of a table, full-ACID or insert-only, as far as its files show it without a metastore."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from acidctl.rows.read.events import EventFile
 
 
 def type_of(snapshot: Snapshot, sources: Sequence[EventFile], known: TableType | None) -> TableType:
-    """What the table is.
+    """Return the type of a table.
 
-    Full-ACID tables have `bucket_` files or delete deltas, and are all ORC. Raw ORC files in ACID directories and
-    nothing else are what an insert-only table looks like, or a full one into which data was just loaded (section 11);
-    original ORC files alone are a table that became full ACID, since those of an insert-only one move into a delta.
+    Full-ACID tables have `bucket_` files or delete deltas, and only ORC files. If there are only raw ORC files in ACID
+    directories, the table is insert-only, or full-ACID with just loaded data (section 11). If there are only original
+    ORC files, it became full-ACID, because the original files of an insert-only table move into a delta.
 
     Args:
         sources: the files that a reader opens.
-        known: what the user says.
+        known: the type according to the user or a metastore.
 
     Raises:
-        RefusedError: it cannot be told, or is not what the user says.
+        RefusedError: the type cannot be determined, or is not `known`.
     """
     shown = snapshot.fs.display(snapshot.path)
     native = next((source for source in sources if source.synthetic is None), None)

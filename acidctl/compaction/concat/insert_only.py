@@ -1,10 +1,10 @@
-"""Compaction of insert-only tables (format sections 8.5 and 11): files of the same bucket are put together.
+"""Compaction of insert-only tables (format sections 8.5 and 11): files of the same bucket are concatenated.
 
-There are no synthetic columns and no deletes: a file counts wholly when its directory is current, so a compaction is
-nothing but concatenation.  Its directories get no ``_orc_acid_version``.  A base without a visibility id does get
-``_metadata_acid``: the rules that choose a base (section 6.2) do not ask what kind of table it is, and without the
-mark they would take the base for an INSERT OVERWRITE - valid although older write ids are open, absent without an
-error for readers whose snapshot does not see its write id.
+There are no synthetic columns and no deletes: all rows of a file count if its directory is current, so a compaction
+only concatenates. Its directories get no ``_orc_acid_version``. A base without a visibility id does get
+``_metadata_acid``: the rules that choose a base (section 6.2) are the same for all tables, and without the marker the
+base would be an INSERT OVERWRITE: valid although older write ids are open, and silently absent for readers whose
+snapshot does not include its write id.
 """
 
 from __future__ import annotations
@@ -40,18 +40,17 @@ def concat_tasks(
     attempts: str,
     writing: Writing,
 ) -> list[ConcatTask]:
-    """The tasks of one location, one a bucket number.
+    """Return the tasks of one location, one per bucket number.
 
     Args:
-        kind: chooses the size of stripes.
-        sources: the files to be put together, in read order, none with ACID columns; those whose name has no number
-            go to bucket 0.
-        attempts: absolute; where the outputs go.
-        writing: with settings for ORC of the user's choice no stripe is copied.
+        kind: decides the size of stripes.
+        sources: the files, in read order, none with ACID columns; a file without a number in its name goes to bucket 0.
+        attempts: absolute path of the directory for outputs.
+        writing: if it overrides settings of ORC, no stripe is copied.
 
     Raises:
-        RefusedError: the files are of several formats, or text that cannot be put together; or there are settings of
-            ORC for files of another format.
+        RefusedError: the files have several formats, or are text that cannot be concatenated; or settings of ORC are
+            given for files of another format.
     """
     if not sources:
         return []
@@ -59,9 +58,9 @@ def concat_tasks(
     if format_ is Format.TEXT:
         require_plain_lines(snapshot, sources)
     by_age = sorted(sources, key=lambda source: source.file.max_write_id)
-    # Hive writes empty files without columns, too.
+    # Hive also writes empty files without columns.
     types = [source.row_type for source in by_age if source.rows] or [by_age[-1].row_type]
-    # Parquet and text have conversions of their own, and say themselves what they cannot do.
+    # Parquet and text have their own conversions, which refuse what they cannot convert.
     row = output_row_type(snapshot, types) if format_ is Format.ORC else merge_row_types(types)
     if format_ is Format.PARQUET:
         _require_known_widths(snapshot, types, row)
@@ -76,13 +75,13 @@ def concat_tasks(
     bloom_ids(settings.bloom_columns, row)
     tasks = []
     for bucket in sorted({_bucket(source) for source in sources}):
-        own = [source for source in sources if _bucket(source) == bucket]
-        filled = [source for source in own if source.rows]
+        files = [source for source in sources if _bucket(source) == bucket]
+        filled = [source for source in files if source.rows]
         tasks.append(
             ConcatTask(
                 storage=snapshot.fs.spec,
                 bucket=bucket,
-                sources=inputs_of(own),
+                sources=inputs_of(files),
                 attempts=attempts,
                 format=format_,
                 row=row,
@@ -90,22 +89,22 @@ def concat_tasks(
                 calendar=calendar_of(filled),
                 verify=writing.verify,
                 reader=writing.reader,
-                weight=sum(source.file.size for source in own),
+                weight=sum(source.file.size for source in files),
                 may_copy=not writing.overrides,
                 declared=snapshot.declared if format_ is Format.TEXT else None,
-                rows=sum(source.rows for source in own),
+                rows=sum(source.rows for source in files),
             )
         )
     return tasks
 
 
 def run_concat(task: ConcatTask) -> BucketResult:
-    """Write the rows of one bucket to one file, and prove it; no file when there are no rows.
+    """Write the rows of one bucket to one file, and prove it; without rows there is no file.
 
     Raises:
         BadDataError: an input cannot be read.
-        RefusedError: the inputs cannot be put together without a change of meaning.
-        VerifyError: what was written is not what was read.
+        RefusedError: the inputs cannot be put into one file without a change of meaning.
+        VerifyError: the written file differs from the inputs.
     """
     fs = registry.open_file_system(task.storage)
     sources = [source for source in (_reopen(fs, item, task.declared) for item in task.sources) if source.rows]
@@ -122,12 +121,11 @@ def run_concat(task: ConcatTask) -> BucketResult:
 
 
 def _reopen(fs: FileSystem, item: Input, declared: Declared | None) -> EventFile:
-    found = read_any_tail(ByteSource(fs, item.path, item.length), declared)
-    return EventFile(fs, item.file, item.path, item.length, found.tail, item.synthetic, found.format, declared)
+    read = read_any_tail(ByteSource(fs, item.path, item.length), declared)
+    return EventFile(fs, item.file, item.path, item.length, read.tail, item.synthetic, read.format, declared)
 
 
 def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
-    """The format of all files."""
     shown = snapshot.fs.display(snapshot.path)
     examples: dict[Format, EventFile] = {}
     for source in sources:
@@ -143,9 +141,9 @@ def _format_of(snapshot: Snapshot, sources: Sequence[EventFile]) -> Format:
 
 
 def _require_known_widths(snapshot: Snapshot, types: Sequence[OrcType], row: OrcType) -> None:
-    """Refuse Parquet files of different types, unless the table has the type of the result: Hive converts each file."""
+    """Refuse Parquet files of different types unless the table has the result's type: Hive converts each file."""
     result, table = dict(_leaves(row)), dict(_leaves(row_type_of(snapshot.table_columns)))
-    for name, kind in (leaf for own in dict.fromkeys(types) for leaf in _leaves(own)):
+    for name, kind in (leaf for row_type in dict.fromkeys(types) for leaf in _leaves(row_type)):
         if result.get(name, kind) not in (kind, table.get(name)):
             raise RefusedError(
                 f"cannot compact {snapshot.fs.display(snapshot.path)}",

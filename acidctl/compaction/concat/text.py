@@ -19,10 +19,10 @@ _LINE_FEED = b"\n"
 
 
 def require_plain_lines(snapshot: Snapshot, sources: Sequence[EventFile]) -> None:
-    """Refuse text whose files cannot stand one behind the other.
+    """Refuse text files that cannot be concatenated.
 
     Raises:
-        RefusedError: no metastore says what its lines are, some lines are no rows, or a file is compressed.
+        RefusedError: no metastore describes their lines, some lines are not rows, or a file is compressed.
     """
     what, hint = f"cannot compact {snapshot.fs.display(snapshot.path)}", "let Hive compact it"
     layout = snapshot.declared.text if snapshot.declared else None
@@ -44,15 +44,15 @@ def require_plain_lines(snapshot: Snapshot, sources: Sequence[EventFile]) -> Non
 def write_text(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask) -> OutputFile:
     """Write the bytes of all sources to one new file, in their order, and read it again.
 
-    A line feed comes behind a file that ends without one, where another follows; a byte order mark at the beginning of
-    a file, which Hadoop does not count to its first line, is left out: elsewhere it would.
+    A line feed is added between files if the first does not end with one. A byte order mark is left out: Hadoop skips
+    it at the beginning of a file, but not in the middle.
 
     Args:
         sources: in read order, each with rows.
 
     Raises:
         BadDataError: an input has become shorter.
-        VerifyError: the file does not hold what it should.
+        VerifyError: the file differs from what was written, or has another number of lines.
     """
     path = task.new_attempt(task.name)
     taken: list[Taken] = []
@@ -74,15 +74,15 @@ def write_text(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask) -
             start = len(head) if head == BYTE_ORDER_MARK else 0
             begun = sink.count
             twice = task.verify.compares_values
-            one = take(fs, source.path, start, text.size - start, sink=sink, append=append, twice=twice)
-            if one.start != begun:
+            part = take(fs, source.path, start, text.size - start, sink=sink, append=append, twice=twice)
+            if part.start != begun:
                 raise BadDataError(
                     f"{source.path} became shorter while it was read", "", "nothing writes there; run it again"
                 )
-            taken.append(one)
+            taken.append(part)
     require_bytes(fs, path, sink, taken)
     rows = sum(source.rows for source in sources)
-    found = read_any_tail(ByteSource(fs, path), task.declared).tail.rows
-    if found != rows:
-        raise mismatch(fs.display(path), f"{rows:,} lines were to be written, and it has {found:,}")
-    return OutputFile(path, task.name, sink.count, 1, 0, RowProof(rows), RowProof(found), (rows, 0, 0))
+    lines = read_any_tail(ByteSource(fs, path), task.declared).tail.rows
+    if lines != rows:
+        raise mismatch(fs.display(path), f"{rows:,} lines were to be written, and it has {lines:,}")
+    return OutputFile(path, task.name, sink.count, 1, 0, RowProof(rows), RowProof(lines), (rows, 0, 0))

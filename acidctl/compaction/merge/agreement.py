@@ -1,4 +1,4 @@
-"""Refusals of rows on which Hive's own readers disagree: a compaction would settle the question for good."""
+"""Refusals of files and rows that Hive's own readers read differently: a compaction would settle that permanently."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _DELETES_HINT = (
 
 
 def refuse_twins(ids: Ids, one: EventFile, other: EventFile) -> None:
-    """Refuse to write rows with the same ROW__ID side by side that come from two files, or from apart in one file.
+    """Refuse to make rows with the same ROW__ID adjacent if they are not adjacent in one file.
 
-    Of adjacent rows with the same ROW__ID Hive's row reader shows only one; of rows that lie apart it shows all.
+    Hive's row reader shows only one of adjacent rows with the same ROW__ID, but all of them if they lie apart.
 
     Args:
-        ids: of one of the rows.
-        one, other: the files.
+        ids: the ids of one of the rows.
+        one, other: the files of the rows.
     """
     paths = sorted({file.fs.display(file.path) for file in (one, other)})
     raise RefusedError(
@@ -51,7 +51,7 @@ def refuse_twins(ids: Ids, one: EventFile, other: EventFile) -> None:
 
 
 def require_agreement(source: EventFile, ids: Ids, write_ids: ValidWriteIds, dead: DeleteSet) -> None:
-    """Raise RefusedError where Hive 4's readers do not agree whether a row of a stripe is deleted (section 4.2)."""
+    """Raise RefusedError if Hive 4's readers disagree whether a row of a stripe is deleted (section 4.2)."""
     disputed = dead.disputed(ids.keys, ids.bound(source.file.statement_id), source.file.begins)
     if disputed is None:
         return
@@ -70,7 +70,7 @@ def require_agreement(source: EventFile, ids: Ids, write_ids: ValidWriteIds, dea
 def refuse_moved(source: EventFile, ids: Ids, deletes: DeleteSet) -> None:
     """Refuse a minor compaction of rows with a later write id than their key, and than a delete event for that key.
 
-    In the wider directory Hive 4's vectorized reader, which compares keys alone, would apply the event.
+    In the wider directory Hive 4's vectorized reader, which compares only keys, would apply the event.
 
     Args:
         deletes: all delete events, each with its write id.
@@ -88,7 +88,7 @@ def refuse_moved(source: EventFile, ids: Ids, deletes: DeleteSet) -> None:
 
 
 def without_effect(source: EventFile, ids: Ids, rows: Sequence[DataFile]) -> Bools | None:
-    """Find delete events of a stripe that delete nothing now, but would in the wider result of a minor compaction.
+    """Return which delete events of a stripe delete nothing now, but would in the wider result of a minor compaction.
 
     Args:
         rows: the files of the bucket's rows.
@@ -118,14 +118,14 @@ def without_effect(source: EventFile, ids: Ids, rows: Sequence[DataFile]) -> Boo
 
 
 class DeleteCheck:
-    """Checks delete files, stripe by stripe, for events that Hive ignores: a compaction would apply them for good.
+    """Checks delete files, stripe by stripe, for events that Hive ignores: a compaction would apply them permanently.
 
     Attributes:
-        is_misplaced: whether an event lies in the file of another bucket, where Hive 4 does not look for it.
+        is_misplaced: whether an event lies in the file of another bucket, where Hive 4 does not find it.
     """
 
     def __init__(self, *, applies_all: bool = False) -> None:
-        """`applies_all`: the user wants all deletes applied, whatever Hive overlooks."""
+        """Set up a check; with `applies_all` it accepts deletes that Hive overlooks."""
         self.is_misplaced = False
         self._applies_all = applies_all
         self._last: dict[str, Key] = {}
@@ -160,15 +160,15 @@ class LiveRows:
     """Finds the events in the files of a major compaction that Hive's readers return as rows.
 
     Attributes:
-        dead: all that the delete events kill.
+        dead: all keys that the delete events name.
     """
 
     def __init__(self, task: BucketTask | CountTask, rows: Sequence[EventFile], kills: Sequence[EventFile]) -> None:
-        """Load the deletes; errors as for :func:`load_deletes` and :class:`DeleteCheck`.
+        """Load the deletes; for errors see :func:`load_deletes` and :class:`DeleteCheck`.
 
         Args:
             rows: the files of the task's rows.
-            kills: the files whose events kill rows of it.
+            kills: the files with events that delete these rows.
         """
         self._task, self._kills = task, kills
         self._check = DeleteCheck(applies_all=task.applies_all)
@@ -177,11 +177,11 @@ class LiveRows:
         self._of_file: dict[int, DeleteSet] = {}
 
     def of(self, source: EventFile, ids: Ids) -> Bools | None:
-        """Which events of a stripe are live rows; None when all are.
+        """Return which events of a stripe are live rows; None if all are.
 
         Raises:
-            RefusedError: Hive's readers do not agree on them: see :func:`require_agreement`, :func:`refuse_changes`;
-                or an event that deletes one lies where Hive 4 does not look for it (V21).
+            RefusedError: Hive's readers disagree on them, see :func:`require_agreement` and :func:`refuse_changes`; or
+                a delete event lies in a file where Hive 4 does not find it (V21).
         """
         require_agreement(source, ids, self._task.write_ids, self.dead)
         refuse_changes(source, ids, self._task.reader)
@@ -191,24 +191,24 @@ class LiveRows:
         return live
 
     def _refuse_misplaced(self, source: EventFile, ids: Ids) -> None:
-        """Hive 4 looks for the deletes of a file's rows in the delete files of its number."""
+        """Refuse deletes in other files than those with the number of the rows' file: Hive 4 does not find them."""
         number = source.file.bucket
         if not self._check.is_misplaced and is_among(ids.keys.bucket, frozenset((number,))) is None:
             return
         if number not in self._of_file:
-            self._of_file[number] = self._load([one for one in self._kills if one.file.bucket == number])
-        found = [dead_rows(source, ids, self._task.write_ids, one) for one in (self.dead, self._of_file[number])]
-        if (found[0] & ~found[1]).any():
+            self._of_file[number] = self._load([kill for kill in self._kills if kill.file.bucket == number])
+        by_all, by_own = (dead_rows(source, ids, self._task.write_ids, s) for s in (self.dead, self._of_file[number]))
+        if (by_all & ~by_own).any():
             raise _passed_over(
                 source, "holds rows whose deletes lie in files of other buckets", "Hive 4 shows them (V21)", _ALL
             )
 
 
 def refuse_changes(source: EventFile, ids: Ids, reader: Hive | None) -> None:
-    """Refuse updates and deletes among the rows of a delta unless Hive 2 reads them: newer Hives take them for rows.
+    """Refuse updates and deletes among the rows of a delta unless Hive 2 reads them: newer Hives read them as rows.
 
     Raises:
-        RefusedError: there is one, and Hive 2 is not known to read the table.
+        RefusedError: there is an update or delete, and Hive 2 is not known to read the table.
     """
     if reader is Hive.HIVE2 or not source.may_hold_changes or (ids.operation == INSERT).all():
         return

@@ -20,18 +20,18 @@ _DAY = 86_400_000
 
 
 def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcType, reader: Hive | None) -> None:
-    """Refuse files that Hive reads differently from acidctl: the Hive of `reader`, or either one if it is unknown.
+    """Refuse files that Hive reads differently from acidctl: the Hive of `reader`, or any Hive if it is unknown.
 
     Args:
         sources: the files of the rows.
         row: the columns of the result.
-        reader: the Hive that reads the table; acidctl reads as Hive 4 does, but for old dates.
+        reader: the Hive that reads the table; acidctl reads as Hive 4 does, except for old dates.
 
     Raises:
-        RefusedError: the columns of a file have other names than those of the result, which Hive 3 goes by, or no names
-            beside files with names; or a flush
-            length beside a delta of one write id hides rows from Hive 3; or Hive 4 moves old dates of a C++ writer; or
-            the result would have other numbers of old dates, which Hive 3 takes as they are.
+        RefusedError: the columns of a file have other names than those of the result, by which Hive 3 matches them, or
+            no names beside files with names; or a flush length beside a delta of one write id hides rows from Hive 3;
+            or Hive 4 moves old dates of a C++ writer; or the result would store other numbers for old dates, which
+            Hive 3 reads without a calendar.
     """
     sources = [source for source in sources if source.format is Format.ORC]
     if reader is not Hive.HIVE4 and (source := _numbered_beside_named(snapshot, sources)):
@@ -50,8 +50,8 @@ def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcT
             if is_moved and source.is_hybrid and _has_old_dates(source):
                 raise _differing(source, "has dates before 15 October 1582 by another calendar than other files",
                                  "their numbers would change, and Hive 3 ignores calendars", reader)  # fmt: skip
-        is_unsaid = source.tail.calendar is None and not source.is_hybrid
-        if reader is not Hive.HIVE3 and is_unsaid and _has_old_dates(source):
+        is_unnamed = source.tail.calendar is None and not source.is_hybrid
+        if reader is not Hive.HIVE3 and is_unnamed and _has_old_dates(source):
             raise _differing(source, "has dates before 15 October 1582, and names no calendar",
                              "Hive 4 takes them for Julian dates, and Hive 3 does not", reader)  # fmt: skip
 
@@ -64,16 +64,16 @@ def _differing(source: EventFile, what: str, why: str, reader: Hive | None) -> R
 
 
 def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:
-    """Pairs of different column names; there are none in a file whose columns Hive numbered (``_col0``)."""
+    """Yield pairs of different column names; there are none in a file with Hive's numbered columns (``_col0``)."""
     if is_numbered(own):
         return
     yield from ((one, other) for one, other in zip(own.names, target.names, strict=False) if one != other)
 
 
 def _numbered_beside_named(snapshot: Snapshot, sources: Iterable[EventFile]) -> EventFile | None:
-    """Return a file without names of columns beside files with names that are not known to be those of the table.
+    """Return a file with numbered columns beside files with names that may not be those of the table.
 
-    Hive 3 shows NULL in a named file for a column that was renamed since, and would do so for all rows of the result.
+    In a file with names Hive 3 shows NULL for a column that was renamed, and would do so for all rows of the result.
     """
     table = {name for name, _ in snapshot.table_columns}
     wide = [source for source in sources if source.row_type.names]
@@ -95,7 +95,7 @@ def _is_shortened(snapshot: Snapshot, source: EventFile, sides: Set[str]) -> boo
 
 
 def _has_old_dates(source: EventFile) -> bool:
-    """Whether a file has dates before the change of calendars in 1582."""
+    """Say if a file has dates before the change of calendars in 1582."""
     for column in source.tail.footer.statistics:
         if column.HasField("dateStatistics") and column.dateStatistics.HasField("minimum"):
             if column.dateStatistics.minimum < SWITCH:

@@ -16,12 +16,12 @@ Key = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """Of keys, of which there is at least one.
+    """The facts about a stripe's keys, at least one, computed together because every stripe needs them twice.
 
     Attributes:
-        first, last: the least and the greatest.
-        ascends: whether they are in order; equal ones may follow each other.
-        repeats: whether a key equals the one before it.
+        first, last: the least and the greatest key.
+        ascends: whether they are in order; equal keys may be adjacent.
+        repeats: whether a key equals the key before it.
         checksum: see :func:`key_checksum`.
     """
 
@@ -33,9 +33,9 @@ class KeyFacts:
 
     @classmethod
     def of(cls, keys: Keys) -> KeyFacts:
-        """Look through the keys of a stripe."""
+        """Compute the facts about keys."""
         if is_constant(keys.original) and is_constant(keys.bucket) and (np.diff(keys.row_id) == 1).all():
-            first, last = key_range(keys, True)  # one writer's rows, none missing: nothing more to look at
+            first, last = key_range(keys, True)  # one writer's rows without gaps: nothing else to compute
             return cls(first, last, True, False, run_checksum(first, len(keys)))
         ascends = is_sorted(keys)
         first, last = key_range(keys, ascends)
@@ -43,12 +43,12 @@ class KeyFacts:
 
     @classmethod
     def of_run(cls, run: RowIdRun) -> KeyFacts:
-        """Of one writer's rows, none of which is missing."""
+        """Compute the facts about one writer's rows without gaps."""
         return cls(run.first, run.last, True, False, run_checksum(run.first, run.count))
 
 
 def key_range(keys: Keys, ascends: bool | None = None) -> tuple[Key, Key]:
-    """The least and the greatest key; `ascends` where it is known."""
+    """Return the least and the greatest key; `ascends` if it is known."""
     low, high = 0, len(keys) - 1
     if not (is_sorted(keys) if ascends is None else ascends):
         order = np.lexsort((keys.row_id, keys.bucket, keys.original))
@@ -61,13 +61,13 @@ def _key(keys: Keys, at: int) -> Key:
 
 
 def is_sorted(keys: Keys) -> bool:
-    """Whether keys ascend; equal ones may follow each other."""
+    """Say if keys ascend; equal keys may be adjacent."""
     varying = [column for column in (keys.original, keys.bucket) if not is_constant(column)]
     return ascending([*varying, keys.row_id])
 
 
 def ascending_runs(keys: Keys) -> Longs:
-    """For each key the number of the run of ascending keys in which it stands, from 0 on."""
+    """Return for each key the number of its run of ascending keys, counted from 0."""
     if is_sorted(keys):
         return np.zeros(len(keys), np.int64)
     original, bucket, row_id = (np.diff(column) for column in (keys.original, keys.bucket, keys.row_id))
@@ -76,7 +76,7 @@ def ascending_runs(keys: Keys) -> Longs:
 
 
 def repeats(keys: Keys) -> Bools:
-    """Rows whose key equals the one before; one shorter than `keys`."""
+    """Return which keys equal the key before, for all keys but the first."""
     same: Bools = keys.row_id[1:] == keys.row_id[:-1]
     if same.any():
         same &= (np.diff(keys.original) == 0) & (np.diff(keys.bucket) == 0)

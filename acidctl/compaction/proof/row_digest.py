@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowDigest:
-    """The checksums of some rows.
+    """The checksums of some rows; no order of rows or files changes them.
 
     Attributes:
         values: 128 bits of all values, row by row, as hexadecimal digits.
-        row_ids: the same of the values under their ROW__IDs.
+        row_ids: 128 bits of all values with their ROW__IDs.
         columns: names and types.
     """
 
@@ -34,13 +34,13 @@ class RowDigest:
 
 
 def row_digest(scan: TableScan) -> RowDigest:
-    """Read all rows of a scan, a stripe at a time.
+    """Digest all rows of a scan, a stripe at a time.
 
     Args:
-        scan: with ROW__ID as its first column.
+        scan: has ROW__ID as its first column.
 
     Raises:
-        BadDataError, NotFoundError, HistoryError: they cannot be read whole.
+        BadDataError, NotFoundError, HistoryError: not all rows can be read.
     """
     kinds = list(scan.output_type.fields())[1:]
     row = row_of(kinds)

@@ -11,17 +11,17 @@ from acidctl.compaction.proof.keys import Key, is_sorted
 from acidctl.rows.read.delete_set import Bools, Keys, Longs
 
 _MOST = 1 << 14
-"""Rows of a run: of the first and the last one of a bucket all are read, though some are not its own."""
+"""The most rows of a run: a bucket reads its first and last run whole, with rows of its neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Live rows that follow each other in one stripe, of one write id and one value of the bucket column.
+    """Live rows that are adjacent in one stripe, with the same write id and value of the bucket column.
 
     Attributes:
-        file: its place among the files that are read.
+        file: its index among the files that are read.
         first, last: the least and the greatest row id.
-        count: rows that are live.
+        count: number of live rows.
     """
 
     file: Longs
@@ -37,7 +37,7 @@ class Runs:
 
     @classmethod
     def of(cls, file: int, stripe: int, keys: Keys) -> Runs:
-        """Of the live keys of a stripe, in any order."""
+        """Return the runs of the live keys of a stripe, given in any order."""
         if not is_sorted(keys):
             keys = keys.take(np.lexsort((keys.row_id, keys.bucket, keys.original)))
         count = len(keys)
@@ -48,7 +48,7 @@ class Runs:
 
     @classmethod
     def counting(cls, file: int, stripe: int, first: Key, count: int) -> Runs:
-        """Of so many live keys whose row ids follow each other."""
+        """Return the runs of `count` live keys with consecutive row ids."""
         starts = np.arange(0, count, _MOST)
         ends = np.append(starts[1:], count)[: len(starts)]
         original, bucket, row_id = first
@@ -62,12 +62,12 @@ class Runs:
 
     @classmethod
     def concat(cls, parts: Sequence[Runs]) -> Runs:
-        """All of them, in the order given."""
+        """Concatenate runs in the given order."""
         columns = (np.concatenate([getattr(part, name) for part in parts] or [_NONE]) for name in cls.__slots__)
         return cls(*columns)
 
     def take(self, selection: Bools | slice | Longs) -> Runs:
-        """Those selected."""
+        """Return the selected runs."""
         return Runs(*(getattr(self, name)[selection] for name in self.__slots__))
 
 

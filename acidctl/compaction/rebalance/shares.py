@@ -1,7 +1,8 @@
-"""Which rows each bucket of a rebalance gets, and which numbers they have.
+"""The shares of a rebalance: which rows each bucket gets, and their new row ids.
 
-All live rows, in the order of their ids, are numbered from 0 on, over all buckets. Each bucket takes as many as the
-quotient of rows and buckets, rounded up: the last one has fewer, and some may have none.
+All live rows, in the order of their ids, are numbered from 0 over all buckets. Each bucket gets the quotient of rows
+and buckets, rounded up; the last bucket has fewer, and some may have none. Live rows are counted as runs of ascending
+ids: a few numbers represent thousands of rows.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from acidctl.rows.read.delete_set import Bools, Keys, Longs
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Rows that follow each other in the order of their ids, and go to one bucket.
+    """Rows that are adjacent in the order of their ids, and go to one bucket.
 
     Attributes:
-        low, high: the least and the greatest key of what is read for them.
-        skip: so many of the rows that are read come before them.
-        count: rows.
-        number: the new row id of the first.
-        spans: the stripes of each file in which they are, by the file's place.
+        low, high: the least and the greatest key of the rows that are read for the share.
+        skip: how many of the rows that are read come before the share.
+        count: number of rows.
+        number: the new row id of the first row.
+        spans: the stripes of each file that contain the rows, by the file's index.
     """
 
     low: Key
@@ -39,24 +40,23 @@ class Share:
     spans: Mapping[int, StripeSpan]
 
     def holds(self, keys: Keys) -> Bools:
-        """Which rows are read for it."""
+        """Return which rows are read for the share."""
         return _is_at_least(keys, self.low) & ~_is_above(keys, self.high)
 
     def new_keys(self, original: Longs, bucket: int, first: int = 0) -> Keys:
-        """The new ids of rows of these write ids, of which the first is so many after the first of all."""
+        """Return new ids for rows with these write ids; `first` is the index of the first row in the share."""
         return _numbered(original, bucket, self.number + first)
 
 
 @dataclass(frozen=True, slots=True)
 class SortedShare:
-    """Rows that follow each other once all are sorted.
+    """Rows that are adjacent once all rows are sorted.
 
     Attributes:
-        order: what they are sorted by.
-        number: the new row id of the first.
-        count: rows.
-        total: of the location.
-        write_id: that all rows get.
+        number: the new row id of the first row.
+        count: number of rows.
+        total: number of all rows in the location.
+        write_id: the write id that all rows get.
     """
 
     order: tuple[SortColumn, ...]
@@ -66,12 +66,12 @@ class SortedShare:
     write_id: int
 
     def new_keys(self, bucket: int, first: int, end: int) -> Keys:
-        """The new ids of some of the rows."""
+        """Return the new ids of some of the rows."""
         return _numbered(np.full(end - first, self.write_id, np.int64), bucket, self.number + first)
 
 
 def sorted_shares(runs: Runs, buckets: int, order: tuple[SortColumn, ...]) -> list[SortedShare]:
-    """What each bucket gets that gets any rows, where rows are sorted."""
+    """Return the share of each bucket that gets rows, if rows are sorted."""
     total = int(runs.count.sum())
     each, write_id = -(-total // buckets), int(runs.original.max(initial=0))
     return [
@@ -85,12 +85,12 @@ def _numbered(original: Longs, bucket: int, start: int) -> Keys:
 
 
 def shares_of(runs: Runs, buckets: int, most: int) -> list[tuple[Share, ...]]:
-    """What each bucket gets that gets any rows: one share after the other.
+    """Return the shares of each bucket that gets rows.
 
     Args:
-        runs: of all live rows.
-        buckets: that are asked for.
-        most: rows of a share.
+        runs: all live rows.
+        buckets: the requested number of buckets.
+        most: the most rows in a share.
     """
     if not len(runs):
         return []
@@ -107,16 +107,12 @@ def _parts(groups: _Groups, first: int, end: int, most: int) -> Iterator[Share]:
 
 
 class _Groups:
-    """Runs in order; those that overlap, as an update of ACID v1 makes them, are one group.
-
-    Attributes:
-        total: rows.
-    """
+    """Groups of runs in order; runs that overlap, as updates of ACID v1 do, are one group."""
 
     def __init__(self, runs: Runs) -> None:
         runs = runs.take(np.lexsort((runs.last, runs.first, runs.bucket, runs.original)))
         is_other = np.append(True, (np.diff(runs.original) | np.diff(runs.bucket)) != 0)
-        # The greatest row id so far, among those of the same write id and bucket: by the rank of all row ids.
+        # Find the greatest row id so far within each write id and bucket, using ranks of row ids.
         ids = np.unique(np.concatenate((runs.first, runs.last)))
         above = np.cumsum(is_other) * len(ids)
         reached = np.maximum.accumulate(above + np.searchsorted(ids, runs.last))
@@ -129,7 +125,7 @@ class _Groups:
         self.total = int(self._ends[-1])
 
     def share(self, start: int, end: int) -> Share:
-        """The rows with these numbers, the second of which is not among them."""
+        """Return the share of the rows with numbers from `start` up to but not including `end`."""
         low, high = (int(place) for place in np.searchsorted(self._ends, (start, end - 1), "right"))
         runs, at, last = self._runs, int(self._first[low]), int(self._first[high])
         before = int(self._ends[low - 1]) if low else 0
@@ -159,12 +155,11 @@ def _spans(runs: Runs) -> dict[int, StripeSpan]:
 def _is_at_least(keys: Keys, key: Key) -> Bools:
     original, bucket, row_id = key
     is_same = keys.original == original
-    found: Bools = (keys.original > original) | is_same & (
+    is_at_least: Bools = (keys.original > original) | is_same & (
         (keys.bucket > bucket) | (keys.bucket == bucket) & (keys.row_id >= row_id)
     )
-    return found
+    return is_at_least
 
 
 def _is_above(keys: Keys, key: Key) -> Bools:
-    original, bucket, row_id = key
-    return _is_at_least(keys, (original, bucket, row_id + 1))
+    return _is_at_least(keys, (*key[:2], key[2] + 1))
