@@ -160,6 +160,5 @@ def _refuse_changed(plan: CleaningPlan) -> Snapshot:
 
 
 def _entries_of(names: Sequence[str], snapshot: Snapshot) -> set[Entry]:
-    """Return all files in some children, with sizes and times."""
     wanted = set(names)
     return {entry for entry in snapshot.listing.entries if entry.path.partition("/")[0] in wanted and not entry.is_dir}

@@ -181,7 +181,6 @@ def explain_history(evidence: ProofInputs) -> tuple[ProofStep, ...]:
 
 
 def _blocking(directory: AcidDirectory, evidence: ProofInputs) -> tuple[IdRun, ...]:
-    """Return the open write ids at or below a compacted base."""
     ids = evidence.write_ids
     below = tuple(id_ for id_ in ids.open if id_ <= directory.max_write_id)
     # A list may name its smallest open id without listing it (section 7.2).

@@ -244,7 +244,6 @@ class _Judge:
         return {name: self._reasons.get(name) or self._beyond_cleaner() for name in unneeded}
 
     def waiting(self, names: Iterable[str], policy: Policy, now: float) -> list[LaterEntry]:
-        """Return since when some names have been released, and until when they stay."""
         return [self._later(name, since, policy, now) for name, since in sorted(self._since(names).items())]
 
     def _later(self, name: str, since: float | None, policy: Policy, now: float) -> LaterEntry:
@@ -320,14 +319,12 @@ class _Judge:
         self._search([name for name in names if name not in free], middle + 1, high, since)
 
     def _listing_of(self, names: set[str]) -> Listing:
-        """Return the part of the location that holds some directories and their manifests."""
         listing = self._snapshot.listing
         wanted = names | {manifest for name in names for manifest in self._manifests.get(name, ())}
         return with_entries(listing, (entry for name in sorted(wanted) for entry in listing.by_child[name]))
 
     @cached_property
     def _manifests(self) -> Mapping[str, list[str]]:
-        """Map directories to the names of their manifests."""
         manifests: dict[str, list[str]] = {}
         for name in self._ages.times:
             if target := manifest_for(name):
@@ -399,7 +396,6 @@ class _Judge:
         return kept
 
     def _unreadable(self, state: AcidState) -> Iterator[tuple[str, Reason]]:
-        """Yield the directories that make others obsolete but cannot be read, with the reason."""
         for name in sorted({by for verdict in _removable(state) for by in verdict.reason.by}):
             directory = self._verdicts[name].directory
             if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):

@@ -54,15 +54,12 @@ def unless_changed(
     answers: Sequence[tuple[Found, PlannedCleaning | RefusedCleaning]], lists: SnapshotLists
 ) -> list[PlannedCleaning | RefusedCleaning]:
     """Return the answers, with a refusal for each that has removals while its table was recreated or moved."""
-    tables = [found.hive if _removes(answer) else None for found, answer in answers]
+    removing = (isinstance(answer, PlannedCleaning) and answer.plan.removals for _, answer in answers)
+    tables = [found.hive if removes else None for (found, _), removes in zip(answers, removing, strict=True)]
     return [
         RefusedCleaning(location=answer.location, error=error) if error else answer
         for (_, answer), error in zip(answers, lists.changed(tables), strict=True)
     ]
-
-
-def _removes(answer: PlannedCleaning | RefusedCleaning) -> bool:
-    return isinstance(answer, PlannedCleaning) and bool(answer.plan.removals)
 
 
 def carry_out(

@@ -84,13 +84,10 @@ def _compact(task: BucketTask) -> BucketResult:
             return kept
         return ~idle if kept is None else kept & ~idle
 
-    def keeps_inserts(run: RowIdRun) -> bool:
-        return all_live(run, task.write_ids, dead)
-
     def keeps_deletes(run: RowIdRun) -> bool:
         return run.operation == DELETE and run.current >= run.first[0] and task.write_ids.is_valid(run.current)
 
-    insert_side = Side(fs, task, task.inserts, keep_insert, keeps_inserts)
+    insert_side = Side(fs, task, task.inserts, keep_insert, partial(all_live, write_ids=task.write_ids, dead=dead))
     delete_side = Side(fs, task, task.deletes, keep_delete, keeps_deletes, look=DeleteCheck().see)
     segment = written = None
     if task.segment is None:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
@@ -68,30 +69,29 @@ class LocalEngine:
         return self._in_processes(tasks, function, jobs, forks=forks, keeps=not is_main)
 
     def _here(self, tasks: Sequence[Task], function: Function) -> Iterator[Result]:
-        for place, task in enumerate(tasks):
+        for index, task in enumerate(tasks):
             if self._until.is_over:
                 return
-            yield place, self._outcome_here(task, function)
-
-    def _outcome_here(self, task: Task, function: Function) -> BucketResult | AcidctlError:
-        try:
-            return _run(function, task, lambda count: self._on_bytes(task, count))
-        except AcidctlError as error:
-            return error
+            outcome: BucketResult | AcidctlError
+            try:
+                outcome = _run(function, task, partial(self._on_bytes, task))
+            except AcidctlError as error:
+                outcome = error
+            yield index, outcome
 
     def _in_processes(
         self, tasks: Sequence[Task], function: Function, jobs: int, *, forks: bool, keeps: bool
     ) -> Iterator[Result]:
-        def on_done(place: int, count: int) -> None:
-            self._on_bytes(tasks[place], count)
+        def on_done(index: int, count: int) -> None:
+            self._on_bytes(tasks[index], count)
 
         with Pool(jobs, _LIMITS, "the worker", self._until, on_done, is_quiet=False, forks=forks, keeps=keeps) as pool:
-            for place in sorted(range(len(tasks)), key=lambda place: -tasks[place].weight):
-                pool.submit(place, _InWorker(function, tasks[place]))
+            for index in sorted(range(len(tasks)), key=lambda index: -tasks[index].weight):
+                pool.submit(index, _InWorker(function, tasks[index]))
             while pool.unfinished and not pool.is_over:
                 ended = list(pool.results())
                 pool.end_idle()  # first: a fork keeps connections open that this process will close
-                yield from ((place, _outcome_there(result)) for place, result in ended)
+                yield from ((index, _outcome_there(result)) for index, result in ended)
 
 
 _LIMITS = Limits(seconds=math.inf, memory=0)
@@ -106,8 +106,6 @@ class _Bug:
 
 @dataclass(frozen=True, slots=True)
 class _InWorker:
-    """A task in the form that is sent to a worker process."""
-
     function: Function
     task: Task
 

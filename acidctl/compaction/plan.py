@@ -8,31 +8,33 @@ from dataclasses import dataclass
 from functools import partial
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, below_all, crossing
+from acidctl.acid.layout import Role, below_all
 from acidctl.acid.listing import TableType
-from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
+from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.state import State
 from acidctl.compaction.concat.insert_only import concat_tasks
-from acidctl.compaction.merge.differing import refuse_differing
+from acidctl.compaction.merge.agreement import refuse_differing
 from acidctl.compaction.merge.row_type import output_row_type
-from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.segments import FINEST, cut
-from acidctl.compaction.split import StripeGroup, split
+from acidctl.compaction.refusals import (
+    refuse_crossing,
+    refuse_existing,
+    refuse_lost_rows,
+    refuse_odd_names,
+    refuse_of_insert_only,
+    require_read,
+    type_of,
+)
+from acidctl.compaction.split import FINEST, cut, split
 from acidctl.compaction.spread import Rebalance, Spread, planned_spread, refuse_twin_base
-from acidctl.compaction.table_type import type_of
-from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask
-from acidctl.errors import BadDataError, ConflictError, RefusedError
+from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask, StripeGroup
+from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile, open_event_files
-from acidctl.rows.read.lost_rows import find_lost_rows
-from acidctl.wording import lost_events, some_of, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +111,6 @@ class CompactionPlan:
             return Verify.BYTES
         return min(levels, key=list(Verify).index, default=Verify.KEYS)
 
-    @property
-    def input_paths(self) -> frozenset[str]:
-        """Return the absolute paths of all files that it reads."""
-        return frozenset(source.path for task in self.tasks for source in task.sources)
-
 
 def below_straddlers(snapshot: Snapshot) -> Snapshot:
     """Lower the high watermark of a snapshot if a directory lies across the last write id of a compaction.
@@ -181,7 +178,7 @@ def plan_compaction(
             compact below a directory that lies across the last write id.
     """
     snapshot = below_straddlers(snapshot)
-    _refuse_lost_rows(snapshot)
+    refuse_lost_rows(snapshot)
     state = snapshot.state
     snapshot.require_history()
     files = snapshot.files()
@@ -191,9 +188,9 @@ def plan_compaction(
     sources = open_event_files(snapshot, files)
     insert_only = type_of(snapshot, sources, table_type) is TableType.INSERT_ONLY
     if insert_only:
-        _refuse_of_insert_only(snapshot, kind, is_rebalance=rebalance is not None)
+        refuse_of_insert_only(snapshot, kind, is_rebalance=rebalance is not None)
     else:
-        _refuse_odd_names(snapshot, files)
+        refuse_odd_names(snapshot, files)
     highest = state.deltas or ((state.base,) if state.base else ())  # a base alone can only be rebalanced
     ids = [v.directory for v in highest if v.directory]
     low = min((d.min_write_id for d in ids), default=MINL)
@@ -211,10 +208,10 @@ def plan_compaction(
         delete_name = None if insert_only else name_of(Kind.DELETE_DELTA, low, high)
     names = tuple(name for name in (insert_name, delete_name) if name)
     if visibility_txn or not rebalance:  # else it is planned again, with another name
-        _refuse_existing(snapshot, names)
+        refuse_existing(snapshot, names)
         require_read(snapshot, kind, names, inputs, visibility_txn)
     if kind is CompactionKind.MINOR:
-        _refuse_crossing(snapshot, low, high)
+        refuse_crossing(snapshot, low, high)
     staging = snapshot.absolute(staging_name)
     attempts = f"{staging}/{ATTEMPTS}"
     tasks: Sequence[BucketTask | ConcatTask | CountTask]
@@ -248,123 +245,10 @@ def plan_compaction(
     )
 
 
-def _refuse_crossing(snapshot: Snapshot, low: int, high: int) -> None:
-    """Refuse a delta beside the result of a compaction with an open transaction: once committed, both would be read."""
-    taken = snapshot.state.current_names
-    others = (v.directory for v in snapshot.state.verdicts if v.name not in taken and v.state is not State.ABORTED)
-    if other := crossing(filter(None, others), low, high):
-        raise RefusedError(
-            f"cannot compact write ids {low} to {high} of {snapshot.fs.display(snapshot.path)} to a delta",
-            f"{other.name} ends among them, and once it is read its rows would be there twice",
-            "wait until its transaction has ended, and give a newer `valid_txns`; or use `major`",
-        )
-
-
 def _is_v1(source: EventFile) -> bool:
     """Say if an insert delta or base has updates or deletes among its events (format section 4.1)."""
     is_delete = source.file.role is Role.DELETE
     return not is_delete and source.may_hold_changes and source.tail.acid_version is None
-
-
-def refuse_layout(snapshot: Snapshot) -> None:
-    """Raise BadDataError for a layout that Hive never writes: a compaction would make its faults permanent."""
-    if problems := layout_problems(snapshot.listing, snapshot.state):
-        raise BadDataError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)}",
-            some_of([f"{text_of(problem.reason)} ({problem.rule})" for problem in problems], between="; "),
-            "find out which of the files and directories are right, and move the others away",
-        )
-
-
-def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
-    """Refuse a location that its listing does not prove to be safe to compact, before any file is opened.
-
-    Args:
-        now: seconds since the epoch.
-        force: compact although writers seem to be at work.
-
-    Raises:
-        BadDataError: Hive never writes such a layout; merging it would make its faults permanent.
-        RefusedError: directories are obsolete only because of others that may be unfinished, or a writer is at work.
-    """
-    refuse_layout(snapshot)
-    listing, state, shown = snapshot.listing, snapshot.state, snapshot.fs.display(snapshot.path)
-    hidden = only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
-    if hidden and not force:
-        doubts = doubtful(listing, state, snapshot.write_ids, snapshot.txns)
-        raise RefusedError(
-            f"cannot compact {shown}",
-            "; ".join(
-                f"{name} hides {len(hidden)} others, but {text_of(why)}" for name, why in list(doubts.items())[:3]
-            )
-            or f"whether what hides {min(hidden)} is committed is not known",
-            "give `valid_txns`, or `assume_committed` when no compaction and no writer is at work",
-        )
-    # With a list of write ids the rows of open writers are left out one by one; without one only the age of their
-    # directories counts, and a writer that just began has no directory.
-    is_assumed = snapshot.assumed is not None and snapshot.assumed.of_write_ids
-    signs = live_writers(listing, state, now) if is_assumed or snapshot.write_ids.is_everything else []
-    if is_assumed:  # a manifest already ends what counts as committed
-        signs = [sign for sign in signs if not manifest_for(sign)]
-    if signs and not force:
-        raise RefusedError(
-            f"a writer seems to be at work in {shown}",
-            f"there is {', '.join(signs[:3])}",
-            "wait until it has ended, give `write_ids`, or `force` when you know that it is dead",
-        )
-
-
-def _refuse_lost_rows(snapshot: Snapshot) -> None:
-    """Raise BadDataError if an empty result hides rows from readers: after a compaction they could not come back."""
-    for lost in find_lost_rows(snapshot):
-        if lost.result.is_read:
-            raise BadDataError(
-                f"cannot compact {snapshot.fs.display(snapshot.path)}",
-                f"{lost_events(lost.rows, lost.deletes, lost.result.name)} (V43)",
-                "run `repair('empty-result')`, which brings that back, or says why it cannot",
-            )
-
-
-def _refuse_of_insert_only(snapshot: Snapshot, kind: CompactionKind, *, is_rebalance: bool) -> None:
-    """Raise RefusedError for a rebalance, and for a first base that would hide files beside the deltas.
-
-    Hive reads such files only if ``hive.mm.allow.originals`` is set; it is off by default.
-    """
-    if is_rebalance:
-        raise RefusedError(
-            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
-            "its table is insert-only, whose rows have no ROW__IDs",
-            "use `major`, as Hive itself does then",
-        )
-    beside = [v.name for v in snapshot.state.verdicts if v.reason.code is Code.BESIDE_DIRECTORIES]
-    if beside and snapshot.state.base is None and kind is CompactionKind.MAJOR:
-        raise RefusedError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)}",
-            f"the first base would hide {some_of(beside)} without including it: Hive reads it only if"
-            " hive.mm.allow.originals is set",
-            "load it with LOAD DATA, or move it away; or use `minor`, which hides nothing",
-        )
-
-
-def _refuse_odd_names(snapshot: Snapshot, files: Sequence[DataFile]) -> None:
-    for file in files:
-        if file.bucket == NO_BUCKET and file.size:
-            raise BadDataError(
-                f"cannot compact {snapshot.display(file.path)}",
-                "its name tells no bucket, so its rows have no ROW__ID; Hive's compactor fails on it too",
-                "rename it by Hive's pattern, for example 000000_0_copy_9, or remove it if it is not data",
-            )
-
-
-def _refuse_existing(snapshot: Snapshot, names: Sequence[str]) -> None:
-    existing = {verdict.name: verdict for verdict in snapshot.state.verdicts}
-    for name in names:
-        if name in existing:
-            raise ConflictError(
-                f"{snapshot.display(name)} exists already",
-                f"it is {existing[name].state.value}: {text_of(existing[name].reason)}",
-                "see `state()`; clean it first if it is not current",
-            )
 
 
 def _tasks(

@@ -278,7 +278,7 @@ def _grant(plan: CompactionPlan, names: Iterable[str]) -> None:
     default = fs.access(location)
     if default is None:
         return
-    paths = sorted(plan.input_paths)
+    paths = sorted({source.path for task in plan.tasks for source in task.sources})
     below = {directory: fs.access_below(directory) for directory in {parent_of(path) for path in paths}}
     accesses = (below[parent_of(path)].get(base_name(path)) for path in paths)
     files = [access for access in accesses if access]  # the second listing finds an input that is gone

@@ -25,10 +25,10 @@ from acidctl.compaction.plan import (
     below_straddlers,
     nothing_to_do,
     plan_compaction,
-    refuse_unsafe,
 )
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.rebalance.order import parse_order
+from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
 from acidctl.compaction.spread import Rebalance, refuse_old_ids, refuse_without_lock
 from acidctl.compaction.tasks import BucketTask, Task
@@ -415,7 +415,6 @@ def why_idle(snapshot: Snapshot, decision: Decision, *, rebalanced: bool = False
 
 
 def _more_above(snapshot: Snapshot) -> Reason | None:
-    """Return a reason if an open write id holds back the directories above it."""
     above = sum(verdict.reason.code is Code.ABOVE_HIGH_WATERMARK for verdict in snapshot.state.verdicts)
     last = snapshot.write_ids.high_watermark
     return reason(Code.MORE_ABOVE, count=above, high_watermark=last) if above else None

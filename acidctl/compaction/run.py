@@ -11,8 +11,8 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.segments import shared_out
+from acidctl.compaction.rebalance.shares import Runs
+from acidctl.compaction.split import shared_out
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, JoinTask, OutputFile, Segment, Task
 from acidctl.errors import AcidctlError, RefusedError, VerifyError
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
@@ -214,7 +214,8 @@ class _Location:
         for result in self.results:
             if result.segment:
                 segments.setdefault(result.bucket, []).append(result.segment)
-        if self.plan.kind is CompactionKind.MAJOR and self._is_without_rows():
+        has_rows = any(result.files or (result.segment and result.segment.stripes) for result in self.results)
+        if self.plan.kind is CompactionKind.MAJOR and not has_rows:
             task = next((task for task in self.plan.tasks if isinstance(task, BucketTask)), None)
             return [JoinTask(task, ())] if task else []
         like = self.plan.cut_buckets
@@ -222,9 +223,6 @@ class _Location:
             JoinTask(like[bucket], tuple(sorted(parts, key=lambda segment: segment.number)))
             for bucket, parts in segments.items()
         ]
-
-    def _is_without_rows(self) -> bool:
-        return not any(result.files or (result.segment and result.segment.stripes) for result in self.results)
 
     def outcome(self, offline: bool) -> Compacted:
         """Publish the results, or return the failure; staging stays only as evidence of a failed verification."""

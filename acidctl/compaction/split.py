@@ -1,4 +1,4 @@
-"""Segments of a big bucket, for several executors: ranges of stripes whose keys do not interleave.
+"""Segments of a big bucket, by which several cores share the work: ranges of stripes whose keys do not interleave.
 
 Only footers are read. If the footer of a damaged file is wrong, the segments overlap, and the step that joins them
 refuses, because it checks the order of keys again.
@@ -6,11 +6,12 @@ refuses, because it checks the order of keys again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from acidctl.compaction.proof.keys import Key
+from acidctl.compaction.proof.checksum import Key
+from acidctl.compaction.tasks import BucketTask, ConcatTask, CountTask, StripeGroup
 from acidctl.orc.tail import stripe_length
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.stripe_key_ranges import stripe_ranges
@@ -20,31 +21,6 @@ _Bound = tuple[Key, int]
 
 _LEAST: _Bound = ((-(1 << 63), -(1 << 63), -(1 << 63)), 0)
 _GREATEST: _Bound = (((1 << 63) - 1, (1 << 63) - 1, (1 << 63) - 1), 1)
-
-StripeSpan = tuple[int, int]
-"""The first stripe, and the end after the last."""
-
-
-@dataclass(frozen=True, slots=True)
-class StripeGroup:
-    """Stripes of one bucket's files with keys that are all above those of the group before.
-
-    Attributes:
-        spans: the stripes of each file, by the file's index in the bucket.
-        bytes: stored bytes of these stripes.
-        rows: events in them.
-    """
-
-    spans: Mapping[int, StripeSpan]
-    bytes: int
-    rows: int
-
-    def __add__(self, after: StripeGroup) -> StripeGroup:
-        """Join a group with the one after it."""
-        spans = dict(self.spans)
-        for file, (first, end) in after.spans.items():
-            spans[file] = (spans.get(file, (first, end))[0], end)
-        return StripeGroup(spans, self.bytes + after.bytes, self.rows + after.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +100,52 @@ def _native_bounds(file: EventFile) -> list[tuple[_Bound, _Bound]]:
             low = max(low, (before, after)) if before else low
         bounds.append((low, high))
     return bounds
+
+
+FINEST = 64 << 20
+"""Stored bytes; for less, starting a task takes longer than its work."""
+
+_WAVES = 3
+"""Segments per core, so that the last segments to end are small."""
+
+
+def cut(task: BucketTask, limit: int) -> list[BucketTask]:
+    """Cut a task into ranges of stripes of about `limit` stored bytes, and one more task for its delete events.
+
+    A task that is small, or cannot be cut, stays whole.
+    """
+    whole = replace(task, pieces=())
+    pieces = joined_groups(task.pieces, limit)
+    if len(pieces) < 2:
+        return [whole]
+    tasks = []
+    for number, piece in enumerate(pieces):
+        inserts = tuple(replace(task.inserts[at], stripes=piece.spans[at]) for at in sorted(piece.spans))
+        tasks.append(replace(whole, inserts=inserts, deletes=(), weight=piece.bytes, rows=piece.rows, segment=number))
+    if task.deletes:
+        weight = sum(item.file.size for item in task.deletes)
+        rows = task.rows - sum(piece.rows for piece in pieces)
+        beside = tuple(item.file for item in task.inserts)
+        tasks.append(replace(whole, inserts=(), kills=(), row_files=beside, weight=weight, rows=rows))
+    return tasks
+
+
+def shared_out(
+    tasks: Sequence[Sequence[BucketTask | ConcatTask | CountTask]], cores: int
+) -> list[tuple[BucketTask | ConcatTask | CountTask, ...]]:
+    """Cut the big tasks of several locations, so that no core waits for them; return the tasks of each location.
+
+    Args:
+        tasks: the tasks of each location.
+        cores: how many tasks run at the same time.
+    """
+    total = sum(task.weight for location in tasks for task in location)
+    limit = total if cores == 1 else max(FINEST, total // (_WAVES * cores))
+    return [tuple(part for task in location for part in _parts(task, limit)) for location in tasks]
+
+
+def _parts(task: BucketTask | ConcatTask | CountTask, limit: int) -> Sequence[BucketTask | ConcatTask | CountTask]:
+    if not isinstance(task, BucketTask):
+        return [task]
+    # Each segment reads the delete events again, so segments smaller than these would cost more than they save.
+    return cut(task, max(limit, sum(item.file.size for item in task.kills)))

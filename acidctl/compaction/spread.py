@@ -16,12 +16,11 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, Kind, is_visible_path, parse_file
 from acidctl.acid.state import State, Verdict
-from acidctl.compaction.merge.differing import refuse_differing
+from acidctl.compaction.merge.agreement import refuse_differing
 from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import shares_of, sorted_shares
+from acidctl.compaction.rebalance.shares import Runs, shares_of, sorted_shares
 from acidctl.compaction.tasks import BucketTask, CountTask, FileTask
 from acidctl.errors import RefusedError
 from acidctl.location.find import Found
@@ -152,7 +151,8 @@ def planned_spread(
         raise RefusedError(
             f"{shown} over {buckets} buckets", f"a ROW__ID has room for {MAX_BUCKET + 1}", "give fewer `buckets`"
         )
-    odd = [row.names[column.position] for column in wanted.order if not _is_sortable(row, column)]
+    stored = (column.position for column in wanted.order if column.position < len(row.children))
+    odd = [row.names[position] for position in stored if row.children[position].kind not in SORTABLE]
     if odd:
         raise RefusedError(shown, f"acidctl does not sort by columns of the type of {odd[0]}", "sort by others")
     if wanted.order and (rows > _MOST_SORTED or size > _MOST_OF_BUCKET * buckets):
@@ -165,7 +165,6 @@ def planned_spread(
 
 
 def _killing(kills: Iterable[Kills]) -> dict[str, Any]:
-    """Return the arguments of a task for the deletes that may hit its files, given those of each file."""
     listed = list(kills)
     files = {source.path: source for kill in listed for source in kill.files}
     return {
@@ -190,10 +189,6 @@ def refuse_twin_base(snapshot: Snapshot) -> None:
             f"{base.name} is all there is, and Hive could not tell the result from it: its write id is the same",
             "write something to it first: any insert, update or delete gives it another write id",
         )
-
-
-def _is_sortable(row: OrcType, column: SortColumn) -> bool:
-    return column.position >= len(row.children) or row.children[column.position].kind in SORTABLE
 
 
 def _buckets_of(snapshot: Snapshot) -> int:

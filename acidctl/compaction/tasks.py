@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,8 @@ from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.layout import DataFile
 from acidctl.acid.names import format_bucket
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.proof.checksum import RowProof
-from acidctl.compaction.proof.keys import Key
+from acidctl.compaction.proof.checksum import Key, RowProof
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.split import StripeGroup, StripeSpan
 from acidctl.one_line import one_line
 from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
@@ -26,8 +25,7 @@ from acidctl.rows.read.events import Synthetic
 from acidctl.storage.port import FileSystemSpec
 
 if TYPE_CHECKING:
-    from acidctl.compaction.rebalance.runs import Runs
-    from acidctl.compaction.rebalance.shares import Share, SortedShare
+    from acidctl.compaction.rebalance.shares import Runs, Share, SortedShare
     from acidctl.location.declared import Declared
 
 ATTEMPTS = "_attempts"
@@ -35,6 +33,32 @@ ATTEMPTS = "_attempts"
 
 JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN = 1, 2
 """Values of an ORC footer's calendar."""
+
+
+StripeSpan = tuple[int, int]
+"""The first stripe, and the end after the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripeGroup:
+    """Stripes of one bucket's files with keys that are all above those of the group before.
+
+    Attributes:
+        spans: the stripes of each file, by the file's index in the bucket.
+        bytes: stored bytes of these stripes.
+        rows: events in them.
+    """
+
+    spans: Mapping[int, StripeSpan]
+    bytes: int
+    rows: int
+
+    def __add__(self, after: StripeGroup) -> StripeGroup:
+        """Join a group with the group after it."""
+        spans = dict(self.spans)
+        for file, (first, end) in after.spans.items():
+            spans[file] = (spans.get(file, (first, end))[0], end)
+        return StripeGroup(spans, self.bytes + after.bytes, self.rows + after.rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,15 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError, VerifyError
+from acidctl.errors import (
+    AcidctlError,
+    BadDataError,
+    ConflictError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    VerifyError,
+)
 from acidctl.location.change.journal import Act, RunState, Step, begin, drop
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
@@ -16,7 +24,7 @@ from acidctl.location.change.work_log import LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
 from acidctl.repair import empty_result, flush_length, key_index, nested, version_file
 from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, undo, write_note
-from acidctl.repair.plan import Fix, Made, RepairKind, RepairPlan, Scope, plan_of
+from acidctl.repair.plan import CannotRepair, Fix, Made, RepairKind, RepairPlan, Scope
 from acidctl.storage.access import narrowest
 from acidctl.storage.port import FileSystem, join, parent_of
 
@@ -37,7 +45,14 @@ def plan_repair(snapshot: Snapshot, kind: RepairKind, scope: Scope) -> RepairPla
     Raises:
         AccessError, StorageError, NotFoundError: a file cannot be opened.
     """
-    return plan_of(snapshot, kind, _SUSPECTS[kind](snapshot, scope))
+    fixes, refused = [], []
+    for path, find_fix in _SUSPECTS[kind](snapshot, scope):
+        try:
+            if fix := find_fix():
+                fixes.append(fix)
+        except BadDataError as error:
+            refused.append(CannotRepair(path, error.why or error.what, error.hint))
+    return RepairPlan(snapshot, kind, tuple(fixes), tuple(refused))
 
 
 def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
@@ -64,7 +79,8 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
         settle(fs, backup_runs(fs, location))
         again = before.again()
         paths = frozenset(fix.path for fix in plan.fixes)
-        now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
+        now = plan_repair(again, plan.kind, replace(scope, among=paths))
+        now = replace(now, fixes=tuple(fix for fix in now.fixes if fix.path in paths))
         if not interrupted:  # finishing a repair may change what the next one does
             _require_as_shown(plan, now)
         run = _carry_out(now) if now.fixes else None

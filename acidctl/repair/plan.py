@@ -1,4 +1,4 @@
-"""The plan of a repair: what is wrong in one location and what would mend it, as values that can be shown."""
+"""The plan of a repair: what is wrong in one location and what mends it, as values that can be shown."""
 
 from __future__ import annotations
 
@@ -115,23 +115,6 @@ class RepairPlan:
     def bytes(self) -> int:
         """Return how many bytes are written or moved."""
         return sum(fix.bytes for fix in self.fixes)
-
-    def only(self, paths: Iterable[str]) -> RepairPlan:
-        """Return this plan with the fixes of some paths only."""
-        wanted = set(paths)
-        return RepairPlan(self.snapshot, self.kind, tuple(f for f in self.fixes if f.path in wanted), self.refused)
-
-
-def plan_of(snapshot: Snapshot, kind: RepairKind, suspects: Iterable[Suspect]) -> RepairPlan:
-    """Examine all suspects of a location."""
-    fixes, refused = [], []
-    for path, look in suspects:
-        try:
-            if fix := look():
-                fixes.append(fix)
-        except BadDataError as error:
-            refused.append(CannotRepair(path, error.why or error.what, error.hint))
-    return RepairPlan(snapshot, kind, tuple(fixes), tuple(refused))
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def _evidence(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry]
 
 
 def _rows_show_it(snapshot: Snapshot, path: str, name: str, tail: Tail, directory: AcidDirectory) -> bool:
-    """Say if there are rows, all of version 2; raise BadDataError or _WrittenByHive2 if one is not."""
+    """Say if there are rows, all of version 2; raise BadDataError or _WrittenByHive2 if a row is not."""
     wanted = 2 if directory.kind is Kind.DELETE_DELTA else 0
     for ids in stripe_ids(snapshot.fs, path, tail):
         # A delete event has the bucket of its row, which Hive 2 may have written: then only the footer is proof.

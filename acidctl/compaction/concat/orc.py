@@ -63,9 +63,9 @@ def write_orc(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask) ->
                 else:
                     writer.encode(piece)
         size = writer.close()
-    found = _prove(fs, task, path, writer, sink)
+    proof = _prove(fs, task, path, writer, sink)
     return OutputFile(
-        path, task.name, size, len(writer.plain), writer.copied, writer.expected, found, (found.rows, 0, 0)
+        path, task.name, size, len(writer.plain), writer.copied, writer.expected, proof, (proof.rows, 0, 0)
     )
 
 
@@ -150,7 +150,8 @@ class _Writer:
         # To compare all values, the rows are read a second time, apart from those that are written.
         judge = self._rows(piece) if self._task.verify.compares_values else rows
         self.expected += RowProof(len(rows), 0, value_checksum(None, judge, self._tree))
-        self._gathered.add(as_batch(rows))
+        # Not by Arrow's own conversion to a batch, which may abort on a union.
+        self._gathered.add(pa.RecordBatch.from_arrays(below(rows), names=[field.name for field in rows.type]))
 
     def close(self) -> int:
         """Write the remaining rows and the footer; return the length of the file."""
@@ -196,19 +197,14 @@ def _prove(fs: FileSystem, task: ConcatTask, path: str, writer: _Writer, sink: S
     if len(tail.stripes) != len(writer.plain) or tail.type_tree != renumbered(task.row):
         raise mismatch(shown, "its tail speaks of other stripes or types than were written")
     written = replace(writer.sources[0], path=path, length=None, tail=tail)
-    found = RowProof()
+    proof = RowProof()
     with written.open() as events:
         for number, info in enumerate(tail.stripes):
             values = 0
             if task.verify.compares_values or not writer.plain[number]:
                 rows = events.rows(number, proleptic=task.calendar == PROLEPTIC_GREGORIAN)
                 values = value_checksum(None, rows, tail.type_tree)
-            found += RowProof(info.numberOfRows, 0, values)
-    if found != writer.expected:
-        raise mismatch(shown, f"{writer.expected.rows} rows were read and {found.rows} are there, or values differ")
-    return found
-
-
-def as_batch(rows: pa.StructArray) -> pa.RecordBatch:
-    """Return rows, none NULL, as a batch; Arrow's own conversion may abort on a union."""
-    return pa.RecordBatch.from_arrays(below(rows), names=[field.name for field in rows.type])
+            proof += RowProof(info.numberOfRows, 0, values)
+    if proof != writer.expected:
+        raise mismatch(shown, f"{writer.expected.rows} rows were read and {proof.rows} are there, or values differ")
+    return proof

@@ -53,8 +53,6 @@ _LET_HIVE: Final = "let Hive compact this table"
 
 @dataclass(frozen=True)
 class _Input:
-    """A source with its footer."""
-
     source: EventFile
     window: ReadAheadFile
     metadata: Any
@@ -78,7 +76,6 @@ class _Input:
 
     @cached_property
     def physical_times(self) -> set[str]:
-        """Return the physical types of its timestamps."""
         columns = [self.metadata.schema.column(i) for i in range(len(self.metadata.schema))]
         return {c.physical_type for c in columns if c.physical_type == "INT96" or c.logical_type.type == "TIMESTAMP"}
 
@@ -88,11 +85,9 @@ class _Input:
 
     @property
     def time(self) -> ParquetTime:
-        """Return how its dates and timestamps are read."""
         return parquet_time(self.metadata.created_by or "", self.pairs, int96=self.has_int96)
 
     def open(self, unit: str) -> Any:
-        """Open the file, with its timestamps of 96 bits in this unit."""
         return open_parquet(self.source.tail.source, unit=unit, window=self.window)
 
     @cached_property
@@ -179,7 +174,6 @@ def _converted(
 
 
 def _filled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Append the columns that were added later, all NULL."""
     for i in range(batch.num_columns, len(schema.names)):
         batch = batch.append_column(schema.field(i), pa.nulls(batch.num_rows, schema.field(i).type))
     return batch
@@ -291,7 +285,6 @@ def _batches(item: _Input, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _unit(field: pa.Field) -> str:
-    """Return the unit of a column's timestamps; empty if it has none."""
     return next((leaf.type.unit for leaf in leaves([field]) if pa.types.is_timestamp(leaf.type)), "")
 
 
@@ -314,8 +307,6 @@ def _as_stored(item: _Input, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Rec
 
 
 class _Writer:
-    """Writes row groups of about ROW_GROUP decoded bytes."""
-
     def __init__(
         self, sink: SummedSink, schema: pa.Schema, codec: str, created_by: str | None, *, old_times: bool
     ) -> None:

@@ -25,10 +25,10 @@ def difference(own: OrcType, target: OrcType, name: str) -> str:
     if own.kind == target.kind == "struct":
         if dropped := own.names[len(target.names) :]:
             return f"its field {name}{dropped[0]} is missing in the newest file"
-        for (one, child), (other, kind) in zip(own.fields(), target.fields(), strict=False):
-            if one.lower() != other.lower():
-                return f"its column {name}{one} is in the place of {name}{other}"
-            if why := difference(child, kind, f"{name}{one}."):
+        for (field, child), (expected, kind) in zip(own.fields(), target.fields(), strict=False):
+            if field.lower() != expected.lower():
+                return f"its column {name}{field} is in the place of {name}{expected}"
+            if why := difference(child, kind, f"{name}{field}."):
                 return why
         return ""
     if own.children and own.kind == target.kind:

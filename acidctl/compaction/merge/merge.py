@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acidctl.compaction.proof.keys import Key, is_sorted, repeats
+from acidctl.compaction.proof.checksum import Key, is_sorted, repeats
 from acidctl.compaction.tasks import StripeCopy
 from acidctl.orc.read.common_type import same_types
 from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, Keys
@@ -206,7 +206,6 @@ def _replaced(events: Chunk, starts: NDArray[np.intp]) -> Bools:
 
 
 def _count_before(keys: Keys, key: Key) -> int:
-    """Return how many of the sorted keys are less than `key`."""
     original, bucket, row_id = key
     low = int(np.searchsorted(keys.original, original, "left"))
     high = int(np.searchsorted(keys.original, original, "right"))

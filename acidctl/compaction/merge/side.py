@@ -17,8 +17,7 @@ from acidctl.compaction.merge.agreement import refuse_twins
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
 from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
 from acidctl.compaction.merge.written import open_writer, stripes_of, write_output
-from acidctl.compaction.proof.checksum import RowProof, key_checksum
-from acidctl.compaction.proof.keys import KeyFacts, ascending_runs, key_range
+from acidctl.compaction.proof.checksum import KeyFacts, RowProof, ascending_runs, key_checksum, key_range
 from acidctl.compaction.proof.sent import SummedSink, require_bytes
 from acidctl.compaction.proof.values import event_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, BucketTask, Input, OutputFile, Segment, StripeCopy
@@ -165,7 +164,6 @@ class Side:
         """Receive events that are kept, before any of their rows is written."""
 
     def _may_copy(self, source: EventFile, tree: OrcType) -> bool:
-        """Say if stripes of a file may be copied to the output; `tree` is the output's type."""
         task = self._task
         is_native = source.synthetic is None
         return task.may_copy and is_native and has_large_stripe(source) and agrees(source, task, tree)
@@ -210,7 +208,6 @@ class Side:
         return ids, self._conformed(events.source, rows)
 
     def _load(self, source: EventFile, stripe: int) -> Chunk:
-        """Read the events of a stripe that are kept."""
         with source.open() as events:
             ids = events.ids(stripe)
             kept = self._kept(source, ids)
@@ -225,7 +222,6 @@ class Side:
         return Chunk(ids, statement, self._places[source.path] + len(self._sources) * run, rows)
 
     def _kept(self, source: EventFile, ids: Ids) -> Bools | None:
-        """Return which events stay; None for all."""
         kept = self._keep(source, ids)
         return None if kept is None or kept.all() else kept
 
@@ -249,13 +245,9 @@ def reopen(fs: FileSystem, item: Input) -> EventFile:
 
 def all_live(run: RowIdRun, write_ids: ValidWriteIds, dead: DeleteSet) -> bool:
     """Say if all rows of a run certainly are rows that a reader returns."""
-    return run.operation == INSERT and write_ids.is_valid(run.current) and not dead.may_hit(_range_of(run))
-
-
-def _range_of(run: RowIdRun) -> StripeRange:
-    """Return the keys of a run as a range."""
     (original, bucket, first), last = run.first, run.last.row_id
-    return StripeRange((original,) * 2, (bucket,) * 2, (first, last), (run.current,) * 2, True)
+    keys = StripeRange((original,) * 2, (bucket,) * 2, (first, last), (run.current,) * 2, True)
+    return run.operation == INSERT and write_ids.is_valid(run.current) and not dead.may_hit(keys)
 
 
 def stripe_done(source: EventFile, stripe: int) -> None:

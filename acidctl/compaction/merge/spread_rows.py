@@ -15,8 +15,7 @@ from acidctl.compaction.merge.written import write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.values import spread_checksum
 from acidctl.compaction.rebalance.order import sort_keys, sorted_places
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import Share, SortedShare
+from acidctl.compaction.rebalance.shares import Runs, Share, SortedShare
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, StripeCopy
 from acidctl.errors import ConflictError, RefusedError
 from acidctl.orc.read.common_type import same_types

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acidctl.compaction.proof.keys import KeyFacts
+from acidctl.compaction.proof.checksum import KeyFacts
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, FileTask, StripeCopy
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail, stripe_length

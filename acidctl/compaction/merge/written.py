@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.compaction.merge.stripe_copy import counts_of, describe
-from acidctl.compaction.proof.checksum import RowProof, add
-from acidctl.compaction.proof.keys import Key, KeyFacts
+from acidctl.compaction.proof.checksum import Key, KeyFacts, RowProof, add
 from acidctl.compaction.proof.second_reader import SecondReader
 from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.proof.values import event_checksum, spread_checksum

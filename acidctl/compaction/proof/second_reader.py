@@ -67,7 +67,7 @@ class SecondReader:
             return None
         try:
             with _its_errors(f"stripe {stripe} of {self._shown}"):
-                sample = list(islice((event[-1] for event in self._reader.read_stripe(stripe)), SAMPLE_ROWS))
+                sample = list(islice(self._rows(stripe), SAMPLE_ROWS))
         except UnicodeDecodeError:  # a string that is not UTF-8, which pyorc cannot return
             return None
         if len(sample) != min(SAMPLE_ROWS, len(rows)):
@@ -80,6 +80,9 @@ class SecondReader:
             if _sum(values, kind, nulls) != _sum(column, kind, first.is_null()):
                 return str(rows.type.field(place).name)
         return None
+
+    def _rows(self, stripe: int) -> Iterator[Any]:
+        return (event[-1] for event in self._reader.read_stripe(stripe))
 
 
 @contextmanager
@@ -101,7 +104,6 @@ def _sum(values: pa.Array, kind: OrcType, nulls: pa.Array) -> int:
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Convert values of pyorc to an Arrow array."""
     if pa.types.is_date(kind):
         return pa.array(values, pa.int32()).view(kind)
     if pa.types.is_timestamp(kind) or isinstance(kind, WideTimestamp):

@@ -8,8 +8,9 @@ form of timestamps, and all NaNs; NULL equals no other value, and -0.0 is not 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +22,13 @@ from acidctl.errors import BadDataError
 from acidctl.orc.arrow import tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, hive_type, row_of
 from acidctl.orc.write.stand_ins import chosen_values
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
+
+if TYPE_CHECKING:
+    from acidctl.rows.scan.table import TableScan
 
 Words = NDArray[np.uint64]
 """One row of words per lane and one word per value; a single row if lanes differ only after mixing."""
@@ -95,7 +99,6 @@ def _finished(words: Words, keys: Keys | None, part: slice) -> Words:
 
 
 def _slices(rows: pa.Array) -> Iterator[pa.Array]:
-    """Halve the rows until a slice is small enough."""
     count = len(rows)
     if count > _MOST_ROWS or (count > 1 and rows.nbytes > _MOST_BYTES):
         half = _MOST_ROWS * (count // _MOST_ROWS // 2 or 1) if count > _MOST_ROWS else count // 2
@@ -139,7 +142,6 @@ def _constants(words: Words, count: int) -> Words:
 
 
 def _mixed(words: Words, place: Words | np.uint64) -> Words:
-    """Mix words with their positions."""
     return mix(words ^ (place ^ _LANES))
 
 
@@ -203,7 +205,6 @@ def _sequences(words: Words, offsets: NDArray[np.int64]) -> Words:
 
 
 def _sums(words: Words, bounds: NDArray[np.int64]) -> Words:
-    """Return the sum of each range of words."""
     running = np.zeros((2, words.shape[1] + 1), np.uint64)
     for lane in (0, 1):  # NumPy is much slower along an axis
         np.cumsum(words[lane], out=running[lane, 1:])
@@ -223,8 +224,8 @@ def _leaf(array: pa.Array, tree: OrcType | None) -> Words:
     kind = array.type
     if pa.types.is_decimal(kind):
         return _decimals(array)
-    if pa.types.is_timestamp(kind):
-        return _timestamps(array)
+    if pa.types.is_timestamp(kind) and kind.unit != "ns":
+        return _wide(*parts(array))
     if pa.types.is_floating(kind):
         values = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
         return _bits(np.where(np.isnan(values), np.float64("nan"), values))
@@ -232,7 +233,7 @@ def _leaf(array: pa.Array, tree: OrcType | None) -> Words:
         array = array.cast(pa.uint8())
     elif pa.types.is_date32(kind) or pa.types.is_time32(kind):
         array = array.cast(pa.int32())
-    elif pa.types.is_time64(kind):
+    elif pa.types.is_time64(kind) or pa.types.is_timestamp(kind):
         array = array.cast(pa.int64())
     if pa.types.is_integer(array.type):
         return _bits(array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
@@ -253,12 +254,6 @@ def _decimals(array: pa.Array) -> Words:
     if small.all():
         return low.copy()
     return np.where(small, low, mix(low ^ _LANES[::-1]) + high * _ODD)
-
-
-def _timestamps(array: pa.Array) -> Words:
-    if array.type.unit == "ns":
-        return _bits(array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False))
-    return _wide(*parts(array))
 
 
 def _wide(seconds: Any, nanos: Any) -> Words:
@@ -345,3 +340,42 @@ def _gathered(data: NDArray[np.uint8], at: NDArray[np.int64]) -> Words:
     shift = (at[behind] - (size - 8)).astype(np.uint64) << np.uint64(3)
     words[behind] >>= shift
     return words
+
+
+@dataclass(frozen=True, slots=True)
+class RowDigest:
+    """The checksums of some rows; no order of rows or files changes them.
+
+    Attributes:
+        values: 128 bits of all values, row by row, as hexadecimal digits.
+        row_ids: 128 bits of all values with their ROW__IDs.
+        columns: names and types.
+    """
+
+    rows: int
+    values: str
+    row_ids: str
+    columns: str
+
+
+def row_digest(scan: TableScan) -> RowDigest:
+    """Digest all rows of a scan, a stripe at a time.
+
+    Args:
+        scan: has ROW__ID as its first column.
+
+    Raises:
+        BadDataError, NotFoundError, HistoryError: not all rows can be read.
+    """
+    kinds = list(scan.output_type.fields())[1:]
+    row = row_of(kinds)
+    count = values = row_ids = 0
+    for batch in scan.batches_as_read() if kinds else ():
+        rows = pa.StructArray.from_arrays(batch.columns[1:], fields=list(batch.schema)[1:])
+        values = add(values, value_checksum(None, rows, row))
+        ids = (batch.column(0).field(i).to_numpy(zero_copy_only=False) for i in range(3))
+        keys = Keys(*(np.asarray(column, np.int64) for column in ids))
+        row_ids = add(row_ids, value_checksum(keys, rows, row))
+        count += batch.num_rows
+    columns = ", ".join(f"{name} {hive_type(kind)}" for name, kind in kinds)
+    return RowDigest(count, f"{values:032x}", f"{row_ids:032x}", columns)

@@ -7,17 +7,78 @@ ids: a few numbers represent thousands of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from acidctl.acid.bucket import encode
-from acidctl.compaction.proof.keys import Key
+from acidctl.compaction.proof.checksum import Key, is_sorted
 from acidctl.compaction.rebalance.order import SortColumn
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.split import StripeSpan
 from acidctl.rows.read.delete_set import Bools, Keys, Longs
+
+_RUN_ROWS = 1 << 14
+"""The most rows of a run: a bucket reads its first and last run whole, with rows of its neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Live rows that are adjacent in one stripe, with the same write id and value of the bucket column.
+
+    Attributes:
+        file: its index among the files that are read.
+        first, last: the least and the greatest row id.
+        count: number of live rows.
+    """
+
+    file: Longs
+    stripe: Longs
+    original: Longs
+    bucket: Longs
+    first: Longs
+    last: Longs
+    count: Longs
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @classmethod
+    def of(cls, file: int, stripe: int, keys: Keys) -> Runs:
+        """Return the runs of the live keys of a stripe, given in any order."""
+        if not is_sorted(keys):
+            keys = keys.take(np.lexsort((keys.row_id, keys.bucket, keys.original)))
+        count = len(keys)
+        changes = np.flatnonzero(np.diff(keys.original) | np.diff(keys.bucket)) + 1
+        starts = np.union1d(np.arange(0, count, _RUN_ROWS), changes)
+        ends = np.append(starts[1:], count)[: len(starts)]
+        return cls._at(file, stripe, keys.take(starts), keys.row_id[ends - 1], ends - starts)
+
+    @classmethod
+    def counting(cls, file: int, stripe: int, first: Key, count: int) -> Runs:
+        """Return the runs of `count` live keys with consecutive row ids."""
+        starts = np.arange(0, count, _RUN_ROWS)
+        ends = np.append(starts[1:], count)[: len(starts)]
+        original, bucket, row_id = first
+        keys = Keys(np.full(len(starts), original), np.full(len(starts), bucket), starts + row_id)
+        return cls._at(file, stripe, keys, ends - 1 + row_id, ends - starts)
+
+    @classmethod
+    def _at(cls, file: int, stripe: int, keys: Keys, last: Longs, count: Longs) -> Runs:
+        files, stripes = (np.full(len(keys), place, np.int64) for place in (file, stripe))
+        return cls(files, stripes, keys.original, keys.bucket, keys.row_id, last, count)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Runs]) -> Runs:
+        """Concatenate runs in the given order."""
+        columns = (np.concatenate([getattr(part, name) for part in parts] or [_NONE]) for name in cls.__slots__)
+        return cls(*columns)
+
+    def take(self, selection: Bools | slice | Longs) -> Runs:
+        """Return the selected runs."""
+        return Runs(*(getattr(self, name)[selection] for name in self.__slots__))
+
+
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +90,7 @@ class Share:
         skip: how many of the rows that are read come before the share.
         count: number of rows.
         number: the new row id of the first row.
-        spans: the stripes of each file that contain the rows, by the file's index.
+        spans: (first, end) of the stripes of each file that contain the rows, by the file's index.
     """
 
     low: Key
@@ -37,11 +98,11 @@ class Share:
     skip: int
     count: int
     number: int
-    spans: Mapping[int, StripeSpan]
+    spans: Mapping[int, tuple[int, int]]
 
     def holds(self, keys: Keys) -> Bools:
         """Return which rows are read for the share."""
-        return _is_at_least(keys, self.low) & ~_is_above(keys, self.high)
+        return _is_at_least(keys, self.low) & ~_is_at_least(keys, (*self.high[:2], self.high[2] + 1))
 
     def new_keys(self, original: Longs, bucket: int, first: int = 0) -> Keys:
         """Return new ids for rows with these write ids; `first` is the index of the first row in the share."""
@@ -96,14 +157,10 @@ def shares_of(runs: Runs, buckets: int, most: int) -> list[tuple[Share, ...]]:
         return []
     groups = _Groups(runs)
     each = -(-groups.total // buckets)
+    ends = ((first, min(first + each, groups.total)) for first in range(0, groups.total, each))
     return [
-        tuple(_parts(groups, first, min(first + each, groups.total), most)) for first in range(0, groups.total, each)
+        tuple(groups.share(start, min(start + most, end)) for start in range(first, end, most)) for first, end in ends
     ]
-
-
-def _parts(groups: _Groups, first: int, end: int, most: int) -> Iterator[Share]:
-    for start in range(first, end, most):
-        yield groups.share(start, min(start + most, end))
 
 
 class _Groups:
@@ -139,7 +196,7 @@ class _Groups:
         )
 
 
-def _spans(runs: Runs) -> dict[int, StripeSpan]:
+def _spans(runs: Runs) -> dict[int, tuple[int, int]]:
     order = np.lexsort((runs.stripe, runs.file))
     file, stripe = runs.file[order], runs.stripe[order]
     firsts = np.flatnonzero(np.append(True, np.diff(file) != 0))
@@ -159,7 +216,3 @@ def _is_at_least(keys: Keys, key: Key) -> Bools:
         (keys.bucket > bucket) | (keys.bucket == bucket) & (keys.row_id >= row_id)
     )
     return is_at_least
-
-
-def _is_above(keys: Keys, key: Key) -> Bools:
-    return _is_at_least(keys, (*key[:2], key[2] + 1))
