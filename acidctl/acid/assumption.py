@@ -1,8 +1,8 @@
-"""What counts as committed when nobody gives Hive's lists, and the user says that old directories may.
+"""Which write ids count as committed if there is no list, and the user says that old directories do.
 
-Nothing on disk tells a committed write id from an open or an aborted one. Who changes a table must be told; who has no
-list can only say that whatever is old enough was committed. So the answer is a list like Hive's: a high watermark below
-the first directory of which that cannot be said, and every ``_v`` directory that is old enough as committed.
+Nothing on disk distinguishes a committed write id from an open or an aborted one. A command that changes a table needs
+that answer; without a list, the user can only say that everything old enough was committed. The answer has the form of
+Hive's lists: a high watermark below the first undecided directory, and every ``_v`` directory that is old enough.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ DEFAULT_AGE_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What the user says: all that was last written so long ago is committed.
+    """The user's statement that everything last written more than `age` seconds ago is committed.
 
     Attributes:
-        age: seconds; 0 for everything that is there.
-        force: signs of a writer, such as an empty directory, are those of a dead one.
+        age: seconds; 0 for everything on disk.
+        force: signs of a writer, such as an empty directory, are those of a dead writer.
     """
 
     age: float = DEFAULT_AGE_SECONDS
@@ -47,12 +47,11 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """A directory that may be a writer's at work.
+    """A directory that may belong to a writer at work.
 
     Attributes:
-        first: the first write id that it may hold; 0 for a compaction's base, and for what was there before the table
-            was ACID.
-        is_original: it is of the latter.
+        first: the first write id that it may hold; 0 for a compaction's base, and for original files.
+        is_original: it holds original files.
     """
 
     name: str
@@ -63,15 +62,15 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What follows for one location.
+    """The lists that follow from an assumption for one location.
 
     Attributes:
-        write_ids: with a high watermark below everything undecided.
-        txns: the ``_v`` directories that count, the others as open.
-        undecided: the directories that stop it, the lowest first.
-        of_write_ids: False where a list of write ids was given, and only the transactions are assumed.
-        newest: the youngest of those that count: its name, and its time in seconds since the epoch; None where there
-            is none, or its store gives no times.
+        write_ids: have a high watermark below everything undecided.
+        txns: have the ``_v`` directories that count as committed, and the others as open.
+        undecided: the directories that limit the high watermark, the lowest first.
+        of_write_ids: False if a list of write ids was given, and only the transactions are assumed.
+        newest: the youngest directory that counts: its name, and its time in seconds since the epoch; None if there is
+            none, or if its store has no times.
     """
 
     assumption: Assumption
@@ -83,7 +82,7 @@ class Assumed:
 
     @property
     def notes(self) -> tuple[Reason, ...]:
-        """What was assumed."""
+        """Return notes about what was assumed."""
         if not self.of_write_ids:
             return (reason(Code.ASSUMED_COMMITTED, how="transactions", age=self.assumption.age),)
         stop = self.stop
@@ -91,7 +90,7 @@ class Assumed:
 
     @property
     def stop(self) -> Reason | None:
-        """Why not everything counts; None when everything does."""
+        """Return why not everything counts; None if everything does."""
         if not self.undecided:
             return None
         first = self.undecided[0]
@@ -100,8 +99,6 @@ class Assumed:
 
 @dataclass(slots=True)
 class _Location:
-    """A listing with what the rules below look at."""
-
     listing: Listing
     formats: Mapping[str, BaseFormat]
     cutoff: float
@@ -118,7 +115,7 @@ class _Location:
         self.manifests = {target: name for name in self.ages.times if (target := manifest_for(name))}
 
     def doubt(self, name: str) -> Reason | None:
-        """Why a directory may be a writer's at work; None when it is finished, as far as its age tells."""
+        """Return why a directory may belong to a writer at work; None if its age and name show that it is finished."""
         time = self.ages.times.get(name)
         if time is None and self.cutoff < math.inf:
             return reason(Code.WRITER_AT_WORK, by=(name,), how="no-time")
@@ -129,26 +126,26 @@ class _Location:
         return None
 
     def doubt_of(self, directory: AcidDirectory) -> Reason | None:
-        """The same, and what the files in an ACID directory tell."""
+        """Return why an ACID directory may belong to a writer at work, by its files, too; else None."""
         name, files = directory.name, self.files.get(directory.name, [])
         if (why := self.doubt(name)) or self.force:
             return why
         if any(entry.path.endswith(FLUSH_LENGTH_SUFFIX) for entry in files) and directory.kind is Kind.DELTA:
             return reason(Code.WRITER_AT_WORK, by=(name,), how="open-stream")
-        says_what_it_is = any(entry.path == f"{name}/{METADATA_ACID}" for entry in files)
-        if says_what_it_is or data_bytes_of(files):
+        is_marked = any(entry.path == f"{name}/{METADATA_ACID}" for entry in files)
+        if is_marked or data_bytes_of(files):
             return None
         return reason(Code.WRITER_AT_WORK, by=(name,), how="empty")
 
     def is_compacted(self, directory: AcidDirectory) -> bool:
-        """Whether a base says that a compaction made it, of which everything below was decided."""
+        """Return whether a compaction surely made a base, so that everything below it was decided."""
         marked = self.formats.get(directory.name) is BaseFormat.COMPACTED
-        # Before Hive 4 a compaction appears whole, by a rename; a later one must be old enough, as anything else.
+        # Before Hive 4 a rename publishes a whole compaction; a later compaction must be old enough, like a write.
         return marked and not directory.visibility_txn
 
 
 def assume(listing: Listing, formats: Mapping[str, BaseFormat], assumption: Assumption, now: float) -> Assumed:
-    """What counts as committed in a location.
+    """Return which write ids count as committed in a location.
 
     Args:
         formats: content of ``_metadata_acid`` by base name.
@@ -167,16 +164,16 @@ def assume(listing: Listing, formats: Mapping[str, BaseFormat], assumption: Assu
         undecided += [
             Undecided(name, why, 0, is_original=True) for name in _originals(here) if (why := here.doubt(name))
         ]
-    undecided += [one for one in _announced(here) if one.first > settled]
-    undecided.sort(key=lambda one: (one.first, one.name))
+    undecided += [directory for directory in _announced(here) if directory.first > settled]
+    undecided.sort(key=lambda directory: (directory.first, directory.name))
     highest = max([settled, *(directory.max_write_id for directory in here.directories)])
-    limit = max(settled, min([highest, *(one.first - 1 for one in undecided)]))
+    limit = max(settled, min([highest, *(directory.first - 1 for directory in undecided)]))
     txns = _transactions(here, doubts)
     return Assumed(assumption, ValidWriteIds(limit), txns, tuple(undecided), newest=_newest(here, limit))
 
 
 def _announced(here: _Location) -> list[Undecided]:
-    """Directories that a writer is about to make: so far there is only its manifest."""
+    """Return the directories that a writer is about to make: only their manifests exist so far."""
     if here.force:
         return []
     missing = [d for d in map(acid_directory, here.manifests.keys() - here.ages.times.keys()) if d]
@@ -185,7 +182,7 @@ def _announced(here: _Location) -> list[Undecided]:
 
 
 def _first_id(directory: AcidDirectory) -> int:
-    """A compaction's base, whose transaction may be open, holds all from the beginning; an INSERT OVERWRITE its own."""
+    """Return the first write id a directory may hold: 0 for a compaction's base, whose transaction may be open."""
     if directory.kind is Kind.BASE and directory.visibility_txn:
         return 0
     return max(0, directory.min_write_id)
@@ -204,7 +201,7 @@ def _newest(here: _Location, limit: int) -> tuple[str, float] | None:
 
 
 def _originals(here: _Location) -> list[str]:
-    """The children that hold files from before the table was ACID."""
+    """Return the children that hold files from before the table was ACID."""
     return [
         name
         for name in here.ages.times

@@ -12,12 +12,12 @@ MAX_STATEMENT = 4095
 
 @dataclass(frozen=True, slots=True)
 class BucketProperty:
-    """What one value of the ``bucket`` column says.
+    """The parts of one value of the ``bucket`` column.
 
     Attributes:
         version: codec, 0 (Hive before 3.0: the plain bucket number) or 1.
         bucket: bucket (writer) id, the N of ``bucket_N``.
-        statement: statement id; 0 for codec 0.
+        statement: 0 for codec 0.
     """
 
     version: int
@@ -26,10 +26,10 @@ class BucketProperty:
 
 
 def encode(bucket: int, statement: int = 0, version: int = 1) -> int:
-    """The column's value; a missing statement id (-1) counts as 0.
+    """Return the column's value; a missing statement id (-1) counts as 0.
 
     Raises:
-        BadDataError: bucket or statement id do not fit the codec.
+        BadDataError: the bucket or the statement id does not fit the codec.
     """
     if version == 0:
         if not 0 <= bucket < 1 << 29:
@@ -45,7 +45,7 @@ def encode(bucket: int, statement: int = 0, version: int = 1) -> int:
 
 
 def decode(value: int) -> BucketProperty:
-    """The reverse of :func:`encode`.
+    """Split a value of the column into its parts.
 
     Raises:
         BadDataError: the top three bits name an unknown codec (2 to 7).

@@ -1,4 +1,4 @@
-"""Which files a state reads, and what their names say about the rows inside (format sections 1.4, 4.2 and 5)."""
+"""The files that a state reads, and what their names show about the rows inside (format sections 1.4, 4.2 and 5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Entry, Listing, TableType
 from acidctl.acid.names import (
@@ -26,9 +25,8 @@ from acidctl.acid.names import (
     is_visible_path,
     parse_file,
 )
-
-if TYPE_CHECKING:
-    from acidctl.acid.state import AcidState
+from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.acid.state import AcidState, EntryKind
 
 _DATA = re.compile(r"[0-9]{6,}_[0-9]+(?:_copy_[0-9]+)?")
 """A file without synthetic columns, as Hive names it: the number of its task has at least six digits."""
@@ -40,7 +38,7 @@ NO_BUCKET = -1
 
 
 class Role(StrEnum):
-    """What a data file holds."""
+    """The kind of rows in a data file."""
 
     INSERT = "insert"
     DELETE = "delete"
@@ -56,7 +54,7 @@ class DataFile:
         size: bytes on disk.
         role: ``ORIGINAL`` lies at the location itself, the others in an ACID directory.
         directory: the ACID directory it lies in; None for an original file.
-        bucket: the number in its name, ``NO_BUCKET`` when the name follows no pattern.
+        bucket: the number in its name; ``NO_BUCKET`` if the name follows no pattern.
         native_name: named ``bucket_N``: a native ACID file; other names in ACID directories are raw files when
             their schema says so (section 5.2).
         flush_length_path: path of the streaming side file beside it, if there is one (section 12).
@@ -72,17 +70,17 @@ class DataFile:
 
     @property
     def statement_id(self) -> int:
-        """The statement id of its directory; -1 without one."""
+        """Return the statement id of its directory; -1 without one."""
         return self.directory.statement_id if self.directory else -1
 
     @property
     def max_write_id(self) -> int:
-        """The last write id of its directory; 0 for an original file."""
+        """Return the last write id of its directory; 0 for an original file."""
         return self.directory.max_write_id if self.directory else 0
 
     @property
     def begins(self) -> tuple[int, int]:
-        """The first write id and the statement id by which Hive 4 chooses delete deltas for the file (section 4.2)."""
+        """Return the first write id and the statement id by which Hive 4 chooses its delete deltas (section 4.2)."""
         directory = self.directory
         if directory is None or directory.kind is Kind.BASE:
             return 0, 0
@@ -90,20 +88,19 @@ class DataFile:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The last write id and the statement id by which Hive 4 chooses this delete delta for a file (section 4.2)."""
+        """Return the last write id and the statement id by which Hive 4 chooses this delete delta (section 4.2)."""
         return self.max_write_id, max(self.statement_id, 0)
 
 
 def strange_paths(entries: Iterable[Entry], table_type: TableType | None = None) -> Iterator[str]:
-    """What Hive never puts into an ACID directory or among original files: other names, or its own at other places.
+    """Yield the paths in an ACID directory or among original files that Hive never writes.
 
-    Hive puts data files into the directory itself or, where a UNION ALL wrote them, into a ``HIVE_UNION_SUBDIR_N``;
-    beside them the small files of an ACID directory, and the checksums of Hadoop's local file system. Data files of
-    insert-only tables keep whatever name they had when they were loaded.
+    Hive puts data files into the directory itself or, for a UNION ALL, into a ``HIVE_UNION_SUBDIR_N``; beside them the
+    small files of an ACID directory, and the checksums of Hadoop's local file system. Data files of insert-only tables
+    keep any name that they had when they were loaded.
 
     Args:
         entries: a direct child of the location, with everything below it, paths relative to the location.
-        table_type: what the table is known to be.
     """
     any_name = table_type is TableType.INSERT_ONLY
     return (entry.path for entry in entries if not _belongs(entry, any_name=any_name))
@@ -114,18 +111,18 @@ def _belongs(entry: Entry, *, any_name: bool) -> bool:
     is_acid = child.startswith(ACID_PREFIXES)
     if not inside:
         return (is_acid or is_union_subdirectory(child)) if entry.is_dir else _is_data(child)
-    *at, name = inside
-    if len(at) > is_acid or not all(map(is_union_subdirectory, at)):
+    *folders, name = inside
+    if len(folders) > is_acid or not all(map(is_union_subdirectory, folders)):
         return False
     if entry.is_dir:
-        return is_acid and not at and is_union_subdirectory(name)
+        return is_acid and not folders and is_union_subdirectory(name)
     if is_acid and any_name and not is_hidden(name.removeprefix(".") if name.endswith(_CHECKSUM) else name):
         return True
-    return _is_known(name, is_acid and not at)
+    return _is_known(name, is_acid and not folders)
 
 
 def _is_known(name: str, is_acid: bool) -> bool:
-    """Whether Hive gives a file this name; in an ACID directory itself it gives some more."""
+    """Return whether Hive gives a file this name; directly in an ACID directory there are more names."""
     if name.startswith(".") and name.endswith(_CHECKSUM):
         return _is_known(name[1 : -len(_CHECKSUM)], is_acid)
     if not is_acid:
@@ -138,7 +135,7 @@ def _is_data(name: str, *, native: bool = False) -> bool:
 
 
 def tables_below(listing: Listing) -> Iterator[str]:
-    """ACID directories that stand deeper than a location's own, in folders of other names: tables of their own."""
+    """Yield ACID directories that lie deeper than a location's own, in folders of other names: other tables."""
     for entry in listing.entries:
         parts = entry.path.split("/")
         if len(parts) > 1 and entry.is_dir and acid_directory(parts[-1]) and not any(map(_stops, parts[:-1])):
@@ -146,18 +143,17 @@ def tables_below(listing: Listing) -> Iterator[str]:
 
 
 def _stops(name: str) -> bool:
-    """Whether what stands below a directory of this name is not a table: hidden, or in an ACID directory."""
+    """Return whether nothing below a directory of this name is a table: it is hidden, or in an ACID directory."""
     return is_hidden(name) or acid_directory(name) is not None or is_union_subdirectory(name)
 
 
 def data_files_of(
     directory: AcidDirectory, files: Iterable[Entry], table_type: TableType | None = None
 ) -> list[DataFile]:
-    """The data files of one ACID directory, sorted by path: those that Hive reads (sections 1.4, 5.2 and 11).
+    """Return the data files of one ACID directory that Hive reads, sorted by path (sections 1.4, 5.2 and 11).
 
     Args:
         files: everything below the directory, paths relative to the location.
-        table_type: what the table is known to be.
     """
     data, sides = _data_entries(files, table_type)
     # Only an insert delta of several write ids is written by streaming; elsewhere a side file means nothing.
@@ -173,20 +169,20 @@ def data_files_of(
         native = name.startswith("bucket_") and table_type is not TableType.INSERT_ONLY
         return DataFile(entry.path, entry.size, role, directory, bucket, native, counts)
 
-    return [data_file(*one) for one in data]
+    return [data_file(*parsed) for parsed in data]
 
 
 def data_bytes_of(files: Iterable[Entry], table_type: TableType | None = None) -> int:
-    """The total size of the :func:`data_files_of` one ACID directory, without building them."""
+    """Return the total size of the :func:`data_files_of` one ACID directory, without building them."""
     return sum(entry.size for entry, _, _ in _data_entries(files, table_type)[0])
 
 
 _Parsed = tuple[Entry, str, BucketFile | OriginalFile | None]
-"""A file, its name, and what the name says."""
+"""A file, its name, and the parsed name."""
 
 
 def _data_entries(files: Iterable[Entry], table_type: TableType | None) -> tuple[list[_Parsed], set[str]]:
-    """The data files of one ACID directory, and the paths of its side files."""
+    """Return the data files of one ACID directory, and the paths of its side files."""
     any_name = table_type is TableType.INSERT_ONLY
     data: list[_Parsed] = []
     sides: set[str] = set()
@@ -212,11 +208,11 @@ def _data_entries(files: Iterable[Entry], table_type: TableType | None) -> tuple
             if (parsed is not None or not name.startswith("bucket_")) and entry.path.count("/") == 1
         ]
     is_full = native or table_type is TableType.FULL_ACID
-    return [one for one in data if _is_read(one[0], one[2], is_full=is_full)], sides
+    return [file for file in data if _is_read(file[0], file[2], is_full=is_full)], sides
 
 
 def _is_read(entry: Entry, parsed: BucketFile | OriginalFile | None, *, is_full: bool) -> bool:
-    """Whether Hive reads a visible file, judged by its name and place.
+    """Return whether Hive reads a visible file, judged by its name and place.
 
     In a base it reads any name, in a delta only Hive's own names, in a delete delta only bucket files at its top.
     """
@@ -226,12 +222,12 @@ def _is_read(entry: Entry, parsed: BucketFile | OriginalFile | None, *, is_full:
 
 
 def is_full_acid(listing: Listing) -> bool:
-    """Whether a table is known to be full ACID; if its type is unknown, whether names alone show it."""
+    """Return whether a table is known to be full ACID; if its type is unknown, whether names alone show it."""
     return shows_full_acid(listing) if listing.table_type is None else listing.table_type is TableType.FULL_ACID
 
 
 def shows_full_acid(listing: Listing) -> bool:
-    """Whether names alone show a full-ACID table: a delete delta, or a ``bucket_N`` in an ACID directory (section 11).
+    """Return whether names alone show a full-ACID table: a delete delta or a ``bucket_N`` (section 11).
 
     Without either it is an insert-only table, or a full one that holds nothing but raw files so far.
     """
@@ -239,28 +235,28 @@ def shows_full_acid(listing: Listing) -> bool:
 
 
 def original_files(entries: Iterable[Entry]) -> list[DataFile]:
-    """Original files of a location in the order that numbers their rows, empty ones left out (section 5.1)."""
-    found = []
+    """Return the non-empty original files of a location in the order that numbers their rows (section 5.1)."""
+    files = []
     for entry in sorted(entries, key=lambda e: e.path):
         parsed = parse_file(entry.path.rpartition("/")[2])
         bucket = parsed.bucket if isinstance(parsed, OriginalFile) else NO_BUCKET
         if entry.size:
-            found.append(DataFile(entry.path, entry.size, Role.ORIGINAL, None, bucket, False))
-    return found
+            files.append(DataFile(entry.path, entry.size, Role.ORIGINAL, None, bucket, False))
+    return files
 
 
 def current_files(state: AcidState, listing: Listing) -> list[DataFile]:
-    """Every data file a reader of the state opens: base, originals, then deltas in read order, each by path."""
+    """Return every data file that a reader of the state opens: base, originals, then deltas in read order."""
     children = listing.files_by_child
-    found = list(original_files(state.originals))
+    files = list(original_files(state.originals))
     for verdict in (state.base, *state.deltas):
         if verdict and verdict.directory:
-            found += data_files_of(verdict.directory, children.get(verdict.name, ()), listing.table_type)
-    return found
+            files += data_files_of(verdict.directory, children.get(verdict.name, ()), listing.table_type)
+    return files
 
 
 def empty_files(listing: Listing, state: AcidState) -> list[str]:
-    """Paths of the current ``bucket_N`` of 0 bytes, which hold no rows: a writer died, or a store lost them."""
+    """Return the paths of current ``bucket_N`` of 0 bytes: a writer died, or a store lost their rows."""
     names = state.current_names
     return sorted(
         entry.path
@@ -273,27 +269,27 @@ def empty_files(listing: Listing, state: AcidState) -> list[str]:
 
 # --- directories that lie across a write id ------------------------------------------------------------------------
 #
-# A compaction's last write id must lie in no directory that it does not hold whole, whether the snapshot sees that
-# directory or not: other readers do, and return its rows beside those of the result (section 13.1, rule V9).
+# A compaction's last write id must not lie inside a directory that it does not merge whole, even if the snapshot does
+# not see that directory: other readers do, and return its rows beside those of the result (section 13.1, rule V9).
 
 
 def straddles(directory: AcidDirectory, write_id: int) -> bool:
-    """Whether a delta begins at or below a write id, and ends above it."""
+    """Return whether a delta begins at or below a write id, and ends above it."""
     return directory.kind is not Kind.BASE and directory.min_write_id <= write_id < directory.max_write_id
 
 
 def below_all(directories: Iterable[AcidDirectory], write_id: int) -> tuple[int, tuple[AcidDirectory, ...]]:
-    """The highest write id, at most the one given, that lies inside no delta; and the deltas that lowered it.
+    """Return the highest write id, at most the given one, that lies inside no delta; and the deltas that lowered it.
 
     Args:
-        directories: all of a location.
+        directories: all directories of a location.
     """
     deltas = sorted(
         (d for d in directories if d.kind is not Kind.BASE and d.min_write_id <= d.max_write_id),
         key=lambda d: (-d.max_write_id, -d.min_write_id, d.name),
     )
     lowered = []
-    # From the highest end down: what is below all that were looked at can only be lowered by those that end later.
+    # From the highest end down: later deltas in this order can only lower the result further.
     for delta in deltas:
         if straddles(delta, write_id):
             write_id = delta.min_write_id - 1
@@ -302,41 +298,101 @@ def below_all(directories: Iterable[AcidDirectory], write_id: int) -> tuple[int,
 
 
 def crossing(directories: Iterable[AcidDirectory], low: int, high: int) -> AcidDirectory | None:
-    """A directory that would be read beside a compacted delta, with write ids of both.
+    """Return a directory that shares write ids with a compacted delta and would be read beside it; else None.
 
-    Rows would come twice: of a base below its end, of a delta that begins below it and ends inside, and of the delta of
-    another compaction of the same range, of which Hive reads as many as there are.
+    Rows would appear twice: those of a base that ends inside it, of a delta that begins below it and ends inside, and
+    of another compaction's delta of the same range, since Hive reads all of these.
 
     Args:
-        directories: those that it is not made from.
+        directories: the directories that the delta is not made from.
     """
     for directory in sorted(directories, key=lambda d: d.name):
         is_base = directory.kind is Kind.BASE
         is_inside = low <= directory.max_write_id < high and (is_base or directory.min_write_id < low)
-        if is_inside or (not is_base and _is_compacted_delta(directory, low, high)):
+        is_compacted_delta = directory.range == (low, high) and directory.statement_id == NO_STATEMENT
+        if is_inside or (not is_base and is_compacted_delta):
             return directory
     return None
 
 
-def _is_compacted_delta(directory: AcidDirectory, low: int, high: int) -> bool:
-    return directory.range == (low, high) and directory.statement_id == NO_STATEMENT
-
-
 class Overlaps:
-    """Finds the directories that hold write ids of a range without looking at all others."""
+    """Finds the directories that hold write ids of a range without checking all others."""
 
     def __init__(self, directories: Iterable[AcidDirectory]) -> None:
-        self._by_width: dict[int, list[AcidDirectory]] = {}  # by the bits of their widths, those of one by their start
-        for one in sorted(directories, key=_first_of):
-            self._by_width.setdefault((one.max_write_id - one.min_write_id).bit_length(), []).append(one)
+        self._by_width: dict[int, list[AcidDirectory]] = {}  # by the bits of their widths; each list by start
+        for directory in sorted(directories, key=_first_of):
+            width = directory.max_write_id - directory.min_write_id
+            self._by_width.setdefault(width.bit_length(), []).append(directory)
 
     def meeting(self, low: int, high: int) -> Iterator[AcidDirectory]:
-        """Yield those with a write id from `low` to `high`."""
-        for bits, ones in self._by_width.items():
-            start = bisect_left(ones, low - (1 << bits), key=_first_of)
-            near = ones[start : bisect_right(ones, high, key=_first_of)]
-            yield from (one for one in near if one.max_write_id >= low)
+        """Yield the directories with a write id from `low` to `high`."""
+        for bits, directories in self._by_width.items():
+            start = bisect_left(directories, low - (1 << bits), key=_first_of)
+            near = directories[start : bisect_right(directories, high, key=_first_of)]
+            yield from (directory for directory in near if directory.max_write_id >= low)
 
 
 def _first_of(directory: AcidDirectory) -> int:
     return directory.min_write_id
+
+
+# --- files that look like data of a location, but that Hive ignores (format sections 1.4, 5 and 11) ------------------
+#
+# No compaction includes them, because Hive does not read them. They are reported because their author probably expects
+# otherwise.
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A path that Hive does not read.
+
+    Attributes:
+        path: relative to the location.
+        is_certain: the type of the table is known, so Hive surely ignores the path.
+    """
+
+    path: str
+    reason: Reason
+    is_certain: bool = True
+
+
+def passed_over(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
+    """Yield visible paths in places for data that Hive does not read, sorted by directory.
+
+    If the type of the table is unknown, files beside its ACID directories count as files of a full-ACID table. If no
+    file shows that it is one, this assumption is reported, too, as uncertain.
+    """
+    yield from _beside_directories(listing, state)
+    if listing.table_type is TableType.INSERT_ONLY:
+        return
+    is_full = listing.table_type is TableType.FULL_ACID or shows_full_acid(listing)
+    for verdict in (state.base, *state.deltas):
+        if is_full and verdict and verdict.directory:
+            for entry in listing.files_by_child.get(verdict.name, ()):
+                if not _is_data_name(verdict.directory, entry):
+                    why = reason(Code.STRAY_FILE, by=(verdict.name,), path=entry.path, how="name")
+                    yield PassedOver(entry.path, why)
+
+
+def _beside_directories(listing: Listing, state: AcidState) -> Iterator[PassedOver]:
+    """Yield original files and folders of an insert-only table, or of one that may be insert-only."""
+    originals = [verdict.name for verdict in state.verdicts if verdict.kind is EntryKind.ORIGINAL]
+    if listing.table_type is TableType.INSERT_ONLY:
+        for name in originals:
+            yield PassedOver(name, reason(Code.BESIDE_DIRECTORIES))
+        return
+    has_directories = any(verdict.directory for verdict in state.verdicts)
+    if originals and has_directories and listing.table_type is None and not shows_full_acid(listing):
+        yield PassedOver(originals[0], reason(Code.TYPE_ASSUMED, path=originals[0]), is_certain=False)
+
+
+def _is_data_name(directory: AcidDirectory, entry: Entry) -> bool:
+    """Return whether Hive reads a file of a directory of a full-ACID table; hidden and side files are fine, too."""
+    path, name = entry.path, entry.path.rpartition("/")[2]
+    if directory.kind is Kind.BASE or not is_visible_path(path) or name.endswith(FLUSH_LENGTH_SUFFIX):
+        return True
+    if directory.kind is Kind.DELETE_DELTA and not name.startswith("bucket_"):
+        return False
+    if directory.kind is Kind.DELETE_DELTA and path.count("/") > 1:
+        return False
+    return parse_file(name) is not None or name.startswith("bucket_")

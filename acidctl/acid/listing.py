@@ -1,4 +1,4 @@
-"""What a location holds: the one value every rule starts from, and how old its children are."""
+"""What a location holds: the value that every rule starts from, and the ages of its children."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     Attributes:
         path: relative to the location, components joined by ``/``, never starting with ``/``.
         size: bytes; 0 for a directory.
-        modified: seconds since the epoch, UTC; None where the store has no time (object store prefixes).
+        modified: seconds since the epoch, UTC; None if the store has no time (object store prefixes).
         is_dir: a directory, not a file.
     """
 
@@ -43,9 +43,9 @@ class Listing:
     """All files and directories below a location.
 
     Attributes:
-        location: the path inside its file system, for messages only: no rule looks at it.
+        location: the path inside its file system, for messages only: no rule uses it.
         entries: everything below it, sorted by path, hidden ones included.
-        table_type: what its table is known to be; None where that is not known. It decides what Hive reads.
+        table_type: decides what Hive reads; None if it is not known.
         partitions: the ``k=v`` directories at its top that hold files; they count as locations of their own.
     """
 
@@ -58,12 +58,12 @@ class Listing:
         return f"<listing of {self.location}: {len(self.entries):,} entries>"
 
     def __reduce__(self) -> tuple[type[Listing], tuple[str, tuple[Entry, ...], TableType | None, tuple[str, ...]]]:
-        """Cached properties are not sent to other processes."""
+        """Leave cached properties out when it is sent to another process."""
         return Listing, (self.location, self.entries, self.table_type, self.partitions)
 
     @cached_property
     def by_child(self) -> Mapping[str, list[Entry]]:
-        """Everything below each direct child of the location, and the child itself, in the order of the listing."""
+        """Return every direct child with everything below it, the child included, in the order of the listing."""
         children: dict[str, list[Entry]] = {}
         for entry in self.entries:
             children.setdefault(entry.path.partition("/")[0], []).append(entry)
@@ -71,13 +71,14 @@ class Listing:
 
     @cached_property
     def files_by_child(self) -> Mapping[str, list[Entry]]:
-        """The files below each direct child (a file at the location is its own child), sorted by path."""
+        """Return the files below each direct child (a file at the location is its own child), sorted by path."""
         files = {name: [entry for entry in entries if not entry.is_dir] for name, entries in self.by_child.items()}
-        return {name: sorted(found, key=itemgetter(0)) for name, found in files.items() if found}
+        return {name: sorted(entries, key=itemgetter(0)) for name, entries in files.items() if entries}
 
     @cached_property
     def has_acid_files(self) -> bool:
-        """Whether a delete delta holds anything, or any ACID directory a ``bucket_N``; hidden names do not count."""
+        """Return whether a delete delta holds anything, or any ACID directory a ``bucket_N``; hidden names do not
+        count."""
         for entry in self.entries:
             child, slash, rest = entry.path.partition("/")
             directory = acid_directory(child) if slash else None
@@ -89,7 +90,7 @@ class Listing:
 
 
 def without(listing: Listing, names: AbstractSet[str]) -> Listing:
-    """The listing less some direct children."""
+    """Return the listing without some direct children."""
     return with_entries(listing, (entry for entry in listing.entries if entry.path.partition("/")[0] not in names))
 
 
@@ -100,14 +101,14 @@ def with_entries(listing: Listing, entries: Iterable[Entry]) -> Listing:
 
 # --- ages: the time of a child is that of the newest entry in it, the child itself included -----------------------
 #
-# A directory appears by a rename, which changes no time of its own, or by the commit of what was written in place. So
-# it became visible at or shortly after that time.
+# A directory is published by a rename, which does not change its times, or by a commit after it was written in place.
+# So it became visible at or shortly after that time.
 
 LAST_SECONDS = datetime.max.replace(tzinfo=UTC).timestamp() - 86400
-"""The latest time that a calendar has, in seconds since the epoch."""
+"""The latest time that datetime can represent, in seconds since the epoch."""
 
 CLOCKS_SECONDS = 300.0
-"""A time further ahead of our clock than this is not believed."""
+"""A time further ahead of our clock than this is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Ages:
     """When the children of a location were last written.
 
     Attributes:
-        times: seconds since the epoch by name; None where the store gives none.
+        times: seconds since the epoch by name; None if the store has none.
     """
 
     listing: Listing
@@ -123,28 +124,28 @@ class Ages:
 
     @classmethod
     def of(cls, listing: Listing) -> Ages:
-        """Those of a listing."""
+        """Return the ages of a listing's children."""
         times: dict[str, float | None] = {}
         for path, _, modified, is_dir in listing.entries:
             name = path.partition("/")[0]
             if modified is not None:
-                # What a damaged file system says, no calendar has.
+                # A damaged file system may have times outside of the calendar.
                 time = modified if 0.0 <= modified <= LAST_SECONDS else min(max(modified, 0.0), LAST_SECONDS)
-                known = times.get(name, -math.inf)
-                times[name] = None if known is None else max(known, time)
+                newest = times.get(name, -math.inf)
+                times[name] = None if newest is None else max(newest, time)
             elif not is_dir:
                 times[name] = None
-            else:  # object stores have no directories, so no times of them
+            else:  # object stores have no directories, so they have no times
                 times.setdefault(name, -math.inf)
         return cls(listing, {name: None if time == -math.inf else time for name, time in times.items()})
 
     def is_old(self, name: str, moment: float, *, unknown: bool = False) -> bool:
-        """Whether a child was there at a moment; `unknown` is the answer where the store gives no time."""
+        """Return whether a child existed at a moment; `unknown` is the answer if the store has no time."""
         time = self.times.get(name)
         return unknown if time is None else time <= moment
 
     def young_at(self, moment: float, *, unknown: bool = False) -> frozenset[str]:
-        """The visible children that came, or changed, after a moment."""
+        """Return the visible children that appeared, or changed, after a moment."""
         return frozenset(
             name
             for name, time in self.times.items()
@@ -152,5 +153,5 @@ class Ages:
         )
 
     def listing_without(self, young: frozenset[str]) -> Listing:
-        """The location before they came. Whatever was removed since is missing, of course."""
+        """Return the listing without the young children; what was removed since is missing from it."""
         return without(self.listing, young) if young else self.listing

@@ -1,4 +1,4 @@
-"""One grammar for every directory and file name of a location (format section 1).
+"""The grammar of every directory and file name of a location (format section 1).
 
 Names are parsed into frozen values and compared by their numbers, never as text; the spelling that was listed is
 kept in ``name``, because a path is never rebuilt from its numbers.
@@ -45,8 +45,8 @@ class AcidDirectory:
     Attributes:
         name: as listed.
         min_write_id, max_write_id: inclusive; equal for a base.
-        statement_id: ``NO_STATEMENT`` when the name has none.
-        visibility_txn: transaction id of the compactor in ``_v``; 0 when the name has none.
+        statement_id: ``NO_STATEMENT`` if the name has none.
+        visibility_txn: transaction id of the compactor in ``_v``; 0 if the name has none.
     """
 
     name: str
@@ -58,7 +58,7 @@ class AcidDirectory:
 
     @property
     def range(self) -> tuple[int, int]:
-        """The write ids, both inclusive."""
+        """Return the write ids, both inclusive."""
         return self.min_write_id, self.max_write_id
 
     @property
@@ -101,23 +101,23 @@ def parse_directory(name: str) -> AcidDirectory | None:
     """Parse the name of a direct child directory of a location.
 
     Returns:
-        None when the name has no ACID prefix: such a directory holds original files (section 5.1).
+        None if the name has no ACID prefix: such a directory holds original files (section 5.1).
 
     Raises:
-        AcidNameError: the prefix is there but the rest is not a name Hive writes.
+        AcidNameError: the name has the prefix, but the rest is not a name that Hive writes.
     """
     return _parse_directory(name) if name.startswith(ACID_PREFIXES) else None
 
 
 def acid_directory(name: str) -> AcidDirectory | None:
-    """As :func:`parse_directory`, and None for a name that cannot be parsed, too."""
+    """Parse a name like :func:`parse_directory`, but return None for a name that cannot be parsed."""
     try:
         return parse_directory(name)
     except AcidNameError:
         return None
 
 
-# The partitions of a table have the same few names, ten thousand times.
+# Ten thousand partitions of a table have the same few names.
 @lru_cache(maxsize=1 << 14)
 def _parse_directory(name: str) -> AcidDirectory:
     match = _DIRECTORY.fullmatch(name)
@@ -152,7 +152,7 @@ def format_directory(
     statement_id: int = NO_STATEMENT,
     visibility_txn: int = 0,
 ) -> str:
-    """The name as Hive pads it: write ids and visibility ids to 7 digits, statement ids to 4 (section 1.1)."""
+    """Return the name as Hive pads it: write and visibility ids to 7 digits, statement ids to 4 (section 1.1)."""
     ids = f"{max_write_id:07d}" if kind is Kind.BASE else f"{min_write_id:07d}_{max_write_id:07d}"
     statement = f"_{statement_id:04d}" if statement_id != NO_STATEMENT else ""
     visibility = f"_v{visibility_txn:07d}" if visibility_txn else ""
@@ -160,7 +160,9 @@ def format_directory(
 
 
 def other_kind(name: str) -> str:
-    """The name of the directory that one statement, or one minor compaction, writes beside a delta or a delete delta.
+    """Return the name of the delete delta that belongs to a delta, or the reverse.
+
+    One statement, or one minor compaction, writes both.
 
     Returns:
         Empty for other names.
@@ -171,13 +173,13 @@ def other_kind(name: str) -> str:
 
 
 def format_bucket(bucket: int) -> str:
-    """The name of a native file; compaction output never has an attempt id."""
+    """Return the name of a native file; compaction output never has an attempt id."""
     return f"bucket_{bucket:05d}"
 
 
 @lru_cache(maxsize=1 << 14)
 def parse_file(name: str) -> BucketFile | OriginalFile | None:
-    """What the name of a data file says; None for any other name (bucket id -1 in Hive's words)."""
+    """Parse the name of a data file; return None for any other name, which Hive treats as bucket -1."""
     if match := _BUCKET.fullmatch(name):
         return BucketFile(name, int(match[1]), int(match[2]) if match[2] is not None else None)
     if match := _ORIGINAL.fullmatch(name):
@@ -186,12 +188,12 @@ def parse_file(name: str) -> BucketFile | OriginalFile | None:
 
 
 def is_hidden(name: str) -> bool:
-    """A file or directory that no data listing shows (section 1.3), or the manifest of a writer of Hive 4."""
+    """Return whether no data listing shows a file or directory (section 1.3), or it is a manifest of Hive 4."""
     return _HIDDEN.match(name) is not None
 
 
 def manifest_for(name: str) -> str | None:
-    """The directory that a direct insert is about to fill, from the name of its manifest beside it (section 1.4).
+    """Return the directory that a direct insert is about to fill, from the name of its manifest (section 1.4).
 
     Returns:
         ``delta_1_1_0`` for ``-tmp.delta_1_1_0``, as Hive 4 writes it, and for ``_tmp.delta_1_1_0``, as Hive 3.1 would;
@@ -201,38 +203,39 @@ def manifest_for(name: str) -> str | None:
 
 
 def is_visible_path(path: str) -> bool:
-    """No component of the path relative to its location is hidden."""
+    """Return whether no component of a path, relative to its location, is hidden."""
     return not is_hidden(path) and "/_" not in path and "/." not in path
 
 
 def is_native_data_file(name: str) -> bool:
-    """Hive's lax filter inside a native directory (section 1.4)."""
+    """Return whether a name passes Hive's lax filter inside a native directory (section 1.4)."""
     return name.startswith("bucket_") and not name.endswith(FLUSH_LENGTH_SUFFIX)
 
 
 def parse_partition(name: str) -> tuple[str, str] | None:
-    """Key and value of a partition directory ``k=v``, the value as spelled; None for any other name."""
+    """Return key and value of a partition directory ``k=v``, the value as spelled; None for any other name."""
     match = _PARTITION.fullmatch(name) if "=" in name else None
     return (match[1], match[2]) if match and not is_hidden(name) else None
 
 
 def unescape(text: str) -> str:
-    """A partition's key or value from its directory's name, as Hive's FileUtils.unescapePathName: ``%XX`` is the
-    character of that code, not a byte of UTF-8; a ``%`` without two hex digits stays.
+    """Decode a key or value in the name of a partition's directory like Hive's FileUtils.unescapePathName.
+
+    ``%XX`` is the character with that code, not a byte of UTF-8; a ``%`` without two hex digits stays.
     """
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def partition_name(key: str, value: str) -> str:
-    """``key=value`` as Hive names the directory of a partition, escaped; :func:`unescape` gives the texts back."""
+    """Return ``key=value`` as Hive escapes the directory of a partition; :func:`unescape` decodes both."""
     return "=".join(_ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text) for text in (key, value))
 
 
 def is_union_subdirectory(name: str) -> bool:
-    """A directory in which Hive leaves what one leg of a UNION ALL wrote (section 1.4)."""
+    """Return whether Hive leaves the result of one leg of a UNION ALL in this directory (section 1.4)."""
     return _UNION.fullmatch(name) is not None
 
 
 def is_staging(name: str) -> bool:
-    """Scratch of a writer or a compactor, or what acidctl itself keeps hidden (sections 1.4, 8.6)."""
+    """Return whether a name is scratch of a writer or a compactor, or acidctl's own (sections 1.4, 8.6)."""
     return name.startswith(("_tmp", ".hive-staging", ".acidctl")) or manifest_for(name) is not None

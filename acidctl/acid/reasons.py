@@ -1,4 +1,4 @@
-"""Why something was decided: a stable code with its values; :mod:`acidctl.wording` makes English of them."""
+"""Why something was decided: a stable code with its values; :mod:`acidctl.wording` turns them into English."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 class Code(StrEnum):
-    """What a reason says; stable, for programs.
+    """The stable codes of reasons, for programs.
 
-    Codes differ where a program, or the next step of a user, does; sentences of one code may differ by its values.
+    Two codes differ if a program, or the user's next step, differs; values distinguish the sentences of one code.
     """
 
     # Verdicts on the entries of a location, and on a snapshot as a whole (format section 6).
@@ -35,7 +35,7 @@ class Code(StrEnum):
     WRITE_ID_ABORTED = "write-id-aborted"
     WRITE_ID_OPEN = "write-id-open"
 
-    # Notes: what was assumed.
+    # Notes about assumptions.
     ASSUMED_COMMITTED = "assumed-committed"
     COMPACTED_BELOW = "compacted-below"
     EMPTY_FILES = "empty-files"
@@ -46,14 +46,14 @@ class Code(StrEnum):
     PAST_MAY_LACK = "past-may-lack"
     STOPPED_BY = "stopped-by"
 
-    # Doubts: what may not be finished.
+    # Doubts: directories that may not be finished.
     EMPTY_BASE = "empty-base"
     NOT_READABLE = "not-readable"
     STRANGE_PATH = "strange-path"
     TRANSACTION_UNKNOWN = "transaction-unknown"
     WRITER_AT_WORK = "writer-at-work"
 
-    # What a cleaning keeps back.
+    # Reasons of a cleaning to keep an entry.
     ABOVE_CLEANER = "above-cleaner"
     HALF_A_MINOR = "half-a-minor"
     HIVE_COMPACTS = "hive-compacts"
@@ -66,7 +66,7 @@ class Code(StrEnum):
     READER_HOLDS = "reader-holds"
     UNMARKED_BASE = "unmarked-base"
 
-    # What waits, or goes, for its age; what leftovers are removed as; what a plan would break.
+    # The age of entries, stale staging files, and unsafe plans.
     AGE_UNKNOWN = "age-unknown"
     LEFTOVER = "leftover"
     TOO_YOUNG = "too-young"
@@ -81,7 +81,7 @@ class Code(StrEnum):
     TRANSACTION_BELOW = "transaction-below"
     WRITES_UNDECIDED = "writes-undecided"
 
-    # By what a location is known to be transactional, or why it is not.
+    # Evidence that a location is transactional, or why there is none.
     BY_FILES = "by-files"
     EMPTY = "empty"
     IN_METASTORE = "in-metastore"
@@ -91,7 +91,7 @@ class Code(StrEnum):
     SAID = "said"
     TABLES_BELOW = "tables-below"
 
-    # What is left for another run.
+    # Reasons to postpone work to another run.
     BUDGET_IS_USED = "budget-is-used"
     EXCLUDED = "excluded"
     OUT_OF_HOURS = "out-of-hours"
@@ -124,7 +124,7 @@ class Code(StrEnum):
     TYPE_ASSUMED = "type-assumed"
     UNPADDED_DELETES = "unpadded-deletes"
 
-    # Whether a cleaning takes an entry, besides the reasons to keep it back.
+    # Whether a cleaning removes an entry, besides the reasons to keep it.
     IS_READ = "is-read"
     NOT_NEEDED = "not-needed"
     NOT_OBSOLETE = "not-obsolete"
@@ -137,11 +137,11 @@ class Reason:
     """Why something was decided.
 
     Attributes:
-        code: stable, for programs.
-        by: names of the entries that decide it (what supersedes this one).
+
+        by: names of the entries that decide it, such as the one that supersedes this one.
         ids: the write ids or transaction ids that decide it.
-        values: what else its sentence names: numbers, times in seconds since the epoch, paths, directories, runs of
-            ids; words only of other programs and of errors. ``how`` chooses among the sentences of a code.
+        values: further values of its sentence: numbers, times in seconds since the epoch, paths, directories, runs of
+            ids; words only from other programs and errors. ``how`` chooses among the sentences of a code.
         parts: further reasons that it rests on.
     """
 
@@ -153,14 +153,14 @@ class Reason:
 
     @property
     def codes(self) -> frozenset[Code]:
-        """Its own code and those of its parts."""
+        """Return its own code and those of its parts."""
         return frozenset({self.code, *(part.code for part in self.parts)})
 
     def value(self, name: str) -> Any:
-        """One of its values; None when it has none of that name."""
+        """Return one of its values; None if it has none of that name."""
         return dict(self.values).get(name)
 
 
 def reason(code: Code, *parts: Reason, by: tuple[str, ...] = (), ids: tuple[int, ...] = (), **values: object) -> Reason:
-    """A reason, its values by name."""
+    """Make a reason from values by name."""
     return Reason(code, by, ids, tuple(values.items()), parts)

@@ -21,15 +21,15 @@ class BaseFormat(StrEnum):
 
     @property
     def is_empty(self) -> bool:
-        """Whether such a base has no data: Hive 4 hides with it what a truncation or a dropped partition leaves."""
+        """Return whether such a base has no data: Hive 4 marks a truncation or a dropped partition with it."""
         return self is not BaseFormat.COMPACTED
 
 
 def parse_metadata_acid(content: bytes, path: str) -> BaseFormat:
-    """What kind of base a ``_metadata_acid`` marks.
+    """Return the kind of base that a ``_metadata_acid`` marks.
 
     Raises:
-        BadDataError: not JSON, another file version, or a format Hive does not know; Hive refuses to read on too.
+        BadDataError: it is not JSON, or has an unknown file version or format; Hive refuses it, too.
     """
     why = ""
     try:
@@ -48,10 +48,10 @@ def parse_metadata_acid(content: bytes, path: str) -> BaseFormat:
 
 
 def parse_orc_acid_version(content: bytes, path: str) -> int:
-    """The version in ``_orc_acid_version``: its first byte, an ASCII digit (section 3.3).
+    """Return the version in ``_orc_acid_version``: its first byte, an ASCII digit (section 3.3).
 
     Raises:
-        BadDataError: empty, or not a digit.
+        BadDataError: it is empty, or not a digit.
     """
     if not content[:1].isdigit():
         raise BadDataError(f"cannot use {path}", f"its first byte is {content[:1]!r}, not a digit")
@@ -59,10 +59,10 @@ def parse_orc_acid_version(content: bytes, path: str) -> int:
 
 
 def parse_flush_length(content: bytes, path: str) -> int:
-    """The logical length in bytes: the last complete big-endian long (section 12); a torn last one is ignored.
+    """Return the logical length in bytes: the last complete big-endian long (section 12).
 
     Raises:
-        BadDataError: no complete number, or a negative one.
+        BadDataError: there is no complete number, or it is negative.
     """
     complete = len(content) // 8 * 8
     if not complete:

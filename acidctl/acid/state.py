@@ -1,4 +1,4 @@
-"""Snapshot selection: a listing and a snapshot in, the state of the location out (format section 6).
+"""Snapshot selection: computes the state of a location from a listing and a snapshot (format section 6).
 
 The result does not depend on the listing's order. Every verdict carries its :class:`Reason`; nothing else in
 acidctl decides what is current, obsolete or aborted.
@@ -53,7 +53,7 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One direct child of the location with what it is and what became of it."""
+    """One direct child of the location, with its kind and its state."""
 
     name: str
     kind: EntryKind
@@ -70,10 +70,10 @@ class AcidState:
     Attributes:
         base: the chosen base, or None.
         deltas: current deltas and delete deltas in the order Hive reads them.
-        originals: original files to read, sorted by path (section 5.1: their row ids hang on this order);
-            empty once there is a base. Files of length 0 are among them.
+        originals: original files to read, sorted by path (section 5.1: their row ids depend on this order), including
+            files of length 0; empty if there is a base.
         verdicts: every direct child, ordered for display: bases, deltas, originals, the rest.
-        history_problem: set when the snapshot needs history that a compaction destroyed (section 6.2): there is no
+        history_problem: set if the snapshot needs history that a compaction destroyed (section 6.2): there is no
             base that it may use, and the oldest is compacted. Hive refuses to read it.
         notes: what was assumed.
     """
@@ -91,7 +91,7 @@ class AcidState:
         return f"<state of {self.location}: {base}, {len(self.deltas):,} deltas, {len(self.verdicts):,} entries>"
 
     def in_state(self, state: State) -> tuple[Verdict, ...]:
-        """The verdicts of one state, in display order."""
+        """Return the verdicts of one state, in display order."""
         return tuple(verdict for verdict in self.verdicts if verdict.state is state)
 
     @property
@@ -100,7 +100,7 @@ class AcidState:
 
     @property
     def max_write_id(self) -> int:
-        """The highest write id of the base and the current deltas; 0 when there is none."""
+        """Return the highest write id of the base and the current deltas; 0 if there is none."""
         ids = [v.directory.max_write_id for v in (self.base, *self.deltas) if v and v.directory]
         return max([0, *ids])
 
@@ -110,7 +110,7 @@ _ENTRY_KINDS = {kind: EntryKind(kind.value) for kind in Kind}
 
 @dataclass(slots=True)
 class _Selection:
-    """Verdicts by name while the rules run; each name gets exactly one."""
+    """The verdicts by name while the rules run; each name gets exactly one."""
 
     write_ids: ValidWriteIds
     txns: ValidTxns | None
@@ -126,7 +126,7 @@ class _Selection:
         return directory.visibility_txn > 0 or self.formats.get(directory.name) is BaseFormat.COMPACTED
 
     def is_usable(self, directory: AcidDirectory) -> bool:
-        """Whether its visibility transaction is committed; gives the verdict when it is not (section 6.1)."""
+        """Return whether its visibility transaction is committed; set the verdict if it is not (section 6.1)."""
         txn = directory.visibility_txn
         if not txn or self.txns is None or self.txns.is_valid(txn):
             return True
@@ -146,14 +146,14 @@ def select(
     *,
     without: frozenset[str] = frozenset(),
 ) -> AcidState:
-    """What Hive's getAcidState decides for one location.
+    """Decide what Hive's getAcidState decides for one location.
 
     Args:
-        listing: everything below the location; directories need not be listed when a file below them is.
+        listing: everything below the location; directories need not be listed if a file below them is.
         write_ids: the snapshot's write ids; None counts everything on disk as committed.
         txns: decides which ``_v`` directories are visible; None counts every one as committed.
         base_formats: the content of ``_metadata_acid`` by the name of the base that holds it.
-        without: names that are ignored, as if they were not there; see :mod:`acidctl.acid.past`.
+        without: names to ignore as if they did not exist; see :mod:`acidctl.acid.past`.
     """
     selection = _Selection(write_ids or ValidWriteIds(), txns, base_formats or {})
     children = _children(listing)
@@ -188,7 +188,7 @@ def select(
 
 
 def _children(listing: Listing) -> dict[str, bool]:
-    """Direct children with whether they are directories, sorted by name."""
+    """Return the direct children, sorted by name, and whether they are directories."""
     children: dict[str, bool] = {}
     for entry in listing.entries:
         name, slash, _ = entry.path.partition("/")
@@ -197,7 +197,7 @@ def _children(listing: Listing) -> dict[str, bool]:
 
 
 def _classify(name: str, is_dir: bool, selection: _Selection) -> AcidDirectory | None:
-    """The parsed ACID directory; else None, with a verdict already given unless it is an original."""
+    """Return the parsed ACID directory; else None, with a verdict already set unless it is an original."""
     verdicts = selection.verdicts
     if is_hidden(name):
         kind = EntryKind.STAGING if is_staging(name) else EntryKind.OTHER
@@ -258,7 +258,7 @@ def _is_aborted_overwrite(base: AcidDirectory, selection: _Selection) -> bool:
 
 
 def _base_refusal(base: AcidDirectory, selection: _Selection) -> Reason | None:
-    """Why this snapshot may not use a base; None when it may."""
+    """Return why this snapshot may not use a base; None if it may."""
     ids, wid = selection.write_ids, base.max_write_id
     if wid == MINL:
         return None  # made of original files alone: valid for every snapshot (section 1.2)
@@ -309,7 +309,7 @@ def _choose_deltas(
     for delta in working:
         if delta.max_write_id > current:
             if selection.write_ids.range_valid(current + 1, delta.max_write_id) is Range.NONE:
-                # Hive drops such a delta silently: it may not be cleaned either.
+                # Hive skips such a delta silently; it must not be cleaned, either.
                 selection.set(delta, State.IGNORED, reason(Code.ADDS_NOTHING, above=current))
                 continue
             current, last_statement, covering = delta.max_write_id, delta.statement_id, delta
@@ -319,7 +319,7 @@ def _choose_deltas(
             pass  # the delete delta's twin, neither with a statement id
         else:
             covered_by = _recompacted_by(delta, taken)
-            if covering and not covered_by:  # by the one of its own kind, if the range has two directories
+            if covering and not covered_by:  # by the directory of its own kind, if the range has two
                 covered_by = twins.get((delta.kind, covering.range, covering.statement_id), covering)
             selection.set(delta, State.OBSOLETE, _superseded(delta, best, covered_by))
             continue
@@ -348,10 +348,10 @@ def _has_valid_ids(delta: AcidDirectory, selection: _Selection) -> bool:
 
 
 def _merge_order(delta: AcidDirectory) -> tuple[int, int, int, bool, int, str]:
-    """Wider ranges first, then statements; a delete delta before its twin, as the path order of Hive has it.
+    """Return a sort key: wider ranges first, then statements; a delete delta before its twin, as in Hive.
 
-    Of directories that differ in their visibility id only the latest compaction counts, so it comes first; Hive
-    itself takes both and returns rows twice (section 6.3 note e), Impala does as we do.
+    If directories differ only in their visibility id, the latest compaction counts, so it comes first; Hive itself
+    reads both and returns rows twice (section 6.3 note e), Impala behaves like acidctl.
     """
     return (
         delta.min_write_id,
@@ -368,7 +368,7 @@ def _same_range(one: AcidDirectory, other: AcidDirectory) -> bool:
 
 
 def _recompacted_by(delta: AcidDirectory, taken: list[AcidDirectory]) -> AcidDirectory | None:
-    """The twin of the same kind and range that is taken already with a later visibility id."""
+    """Return the twin of the same kind and range that was already taken with a later visibility id."""
     later = (other for other in reversed(taken[-2:]) if delta.visibility_txn < other.visibility_txn)
     return next((other for other in later if _same_range(delta, other) and delta.kind is other.kind), None)
 
@@ -408,10 +408,11 @@ def _judge_originals(
     elif best:
         state, why = State.OBSOLETE, reason(Code.SUPERSEDED_BY_BASE, by=(best.name,), how="original")
     for name in names:
-        own = why
+        own_why = why
         if name in strays:
-            own = reason(Code.ORIGINAL_WITHOUT_BUCKET, by=why.by, path=strays[name], how="beside" if why.by else "read")
-        selection.verdicts[name] = Verdict(name, EntryKind.ORIGINAL, state, own)
+            how = "beside" if why.by else "read"
+            own_why = reason(Code.ORIGINAL_WITHOUT_BUCKET, by=why.by, path=strays[name], how=how)
+        selection.verdicts[name] = Verdict(name, EntryKind.ORIGINAL, state, own_why)
 
 
 def _strays(files: Iterable[Entry], directories: Iterable[AcidDirectory]) -> dict[str, str]:
@@ -420,11 +421,11 @@ def _strays(files: Iterable[Entry], directories: Iterable[AcidDirectory]) -> dic
     Returns:
         The first such file of each child, by the child's name. Hive fails on it in ACID tables, unless it is empty.
     """
-    found: dict[str, str] = {}
+    strays: dict[str, str] = {}
     for entry in files if directories else ():
         if entry.size and parse_file(entry.path.rpartition("/")[2]) is None:
-            found.setdefault(entry.path.partition("/")[0], entry.path)
-    return found
+            strays.setdefault(entry.path.partition("/")[0], entry.path)
+    return strays
 
 
 def _original_files(listing: Listing, names: frozenset[str]) -> tuple[Entry, ...]:
@@ -434,7 +435,7 @@ def _original_files(listing: Listing, names: frozenset[str]) -> tuple[Entry, ...
         if not entry.is_dir
         and entry.path.partition("/")[0] in names
         and is_visible_path(entry.path)
-        # Never what lies below an ACID directory of some other, nested table (section 5.1).
+        # An ACID directory deeper down belongs to another, nested table (section 5.1).
         and not any(part.startswith(ACID_PREFIXES) for part in entry.path.split("/")[1:-1])
     ]
     return tuple(sorted(files, key=lambda entry: entry.path))
@@ -459,7 +460,7 @@ def _notes(selection: _Selection, directories: list[AcidDirectory], everything: 
 
 
 def base_metadata(listing: Listing) -> list[Entry]:
-    """The ``_metadata_acid`` files whose content :func:`select` needs.
+    """Return the ``_metadata_acid`` files whose content :func:`select` needs.
 
     Bases with a visibility id are compacted by their name; their metadata need not be read (section 6.2).
     """

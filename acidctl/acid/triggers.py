@@ -1,6 +1,6 @@
 """Whether a compaction is worth it: the initiator's thresholds (format section 9), and the bytes that one saves.
 
-All of it is figures of one listing; no file is opened.
+Everything is computed from one listing; no file is opened.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Thresholds:
     aborted_txns: int = 1000
 
     def with_known(self, properties: Mapping[str, str]) -> Thresholds:
-        """The thresholds of a table's own properties; those that cannot be used change nothing, as for Hive."""
+        """Return the thresholds with a table's own properties; unusable values are ignored, as in Hive."""
         result = self
         for key, text in properties.items():
             if key.startswith("compactorthreshold."):
@@ -43,10 +43,10 @@ class Thresholds:
         return result
 
     def with_properties(self, properties: Mapping[str, str]) -> Thresholds:
-        """The thresholds that table properties ``compactorthreshold.<key>`` override.
+        """Return the thresholds with the table properties ``compactorthreshold.<key>``.
 
         Raises:
-            UsageProblem: a value that is not a number.
+            UsageProblem: a value is not a number, or a key is unknown.
         """
         keys = {
             "hive.compactor.delta.num.threshold": ("delta_count", int),
@@ -69,15 +69,15 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the decision looks at.
+    """The figures of one location that the thresholds apply to.
 
     Attributes:
-        base_bytes: data bytes of the current base, or of the original files when there is no base.
+        base_bytes: data bytes of the current base, or of the original files if there is no base.
         delta_bytes: data bytes of all current deltas and delete deltas.
         deltas: number of current delta and delete delta directories.
         aborted_txns: aborted transactions known for the location.
-        has_obsolete_base: an obsolete base is still there.
-        minor_supported: False for insert-only tables of Hive 3 and where originals or raw deltas forbid it.
+        has_obsolete_base: an obsolete base still exists.
+        minor_supported: False for insert-only tables of Hive 3, and if originals or raw deltas forbid it.
     """
 
     base_bytes: int
@@ -89,7 +89,7 @@ class Figures:
 
 
 def figures_of(listing: Listing, state: AcidState) -> Figures:
-    """The figures of one location: data files only, hidden ones excluded."""
+    """Return the figures of one location: data files only, hidden ones excluded."""
     children, kind = listing.files_by_child, listing.table_type
     base_bytes = sum(entry.size for entry in state.originals)
     if state.base and state.base.directory:
@@ -101,10 +101,10 @@ def figures_of(listing: Listing, state: AcidState) -> Figures:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the initiator would do.
+    """The compaction that the initiator would request.
 
     Attributes:
-        kind: None for nothing.
+        kind: None for no compaction.
         reason: the comparison that decided, with its figures.
     """
 
@@ -113,19 +113,19 @@ class Decision:
 
 
 NO_AUTO = ("no_auto_compaction", "NO_AUTO_COMPACTION")
-"""Hive looks for it in lower and upper case."""
+"""Hive accepts this property in lower and upper case."""
 
 
 def is_auto_off(properties: Mapping[str, str]) -> bool:
-    """Whether ``no_auto_compaction`` is set."""
+    """Return whether ``no_auto_compaction`` is set."""
     return any(properties.get(key, "").lower() == "true" for key in NO_AUTO)
 
 
 def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: bool = False) -> Decision:
-    """The type of compaction a location wants, tested in Hive's order.
+    """Return the type of compaction that a location needs, tested in Hive's order.
 
     Args:
-        hive4: also ask for a major compaction when there are no deltas but an obsolete base, as Hive 4 does.
+        hive4: also request a major compaction if there are no deltas but an obsolete base, as Hive 4 does.
     """
     limits = thresholds or Thresholds()
     if figures.aborted_txns > limits.aborted_txns:
@@ -153,38 +153,38 @@ def decide(figures: Figures, thresholds: Thresholds | None = None, *, hive4: boo
 # --- what a location costs its readers ------------------------------------------------------------------------------
 #
 # A reader pays for every directory that it lists and every file that it opens, and it holds the keys of the deletes
-# while it reads rows. To compare locations all of it is counted in bytes: a file costs OPEN_BYTES beyond its own, as
-# Spark's planner counts (spark.sql.files.openCostInBytes), and so does a directory; one directory, and one file per
-# bucket, no compaction can save. Delete events are read again for every file of rows: the readers of different files
-# do not share them.
+# while it reads rows. To compare locations, all costs are in bytes: a file costs OPEN_BYTES beyond its own size, as in
+# Spark's planner (spark.sql.files.openCostInBytes), and so does a directory; no compaction can save the cost of one
+# directory and one file per bucket. Delete events are read again for every file of rows, because the readers of
+# different files do not share them.
 
 OPEN_BYTES = 4 << 20
-"""What opening a directory or a file counts as: Spark's ``spark.sql.files.openCostInBytes``."""
+"""The cost of opening a directory or a file: Spark's ``spark.sql.files.openCostInBytes``."""
 
 BYTES_A_SECOND = 100 << 20
-"""At which one reader is taken to read: then opening a file takes 40 ms."""
+"""The assumed speed of one reader: opening a file then takes 40 ms."""
 
 SMALL_FILE = 16_000_000
-"""Data files of fewer bytes are small: Hive's ``hive.merge.smallfiles.avgsize``."""
+"""Data files with fewer bytes are small: Hive's ``hive.merge.smallfiles.avgsize``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One location.
+    """What reading one location costs, and what a compaction saves.
 
     Attributes:
-        directories: that a reader lists; the original files count as one.
+        directories: directories that a reader lists; the original files count as one.
         files: data files that it opens.
-        small_files: those of them of fewer bytes than :data:`SMALL_FILE`.
-        bytes: of all of them.
-        delete_files: paths of those that hold delete events, relative to the location.
-        delete_bytes: of these.
+        small_files: files with fewer bytes than :data:`SMALL_FILE`.
+        bytes: total size of the files.
+        delete_files: paths of the files with delete events, relative to the location.
+        delete_bytes: total size of those.
         cost: bytes that a full read costs beyond what no compaction can save.
-        kind: the compaction that saves most for every byte it rewrites; None when none saves anything.
+        kind: the compaction that saves most for every byte it rewrites; None if none saves anything.
         rewritten: bytes that it reads and writes.
-        saved: of the cost.
-        least: what a full read takes at least, in the same bytes.
-        files_after: data files that a reader opens once it is done; as many as now where none saves anything.
+        saved: the part of the cost that it saves.
+        least: the least that a full read takes, in the same bytes.
+        files_after: data files that a reader opens after the compaction.
     """
 
     directories: int
@@ -202,23 +202,23 @@ class Advice:
 
     @property
     def score(self) -> int:
-        """How much of a full read is of use, from 0 to 100; 100 only where nothing is lost."""
+        """Return how much of a full read is of use, from 0 to 100; 100 only if nothing is wasted."""
         whole = self.least + self.cost
         return 100 if not self.cost else min(99, 100 * self.least // whole)
 
     @property
     def seconds(self) -> float:
-        """A full read by one reader, estimated."""
+        """Return the estimated time of a full read by one reader."""
         return (self.least + self.cost) / BYTES_A_SECOND
 
     @property
     def seconds_after(self) -> float:
-        """The same once the compaction is done."""
+        """Return the estimated time of a full read after the compaction."""
         return (self.least + self.cost - self.saved) / BYTES_A_SECOND
 
     @property
     def gain(self) -> float:
-        """Bytes saved at every full read for each byte that is rewritten once."""
+        """Return the bytes saved at every full read for each byte that is rewritten once."""
         return self.saved / self.rewritten if self.rewritten else 0.0
 
     def __add__(self, other: Advice) -> Advice:
@@ -240,7 +240,7 @@ class Advice:
 
 
 NO_COST = Advice(0, 0, 0, 0, (), 0, 0, None, 0, 0)
-"""What no location costs; the sum of none."""
+"""The empty sum."""
 
 
 def advise(listing: Listing, state: AcidState) -> Advice:
@@ -252,7 +252,7 @@ def advise(listing: Listing, state: AcidState) -> Advice:
     deltas = [file for file in files if file.directory and file.directory.kind is not Kind.BASE]
     merged = _merged(files, deltas)
     minor = cost - _cost(merged, buckets), _bytes(deltas)
-    # Of two that gain the same the major one leaves no deletes to hold.
+    # If both gain the same, the major compaction leaves no deletes to hold in memory.
     kind, (saved, rewritten) = max(
         ((CompactionKind.MINOR, minor), (CompactionKind.MAJOR, major)),
         key=lambda choice: (choice[1][0] / max(1, choice[1][1]), choice[0] is CompactionKind.MAJOR),
@@ -278,15 +278,15 @@ def advise(listing: Listing, state: AcidState) -> Advice:
 
 
 def _merged(files: Sequence[DataFile], deltas: Sequence[DataFile]) -> list[DataFile]:
-    """The files after a minor compaction: one delta and one delete delta, of a file for each bucket."""
+    """Return the files after a minor compaction: one delta and one delete delta, with a file for each bucket."""
     merged: dict[tuple[Role, int], DataFile] = {}
     directories = {file.role: file.directory for file in deltas}
     for file in deltas:
         first = merged.get((file.role, file.bucket))
         size = file.size + (first.size if first else 0)
         merged[file.role, file.bucket] = DataFile(file.path, size, file.role, directories[file.role], file.bucket, True)
-    gone = set(map(id, deltas))
-    return [file for file in files if id(file) not in gone] + list(merged.values())
+    replaced = set(map(id, deltas))
+    return [file for file in files if id(file) not in replaced] + list(merged.values())
 
 
 def _cost(files: Sequence[DataFile], buckets: int) -> int:

@@ -1,4 +1,4 @@
-"""Write-id lists and transaction lists: Hive's string forms and what they answer (format section 7)."""
+"""Write-id lists and transaction lists: Hive's string forms and their meaning (format section 7)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Range(Enum):
 
 
 class ListReader(Enum):
-    """Whose list it is: the three of Hive differ in how they judge ranges (sections 7.2 to 7.4)."""
+    """The component that reads a list: Hive's three judge ranges differently (sections 7.2 to 7.4)."""
 
     READER = "reader"
     COMPACTOR = "compactor"
@@ -34,7 +34,7 @@ class ListReader(Enum):
 
 
 class Form(StrEnum):
-    """The string forms. The old ones are ambiguous with the new, so the form is never guessed (section 7.1)."""
+    """The string forms. The old forms are ambiguous with the new one, so the form is never guessed (section 7.1)."""
 
     HIVE3 = "hive3"
     HIVE2 = "hive2"
@@ -43,7 +43,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Ids:
-    """What both kinds of list share: ids up to a high watermark, less the exceptions."""
+    """The common part of both lists: ids up to a high watermark, except open and aborted ones."""
 
     high_watermark: int = MAXL
     min_open: int = MAXL
@@ -53,30 +53,30 @@ class _Ids:
     """Open and aborted ids, ascending."""
 
     def __post_init__(self) -> None:
-        found = self.open or self.aborted
+        exceptions = self.open or self.aborted
         if self.open and self.aborted:
-            found = tuple(sorted({*self.open, *self.aborted}))
-        object.__setattr__(self, "exceptions", found)
+            exceptions = tuple(sorted({*self.open, *self.aborted}))
+        object.__setattr__(self, "exceptions", exceptions)
 
     def exceptions_in(self, low: int, high: int) -> tuple[int, ...]:
-        """Open and aborted ids from `low` to `high`."""
+        """Return the open and aborted ids from `low` to `high`."""
         return ids_between(self.exceptions, low, high)
 
     def is_valid(self, id_: int) -> bool:
-        """Committed in this snapshot."""
+        """Return whether the id is committed in this snapshot."""
         return id_ <= self.high_watermark and not _has(self.open, id_) and not _has(self.aborted, id_)
 
     def is_aborted(self, id_: int) -> bool:
-        """Listed as aborted; Hive tests no high watermark here (section 7.2)."""
+        """Return whether the id is listed as aborted; Hive tests no high watermark here (section 7.2)."""
         return _has(self.aborted, id_)
 
     def is_open(self, id_: int) -> bool:
-        """Listed as open; ids above the high watermark are neither open nor aborted but unknown."""
+        """Return whether the id is listed as open; ids above the high watermark are unknown instead."""
         return _has(self.open, id_)
 
     @property
     def is_everything(self) -> bool:
-        """No id is excluded: what holds when no list is given."""
+        """Return whether no id is excluded, as if no list was given."""
         return self.high_watermark == MAXL and not self.open and not self.aborted
 
 
@@ -89,7 +89,7 @@ class ValidTxns(_Ids):
         """Parse ``hwm:minOpen:open:aborted``; runs ``a-b`` are accepted.
 
         Raises:
-            WriteIdListError: not such a string, or one of which a part is missing.
+            WriteIdListError: the string is malformed, or a part is missing.
         """
         return cls(*_parse_ids(text.split(":"), text, "hwm:minOpen:open:aborted"))
 
@@ -102,8 +102,8 @@ class ValidWriteIds(_Ids):
     """The write ids of one table that a snapshot sees.
 
     Attributes:
-        table: ``db.table``, or None where the string says ``null``.
-        mode: whose list it is.
+        table: ``db.table``, or None if the string has ``null``.
+        mode: the component that reads the list.
     """
 
     table: str | None = None
@@ -113,8 +113,8 @@ class ValidWriteIds(_Ids):
     def parse(cls, text: str, form: Form = Form.HIVE3, mode: ListReader = ListReader.READER) -> ValidWriteIds:
         """Parse one list in one of Hive's forms.
 
-        Hive's own parser takes a string whose end is missing, and one whose name is missing for another one. Hive
-        writes all five parts, so a string with fewer was cut or typed wrongly, and is refused.
+        Hive's own parser accepts a string whose end is missing, and misreads one whose name is missing. Hive writes all
+        five parts, so a string with fewer was cut or mistyped, and is refused.
 
         Args:
             text: ``db.table:hwm:minOpen:open:aborted`` (hive3), ``hwm:minOpen:exc:exc...`` (hive2) or
@@ -122,7 +122,7 @@ class ValidWriteIds(_Ids):
                 as open, which hides rows but never lets anything be cleaned.
 
         Raises:
-            WriteIdListError: not such a string, or one of which a part is missing.
+            WriteIdListError: the string is malformed, or a part is missing.
         """
         if form is not Form.HIVE3:
             return cls._parse_old(text, form, mode)
@@ -150,7 +150,7 @@ class ValidWriteIds(_Ids):
         """Parse ``txnId$list$list...`` into lists by table name.
 
         Raises:
-            WriteIdListError: not such a string, or two lists for one table.
+            WriteIdListError: the string is malformed, or has two lists for one table.
         """
         first, *lists = text.split("$")
         _number(first, text)
@@ -167,20 +167,20 @@ class ValidWriteIds(_Ids):
         return f"{table}:{self.high_watermark}:{self.min_open}:{_join(self.open)}:{_join(self.aborted)}"
 
     def is_valid_base(self, write_id: int) -> bool:
-        """Whether a *compacted* base of this id destroys no history that the snapshot may still need."""
+        """Return whether a *compacted* base of this id destroys no history that the snapshot may still need."""
         return write_id < self.min_open and write_id <= self.high_watermark
 
     def is_aborted(self, id_: int) -> bool:
         if self.mode is ListReader.CLEANER and id_ > self.high_watermark:
-            return False  # HIVE-29601: what lies beyond the compaction being cleaned is not the cleaner's
+            return False  # HIVE-29601: a cleaner must not touch ids above the compaction being cleaned
         return _has(self.aborted, id_)
 
     def range_valid(self, low: int, high: int) -> Range:
-        """How many of the ids low..high (inclusive) are committed."""
+        """Return how many of the ids low..high (inclusive) are committed."""
         if high <= self.high_watermark and not self.open and not self.aborted:
             return Range.ALL  # as without any list
         if self.mode is ListReader.COMPACTOR:
-            # A compactor leaves alone whatever reaches past the first open id; aborted rows it drops one by one.
+            # A compactor skips directories that reach past the first open id; it drops aborted rows one by one.
             return Range.ALL if self.high_watermark >= high else Range.NONE
         if self.mode is ListReader.CLEANER and high > self.high_watermark:
             return Range.NONE
@@ -192,7 +192,7 @@ class ValidWriteIds(_Ids):
         return _share(missing, low, high, full=Range.NONE, empty=Range.ALL)
 
     def range_aborted(self, low: int, high: int) -> Range:
-        """How many of the ids low..high (inclusive) are aborted."""
+        """Return how many of the ids low..high (inclusive) are aborted."""
         if not self.aborted:
             return Range.NONE
         if self.high_watermark < low or (self.mode is ListReader.CLEANER and high > self.high_watermark):
@@ -200,7 +200,7 @@ class ValidWriteIds(_Ids):
         return _share(_count(self.aborted, low, high), low, high, full=Range.ALL, empty=Range.NONE)
 
     def for_compactor(self) -> ValidWriteIds:
-        """The list a compactor uses: below the first open id everything is resolved (section 7.3)."""
+        """Return the list a compactor uses: below the first open id everything is resolved (section 7.3)."""
         first_open = min((self.min_open, *self.open[:1]))
         hwm = self.high_watermark if first_open == MAXL else min(self.high_watermark, first_open - 1)
         aborted = tuple(id_ for id_ in self.aborted if id_ <= hwm)
@@ -208,18 +208,18 @@ class ValidWriteIds(_Ids):
         return replace(self, high_watermark=hwm, min_open=least, open=(), aborted=aborted, mode=ListReader.COMPACTOR)
 
     def for_cleaner(self, highest_write_id: int = MAXL) -> ValidWriteIds:
-        """The list a cleaner uses, lowered to the highest write id of the compaction (section 7.4)."""
+        """Return the list a cleaner uses, lowered to the highest write id of the compaction (section 7.4)."""
         return replace(self, high_watermark=min(self.high_watermark, highest_write_id), mode=ListReader.CLEANER)
 
     def at(self, write_id: int) -> ValidWriteIds:
-        """The same list with its high watermark lowered to `write_id`."""
+        """Return the list with its high watermark lowered to `write_id`."""
         hwm = min(self.high_watermark, write_id)
         return replace(self, high_watermark=hwm)
 
 
 def _has(ids: tuple[int, ...], id_: int) -> bool:
-    at = bisect_left(ids, id_)
-    return at < len(ids) and ids[at] == id_
+    index = bisect_left(ids, id_)
+    return index < len(ids) and ids[index] == id_
 
 
 def _count(ids: tuple[int, ...], low: int, high: int) -> int:
@@ -241,7 +241,7 @@ def _not_a_list(text: str, why: str, form: str) -> WriteIdListError:
 
 
 def _parts(count: int, name: str) -> str:
-    """What is wrong with the parts of a string that begins with `name`."""
+    """Return what is wrong with the number of parts of a string that begins with `name`."""
     if count == 5:
         return "no name of a table at its beginning"
     missing = ": the table's name is missing" if name.isdigit() else ""
@@ -288,11 +288,11 @@ def _short(text: str) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
-# --- runs of ids: nothing walks over a range, `delta_1_9223372036854775807` is a name like any other --------------
+# --- runs of ids: never iterate over a range, since `delta_1_9223372036854775807` is a valid name -------------------
 
 
 class IdStatus(StrEnum):
-    """What a snapshot knows of one id."""
+    """What a snapshot shows about one id."""
 
     COMMITTED = "committed"
     OPEN = "open"
@@ -315,7 +315,7 @@ class IdRun:
 
 
 def holes(ranges: Iterable[tuple[int, int]], low: int, high: int) -> Iterator[tuple[int, int]]:
-    """The runs of low..high (inclusive) that lie in no range, ascending."""
+    """Yield the runs of low..high (inclusive) that lie in no range, ascending."""
     for first, last in sorted(ranges):
         if first > high:
             break
@@ -327,7 +327,7 @@ def holes(ranges: Iterable[tuple[int, int]], low: int, high: int) -> Iterator[tu
 
 
 def write_id_runs(ids: ValidWriteIds, low: int, high: int) -> tuple[IdRun, ...]:
-    """The write ids low..high (inclusive) as runs, ascending."""
+    """Return the write ids low..high (inclusive) as runs, ascending."""
     top = min(high, ids.high_watermark)
     runs = [
         *id_list_runs(ids_between(ids.open, low, top), IdStatus.OPEN),
@@ -341,7 +341,7 @@ def write_id_runs(ids: ValidWriteIds, low: int, high: int) -> tuple[IdRun, ...]:
 
 
 def txn_status(txns: ValidTxns | None, txn: int) -> IdStatus:
-    """What is known of one transaction; unknown where no list was given."""
+    """Return the status of one transaction; unknown without a list."""
     if txns is None:
         return IdStatus.UNKNOWN
     if txns.is_valid(txn):
@@ -352,17 +352,17 @@ def txn_status(txns: ValidTxns | None, txn: int) -> IdStatus:
 
 
 def of_status(runs: Iterable[IdRun], *statuses: IdStatus) -> tuple[IdRun, ...]:
-    """The runs of these statuses."""
+    """Return the runs of these statuses."""
     return tuple(run for run in runs if run.status in statuses)
 
 
 def count_of(runs: Iterable[IdRun]) -> int:
-    """How many ids the runs hold."""
+    """Return how many ids the runs hold."""
     return sum(run.last - run.first + 1 for run in runs)
 
 
 def id_list_runs(ids: Sequence[int], status: IdStatus) -> tuple[IdRun, ...]:
-    """Ascending ids as runs."""
+    """Return ascending ids as runs."""
     runs: list[IdRun] = []
     for id_ in ids:
         if runs and runs[-1].last == id_ - 1:
@@ -373,5 +373,5 @@ def id_list_runs(ids: Sequence[int], status: IdStatus) -> tuple[IdRun, ...]:
 
 
 def ids_between(ids: tuple[int, ...], low: int, high: int) -> tuple[int, ...]:
-    """Return those from `low` to `high`, inclusive, of sorted ids."""
+    """Return the ids from `low` to `high`, inclusive, of sorted ids."""
     return ids[bisect_left(ids, low) : max(bisect_left(ids, low), bisect_right(ids, high))]

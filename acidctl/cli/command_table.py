@@ -71,9 +71,6 @@ FOLDERS = {
 }
 """Where in this package the modules of a section's commands lie."""
 
-ALIASES = {"check": "validate"}
-"""Other names of commands; help and man pages do not list them."""
-
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 AFTER_INTERRUPT = {
@@ -102,7 +99,6 @@ GOING_ON = frozenset(("erasure",))
 
 def command_named(name: str) -> click.Command | None:
     """A command, imported now; None where none is called so."""
-    name = ALIASES.get(name, name)
     if name not in SUMMARIES:
         return None
     command: click.Command = import_module(module_of(name)).command

@@ -40,10 +40,10 @@ from acidctl.location.change.publication import (
     refuse_half_published,
     shows_by_copies,
 )
+from acidctl.location.declared import Wishes
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.wishes import Wishes
 from acidctl.nearest import member
 from acidctl.outcome import Outcome, Result
 

@@ -1,4 +1,4 @@
-"""What lies beside the locations of a table: in its directory, and in the trashes of HDFS."""
+"""Files beside the locations of a table: in its directory, and in the trashes of HDFS."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from acidctl.storage.port import FileSystem, base_name, join, parent_of
 _HOMES = "/user"
 _TRASH = ".Trash"
 _TIME = re.compile(r"[0-9]{13}")
-"""In milliseconds, which Hadoop puts behind a name that is taken in the trash."""
+"""The time in milliseconds that Hadoop appends to a name that already exists in the trash."""
 
 OnClosed = Callable[[str, AcidctlError], None]
-"""Told of each directory, absolute, that cannot be looked into."""
+"""Receives each directory, absolute, that cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrayFile:
-    """A file that lies in no location.
+    """A file outside of all locations.
 
     Attributes:
-        partition: the values in its path below the directory of the table, by their keys; unescaped.
+        partition: the values in its path below the directory of the table, by key; unescaped.
     """
 
     file: PhysicalFile
@@ -34,25 +34,25 @@ class StrayFile:
 
 
 def files_beside(fs: FileSystem, root: str, locations: Collection[str], on_closed: OnClosed) -> Iterator[StrayFile]:
-    """The files of a table's directory that lie in none of its locations: staging, partitions that nobody knows...
+    """Yield the files in a table's directory but in none of its locations: staging, unknown partitions...
 
     Args:
-        locations: absolute, all of the table; the directory itself may be one.
+        locations: all locations of the table, absolute; the directory itself may be one.
     """
-    above = {at for path in locations for at in _above(path, root)}
+    above = {folder for path in locations for folder in _above(path, root)}
     waiting = [root]
     while waiting:
-        at = waiting.pop()
+        folder = waiting.pop()
         try:
-            entries = fs.list_dir(at).entries
+            entries = fs.list_dir(folder).entries
         except NotFoundError:
             continue
         except AcidctlError as error:
-            on_closed(at, error)
+            on_closed(folder, error)
             continue
         for entry in entries:
-            path = join(at, entry.path)
-            if path in locations or (at in locations and not (entry.is_dir and parse_partition(entry.path))):
+            path = join(folder, entry.path)
+            if path in locations or (folder in locations and not (entry.is_dir and parse_partition(entry.path))):
                 continue
             if path in above:
                 waiting.append(path)
@@ -62,7 +62,7 @@ def files_beside(fs: FileSystem, root: str, locations: Collection[str], on_close
 
 
 def _above(path: str, root: str) -> Iterator[str]:
-    """The directories between a location and the directory of its table."""
+    """Yield the directories between a location and the directory of its table."""
     path = parent_of(path)
     while path.startswith(f"{root.rstrip('/')}/"):
         yield path
@@ -70,7 +70,7 @@ def _above(path: str, root: str) -> Iterator[str]:
 
 
 def _below(fs: FileSystem, path: str, root: str, kind: HolderKind, on_closed: OnClosed) -> Iterator[StrayFile]:
-    """All files at or below a path."""
+    """Yield all files at or below a path."""
     holder = Holder(kind, fs.display(path), "")
     try:
         entry = fs.stat(path)
@@ -90,12 +90,12 @@ def _below(fs: FileSystem, path: str, root: str, kind: HolderKind, on_closed: On
 
 def _keys(path: str, root: str) -> tuple[tuple[str, str], ...]:
     parts = path[len(root.rstrip("/")) :].strip("/").split("/")[:-1]
-    found = (parse_partition(part) for part in parts)
-    return tuple((unescape(pair[0]), unescape(pair[1])) for pair in found if pair and not _TIME.search(pair[1][-13:]))
+    pairs = (parse_partition(part) for part in parts)
+    return tuple((unescape(pair[0]), unescape(pair[1])) for pair in pairs if pair and not _TIME.search(pair[1][-13:]))
 
 
 def hdfs_trash_files(fs: FileSystem, roots: Sequence[str], on_closed: OnClosed) -> Iterator[StrayFile]:
-    """The files of a table in the trashes of HDFS, of all users whose trash may be looked into.
+    """Yield the files of a table in the trashes of HDFS, of all users whose trash can be listed.
 
     Args:
         roots: its directory, and its locations elsewhere.
@@ -109,31 +109,31 @@ def hdfs_trash_files(fs: FileSystem, roots: Sequence[str], on_closed: OnClosed) 
                 if name == base_name(root) or (
                     name.startswith(base_name(root)) and _TIME.fullmatch(name[len(base_name(root)) :])
                 ):
-                    at = join(folder, name)
-                    yield from _below(fs, at, at, HolderKind.HDFS_TRASH, on_closed)
+                    path = join(folder, name)
+                    yield from _below(fs, path, path, HolderKind.HDFS_TRASH, on_closed)
 
 
 def _checkpoints(fs: FileSystem, roots: Sequence[str], on_closed: OnClosed) -> Iterator[str]:
-    """What a user's trash has: ``Current``, and one for each time that HDFS put it away."""
+    """Yield the checkpoints of all trashes: ``Current``, and one for each time that HDFS emptied it."""
     trashes = {join(_HOMES, name, _TRASH) for name in _names(fs, _HOMES, on_closed)}
-    ask: Callable[[str], str | None] = getattr(fs, "trash_root", lambda _: None)
+    trash_root: Callable[[str], str | None] = getattr(fs, "trash_root", lambda _: None)
     for root in roots:
         try:
-            own = ask(root)
+            trash = trash_root(root)
         except AcidctlError as error:
             on_closed(root, error)
             continue
-        if own and base_name(parent_of(own)) == _TRASH:  # of an encryption zone, which has one for each user
-            trashes |= {join(parent_of(own), name) for name in _names(fs, parent_of(own), on_closed)}
-        elif own:
-            trashes.add(own)
+        if trash and base_name(parent_of(trash)) == _TRASH:  # of an encryption zone, which has one for each user
+            trashes |= {join(parent_of(trash), name) for name in _names(fs, parent_of(trash), on_closed)}
+        elif trash:
+            trashes.add(trash)
     for trash in sorted(trashes):
         for name in _names(fs, trash, on_closed):
             yield join(trash, name)
 
 
 def _names(fs: FileSystem, path: str, on_closed: OnClosed) -> list[str]:
-    """The directories in a directory; none where it does not exist."""
+    """Return the directories in a directory; none if it does not exist."""
     try:
         return [entry.path for entry in fs.list_dir(path).entries if entry.is_dir]
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""The search of one table: every file of it that may hold rows, whatever became of the rows."""
+"""The search of one table: every file that may hold matching rows, whatever their state."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.erasure.beside import StrayFile, files_beside, hdfs_trash_files
 from acidctl.erasure.event_search import EventSearch
 from acidctl.erasure.holders import Holder, HolderKind
-from acidctl.erasure.remedies import ErasureStep, erasure_steps
+from acidctl.erasure.remedies import ErasureStep, Survey, erasure_steps, survey
 from acidctl.erasure.searched_file import OpenedFile, SearchedFile, open_file, search_file
-from acidctl.erasure.survey import Survey, survey
 from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.location.find import Found, given_paths, leads_to
 from acidctl.location.given import is_hive_name
@@ -47,7 +46,7 @@ U = TypeVar("U")
 
 @dataclass(frozen=True, slots=True)
 class NotLookedAt:
-    """A directory, or a whole location, of which nobody knows what it holds."""
+    """A directory, or a whole location, whose content is not known."""
 
     path: str
     error: AcidctlError
@@ -55,10 +54,10 @@ class NotLookedAt:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A directory that holds such rows, or may.
+    """A directory that holds matching rows, or may.
 
     Attributes:
-        files: of it, those that do, or may.
+        files: its files that hold such rows, or may.
     """
 
     holder: Holder
@@ -66,22 +65,22 @@ class Holding:
 
     @property
     def events(self) -> int:
-        """How many events hold such a row for certain."""
+        """Return the number of events that certainly hold a matching row."""
         return sum(file.matched.events for file in self.files)
 
     @property
     def bytes(self) -> int:
-        """Of the files."""
+        """Return the size of the files."""
         return sum(file.size for file in self.files)
 
     @property
     def is_known(self) -> bool:
-        """Whether nothing more can be in it."""
+        """Return whether it certainly holds nothing more."""
         return not any(file.problem for file in self.files)
 
 
 class SeenBy(NamedTuple):
-    """What counted as committed in a location, and who said so."""
+    """What counted as committed in a location, and the origin of that."""
 
     write_ids: ValidWriteIds
     txns: ValidTxns | None
@@ -94,15 +93,15 @@ class SeenBy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ErasureReport:
-    """What one location holds, or what lies beside the locations of a table.
+    """The matching rows in one location, or beside the locations of a table.
 
     Attributes:
         path: as a user would type it.
-        snapshot: by which rows are live; None for what lies beside locations.
-        live: how many such rows readers see; None where that is not known.
-        files: all that were read, or were to be.
-        steps: what makes the rows go, in order.
-        hive_name: the name of the location in a metastore; empty if none knows it, and for files outside locations.
+        snapshot: decides which rows are live; None beside locations.
+        live: number of matching rows that readers see; None if not known.
+        files: all files that were searched, or could not be.
+        steps: the steps that remove the rows, in order.
+        hive_name: the name of the location in a metastore; empty without one, and beside locations.
     """
 
     __repr__ = one_line
@@ -117,31 +116,31 @@ class ErasureReport:
 
     @property
     def holdings(self) -> tuple[Holding, ...]:
-        """The directories that hold such rows or may, in the order of their names."""
-        found: dict[Holder, list[SearchedFile]] = {}
+        """Return the directories that hold matching rows or may, in the order of their names."""
+        by_holder: dict[Holder, list[SearchedFile]] = {}
         for file in self.files:
             if file.matched.events or file.problem:
-                found.setdefault(file.holder, []).append(file)
-        return tuple(Holding(holder, tuple(files)) for holder, files in found.items())
+                by_holder.setdefault(file.holder, []).append(file)
+        return tuple(Holding(holder, tuple(files)) for holder, files in by_holder.items())
 
     @property
     def events(self) -> int:
-        """Events that hold such a row, in all files."""
+        """Return the number of events that hold a matching row, in all files."""
         return sum(file.matched.events for file in self.files)
 
     @property
     def is_known(self) -> bool:
-        """Whether all of it could be looked at."""
+        """Return whether everything could be searched."""
         return not self.not_looked_at and not any(file.problem for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
 class TableErasure:
-    """What a table holds.
+    """The matching rows of a table.
 
     Attributes:
-        lacks: why the condition cannot be asked of it, where its rows have not the columns; nothing was searched then.
-        reports: of its locations, and last of what lies beside them.
+        lacks: why the condition does not apply, if the table lacks its columns; nothing was searched then.
+        reports: one for each location, and a last one for files beside them.
     """
 
     __repr__ = one_line
@@ -152,23 +151,23 @@ class TableErasure:
 
     @property
     def events(self) -> int:
-        """Events that hold such a row."""
+        """Return the number of events that hold a matching row."""
         return sum(report.events for report in self.reports)
 
     @property
     def is_known(self) -> bool:
-        """Whether all of it could be looked at."""
+        """Return whether everything could be searched."""
         return all(report.is_known for report in self.reports)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchedTable:
-    """What is to be searched.
+    """A table to search.
 
     Attributes:
-        places: the locations of the table that are searched.
-        root: its directory, absolute, to look at what lies beside them; empty to look at the locations alone.
-        hdfs_trash: look into the trashes of HDFS, too.
+        places: its locations to search.
+        root: its directory, absolute, to search beside the locations; empty to search the locations alone.
+        hdfs_trash: search the trashes of HDFS, too.
     """
 
     table: str
@@ -183,21 +182,22 @@ class _Opened(NamedTuple):
     partition: tuple[PartitionColumn, ...]
 
     def shared(self) -> Iterable[object]:
-        """What the locations of a table have in common."""
+        """Return the objects that the locations of a table have in common."""
         seen, found = self.survey.snapshot, self.survey.found
         return seen.fs, seen.write_ids, seen.txns, seen.declared, seen.source, found.fs, found.declared, found.hive
 
 
 @dataclass
 class _Gathered:
-    """A table, before it is searched.
+    """A table before the search.
 
     Attributes:
         opened: its locations.
-        types: how many files have which columns, in the order in which they were found: those that tell what the
-            columns of the table are, by whether they are text and whether they are current; and those of all files.
-        is_open: whether every directory and the tail of every file could be read.
-        has_files: whether there is any file.
+        telling: the row types of the files that define the columns of the table, by whether they are text and whether
+            they are current, in the order in which they were found.
+        types: the row types of all files.
+        is_open: every directory and the footer of every file could be read.
+        has_files: there is at least one file.
     """
 
     opened: Sequence[_Opened] = ()
@@ -210,50 +210,50 @@ class _Gathered:
     has_files: bool = False
 
     def look(self, files: Iterable[OpenedFile]) -> None:
-        """Note what the tails of files say."""
-        for one in files:
+        """Record what the footers of files show."""
+        for opened in files:
             self.has_files = True
-            self.is_open = self.is_open and one.source is not None
-            if one.source:
-                self.types[one.source.row_type] = None
-                if _tells_columns(one):
-                    kind = one.source.format is Format.TEXT, one.file.holder.kind is HolderKind.CURRENT
+            self.is_open = self.is_open and opened.source is not None
+            if opened.source:
+                self.types[opened.source.row_type] = None
+                if _defines_columns(opened):
+                    kind = opened.source.format is Format.TEXT, opened.file.holder.kind is HolderKind.CURRENT
                     of_kind = self.telling.setdefault(kind, {})
-                    of_kind.pop(one.source.row_type, None)  # the last one of a type decides its place
-                    of_kind[one.source.row_type] = None
+                    of_kind.pop(opened.source.row_type, None)  # the last file of a type decides its position
+                    of_kind[opened.source.row_type] = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no file at all, for certain."""
+        """Return whether there is certainly no file."""
         return self.is_open and not (self.failed or self.closed or self.stray or self.has_files)
 
 
 def search_tables(
     tables: Iterable[SearchedTable], lists: SnapshotLists, condition: str, *, prove: bool = False
 ) -> Iterator[TableErasure]:
-    """Search tables, one after the other; nothing that is wrong with one of them is raised.
+    """Search tables, one after the other; problems of a table are in its report.
 
     Args:
         condition: SQL, see docs/reference/conditions.md.
-        prove: read all bytes of all files for their checksums, and list locations once more at the end.
+        prove: read all bytes of all files for their checksums, and list the locations again at the end.
 
     Raises:
         UsageProblem: the condition cannot be parsed.
     """
     with suppress(UnknownColumn):
-        parse_condition(condition, row_of(()))  # what is no condition is none for any table
-    for one in tables:
+        parse_condition(condition, row_of(()))  # a malformed condition fails for every table
+    for wanted in tables:
         try:
-            table = Table(one.places[0].shown, one.places, lists)
+            table = Table(wanted.places[0].shown, wanted.places, lists)
         except AcidctlError as error:
-            yield _not_searched(one, error)
+            yield _not_searched(wanted, error)
         else:
-            yield _TableSearch(one, table, lists, condition, prove=prove).result()
+            yield _TableSearch(wanted, table, lists, condition, prove=prove).result()
 
 
 def _not_searched(table: SearchedTable, error: AcidctlError) -> TableErasure:
-    at = table.places[0].shown
-    return TableErasure(table.table, reports=(ErasureReport(at, None, None, (), (NotLookedAt(at, error),)),))
+    shown = table.places[0].shown
+    return TableErasure(table.table, reports=(ErasureReport(shown, None, None, (), (NotLookedAt(shown, error),)),))
 
 
 class _TableSearch:
@@ -271,19 +271,18 @@ class _TableSearch:
         try:
             predicate = parse_condition(self._condition, Namespace(row_type, keys).struct)
         except UsageProblem as error:
-            if gathered.is_empty:  # without a file nobody knows the columns, nor need know them
-                empty = [
-                    ErasureReport(one.survey.found.shown, SeenBy.of(one.survey.snapshot), 0) for one in gathered.opened
-                ]
+            if gathered.is_empty:  # without a file the columns are unknown, and not needed
+                surveys = (location.survey for location in gathered.opened)
+                empty = [ErasureReport(s.found.shown, SeenBy.of(s.snapshot), 0) for s in surveys]
                 return TableErasure(self._wanted.table, reports=tuple(empty))
             if isinstance(error, UnknownColumn) and self._are_names_known(row_type, gathered):
                 return TableErasure(self._wanted.table, lacks=error.what)
             reports = gathered.failed or list(_not_searched(self._wanted, error).reports)
             return TableErasure(self._wanted.table, reports=tuple(reports))
-        reports = [self._report(one, row_type, predicate) for one in gathered.opened] + gathered.failed
+        reports = [self._report(opened, row_type, predicate) for opened in gathered.opened] + gathered.failed
         if gathered.stray or gathered.closed:
-            found = self._each(partial(self._search_stray, row_type, predicate, keys), gathered.stray)
-            reports.append(self._beside_report(found, tuple(gathered.closed)))
+            stray_files = self._each(partial(self._search_stray, row_type, predicate, keys), gathered.stray)
+            reports.append(self._beside_report(stray_files, tuple(gathered.closed)))
         return TableErasure(self._wanted.table, reports=tuple(reports))
 
     # -- before -----------------------------------------------------------------------------------------------
@@ -302,7 +301,7 @@ class _TableSearch:
         return gathered
 
     def _opened(self, gathered: _Gathered) -> Iterator[_Opened]:
-        """Each location with the tails of its files, and what these say noted in what is gathered."""
+        """Yield each location with the footers of its files, and record these in `gathered`."""
         for found in self._wanted.places:
             try:
                 looked = survey(found, self._lists)
@@ -325,19 +324,19 @@ class _TableSearch:
             yield from hdfs_trash_files(self._fs, sorted(outside | ({root} if root else set())), closed)
 
     def _row_type(self, gathered: _Gathered) -> OrcType:
-        """The columns of the table: as a metastore has them, else those of all files, of current ones last."""
+        """Return the columns of the table: the metastore's, else those of all files, current files last."""
         of_text = all(is_text for is_text, _ in gathered.telling)
         older, newer = ([*gathered.telling.get((of_text, is_current), ())] for is_current in (False, True))
         types = dict.fromkeys(reversed([*older, *newer]))
-        # By position for Hive 3, too: values that it does not show are still in the files.
+        # By position even for Hive 3: values that it does not show are still in the files.
         return replace(table_row_type(self._wanted.places[0].declared, [*reversed(types)]), by_name=False)
 
     def _keys(self, gathered: _Gathered) -> tuple[PartitionColumn, ...]:
-        """The columns of partitions, with the values of the first."""
+        """Return the partition columns, with the values of the first location."""
         return gathered.opened[0].partition if gathered.opened else ()
 
     def _are_names_known(self, row_type: OrcType, gathered: _Gathered) -> bool:
-        """Whether the columns are known by their names, so that one of another name is none of them."""
+        """Return whether all column names are known, so that the condition's other name is none of them."""
         declared = self._wanted.places[0].declared
         if declared and declared.columns:
             return True
@@ -348,7 +347,7 @@ class _TableSearch:
         return not any(self._may_be_meant(kind, self._keys(gathered)) for kind in types)
 
     def _may_be_meant(self, row_type: OrcType, keys: Sequence[PartitionColumn]) -> bool:
-        """Whether the columns of a file may be those of the condition."""
+        """Return whether the columns of a file may be those of the condition."""
         if any(name.startswith(_NAMED_BY_PLACE) for name in row_type.names):
             return True
         try:
@@ -384,17 +383,17 @@ class _TableSearch:
         stray: tuple[StrayFile, OpenedFile],
     ) -> SearchedFile:
         values = {name.lower(): value for name, value in stray[0].partition}
-        known, unknown = [], []
+        filled, unknown = [], []
         for key in keys:
             text = values.get(key.name.lower())
             try:
-                known.append(replace(key, value=None if text is None else typed(text, key.type, key.name)))
+                filled.append(replace(key, value=None if text is None else typed(text, key.type, key.name)))
             except AcidctlError:
                 text = None
-                known.append(replace(key, value=None))
+                filled.append(replace(key, value=None))
             if text is None:
                 unknown.append(key.name)
-        search = EventSearch(predicate, row_type, known, unknown, self._wanted.places[0].declared)
+        search = EventSearch(predicate, row_type, filled, unknown, self._wanted.places[0].declared)
         return search_file(self._fs, stray[1], search, checksum=self._prove)
 
     def _beside_report(self, files: Sequence[SearchedFile], closed: tuple[NotLookedAt, ...]) -> ErasureReport:
@@ -412,7 +411,7 @@ class _TableSearch:
         predicate: Predicate,
         partition: Sequence[PartitionColumn],
     ) -> int | None:
-        """How many such rows readers see; only stripes are read that hold some."""
+        """Return how many matching rows readers see, reading only stripes that hold some; None if not known."""
         only = {
             file.absolute[len(place.snapshot.path.rstrip("/")) + 1 :]: file.matched.places
             for file in files
@@ -422,15 +421,15 @@ class _TableSearch:
             return 0
         try:
             sources = open_sources(place.snapshot)
-            asked = Scan(
+            scan = Scan(
                 place.snapshot, [], where=predicate, partition=partition, row_type=row_type, sources=sources, only=only
             )
-            return asked.count()
+            return scan.count()
         except AcidctlError:
             return None
 
     def _changed_since(self, place: Survey) -> NotLookedAt | None:
-        """What shows that a location was changed while it was searched; None where nothing does."""
+        """Return an entry if a location changed while it was searched, else None."""
         try:
             now = survey(place.found.afresh(), self._lists)
         except AcidctlError as error:
@@ -442,15 +441,15 @@ class _TableSearch:
         return NotLookedAt(place.found.shown, UsageProblem(f"{place.found.shown} changed", why, "search it once more"))
 
     def _each(self, work: Callable[[T], U], items: Sequence[T]) -> list[U]:
-        """The results in order; a store that takes long to answer is asked for several at a time."""
+        """Return the results in order, working on several items at a time, because stores may be slow."""
         if len(items) < 2:
             return [work(item) for item in items]
         with ThreadPoolExecutor(_THREADS, "acidctl-erasure") as pool:
             return list(pool.map(work, items))
 
 
-def _tells_columns(opened: OpenedFile) -> bool:
-    """Whether the columns of a file are the table's; one of deletes may declare any (format section 3.1)."""
+def _defines_columns(opened: OpenedFile) -> bool:
+    """Return whether the columns of a file are the table's; a delete file may declare any (format section 3.1)."""
     is_struct = opened.source is not None and opened.source.row_type.kind == "struct"
     return is_struct and opened.file.is_of_table and "delete_delta_" not in opened.file.path
 
@@ -458,9 +457,9 @@ def _tells_columns(opened: OpenedFile) -> bool:
 def tables_to_search(
     places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str], *, hdfs_trash: bool = True
 ) -> Iterator[SearchedTable]:
-    """Locations, as tables: those of one table follow each other.
+    """Yield locations grouped by table; the locations of one table must follow each other.
 
-    What lies beside the locations of a table is searched where all of the table was given.
+    Files beside the locations of a table are searched only if the whole table was given.
 
     Args:
         given: the paths and names that led to the locations.
@@ -481,7 +480,7 @@ def _table_of(found: Found) -> tuple[str, str]:
 
 
 def _root_of(found: Found, storage: Mapping[str, str]) -> str:
-    """The directory of a location's table, inside its store; of a table of a metastore that which it says."""
+    """Return the directory of a location's table, inside its store, preferably as its metastore has it."""
     path = found.location.path
     if found.hive and found.location.partition:
         fs, path = open_location(found.hive.location, storage)

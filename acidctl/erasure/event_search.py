@@ -1,4 +1,4 @@
-"""How many events of one file hold a row that meets a condition, whatever became of the row since."""
+"""Counts the events of one file that hold a row which meets a condition, whatever the row's state is now."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from acidctl.rows.scan.stripe_columns import known_of_stripe, own_column
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What a file holds.
+    """The result for one file.
 
     Attributes:
-        events: that hold a row which meets the condition.
-        undecided: further ones, of which a column decides that the file does not have.
-        stripes: how many it has.
-        read: of how many the rows were read; of the others statistics or bloom filters tell that there is none.
+        events: number of events with a row that meets the condition.
+        undecided: number of further events that depend on a column which the file does not have.
+        stripes: number of stripes.
+        read: number of stripes whose rows were read; statistics or bloom filters rule out the others.
         places: numbers of the stripes with such events.
         lacks: names of the columns of the condition that the file does not have.
     """
@@ -42,13 +42,13 @@ class Matched:
 
 
 class EventSearch:
-    """A condition, and the columns that it looks at.
+    """A condition, and the columns that it uses.
 
     Args:
         row_type: the columns of the table.
-        partition: those of its partitions, with their values in the location of the files.
-        unknown: of these, the names of those whose values nobody knows.
-        declared: what a metastore says of the table.
+        partition: the partition columns, with their values in the location of the files.
+        unknown: names of the partition columns whose values are not known.
+        declared: what a metastore says about the table.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class EventSearch:
         self._used = {path: names.find_path(path) for path in predicate.paths}
 
     def search(self, source: EventFile, *, by_name: bool = False) -> Matched:
-        """Look into one file, a stripe at a time.
+        """Search one file, a stripe at a time.
 
         Args:
-            by_name: a column counts as missing where the file has another name at its place: the file is not known to
-                be one of the table's.
+            by_name: a column counts as missing if the file has another name at its position, because the file may not
+                belong to the table.
 
         Raises:
-            BadDataError, NotFoundError, AccessError, StorageError: it cannot be read.
+            BadDataError, NotFoundError, AccessError, StorageError: the file cannot be read.
             UsageProblem: its columns cannot be compared with the values of the condition.
         """
         missing = {path for path, column in self._used.items() if self._is_missing(source, column, by_name=by_name)}
@@ -107,22 +107,22 @@ class EventSearch:
             return False
         if isinstance(condition, bool):
             return True
-        known = known_of_stripe(source, stripe, self._used, self._row_type, self._partition)
-        if not condition.may_match(known):
+        bounds = known_of_stripe(source, stripe, self._used, self._row_type, self._partition)
+        if not condition.may_match(bounds):
             return False
-        return condition.may_match(with_bloom_filters(known, source, stripe, self._used, self._row_type))
+        return condition.may_match(with_bloom_filters(bounds, source, stripe, self._used, self._row_type))
 
     def _counts(
         self, reader: EventReader, stripe: int, sure: Predicate | bool, maybe: Predicate | bool
     ) -> tuple[int, int]:
-        """Events of a stripe that hold such a row, and those that may."""
-        paths = [path for one in (sure, maybe) if isinstance(one, Predicate) for path in one.paths]
+        """Return the number of events of a stripe that hold such a row, and of those that may."""
+        paths = [path for condition in (sure, maybe) if isinstance(condition, Predicate) for path in condition.paths]
         columns = [self._used[path] for path in dict.fromkeys(paths)]
-        own = reader.source.row_type
+        row_type = reader.source.row_type
         places = [column.place for column in columns if column.kind is ColumnSource.DATA]
-        if not places and reader.source.synthetic is None and own.names:
-            places = [(0,)] if self._row_type.names else []  # a delete event is told by its row, which is NULL
-        files = FileColumns(own, self._row_type, places, reader.source.format, self._declared)
+        if not places and reader.source.synthetic is None and row_type.names:
+            places = [(0,)] if self._row_type.names else []  # the row of a delete event is NULL
+        files = FileColumns(row_type, self._row_type, places, reader.source.format, self._declared)
         ids = None
         if any(column.kind is ColumnSource.ROW_ID for column in columns):
             ids, rows = reader.ids_with_rows(stripe, files.names)
@@ -159,9 +159,9 @@ def _true(mask: pa.BooleanArray) -> Bools:
 
 
 def _holds_no_row(source: EventFile, stripe: int) -> bool:
-    """Whether all events of a stripe are deletes without a row, by statistics that can be trusted."""
+    """Return whether trustworthy statistics show that all events of a stripe are deletes without a row."""
     if source.synthetic is not None:
         return False
-    own = source.row_type
-    known = stripe_bounds(source.tail, stripe)(own, own)
-    return known is not None and not known.values
+    row_type = source.row_type
+    bounds = stripe_bounds(source.tail, stripe)(row_type, row_type)
+    return bounds is not None and not bounds.values

@@ -1,4 +1,4 @@
-"""What a location physically holds: every file below it, and what the directory is that it lies in."""
+"""The physical files of a location, and the kinds of directories that hold them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from acidctl.repair.backup import BACKUP
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
 _NOTES = frozenset((MANIFEST, TORN, OWNER, INTENT, "undo.json", "done.json", "restored.json", "purged.json"))
-"""What acidctl writes into its own hidden directories beside what it keeps there."""
+"""The files that acidctl writes into its hidden directories for itself."""
 _CHECKSUM = ".crc"
 _MOST_OF_A_VERSION = 16
-"""Bytes: no file of rows is as short."""
+"""Files with rows have more bytes."""
 
 _LOOKED_AT = 64
-"""Bytes that are read at the beginning of a small file."""
+"""The number of bytes to read at the beginning of a small file."""
 
 
 class HolderKind(StrEnum):
-    """What a directory is that may hold rows; the first four are the states of a location's entries."""
+    """The kinds of directories that may hold rows; the first four are the states of a location's entries."""
 
     CURRENT = "current"
     OBSOLETE = "obsolete"
@@ -43,7 +43,7 @@ class HolderKind(StrEnum):
     STAGING = "staging"
     HDFS_TRASH = "hdfs-trash"
     OTHER = "other"
-    """Beside the locations of a table: nobody's."""
+    """Beside the locations of a table, with an unknown owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Holder:
     """A directory, or an original file, that may hold rows.
 
     Attributes:
-        name: its path, relative to the location; of HDFS' trash, and beside locations, absolute.
-        child: the entry of the location that it is, or lies in.
+        name: its path relative to the location; absolute beside locations and in HDFS' trash.
+        child: the entry of the location that it is, or is in.
     """
 
     kind: HolderKind
@@ -76,14 +76,14 @@ class PhysicalFile:
 
     @property
     def is_of_table(self) -> bool:
-        """Whether it lies where only files with the columns of the table lie."""
+        """Return whether it lies in a directory where all files have the columns of the table."""
         if self.holder.kind in (HolderKind.CURRENT, HolderKind.OBSOLETE, HolderKind.ABORTED, HolderKind.IGNORED):
             return True
-        at = parent_of(self.path)
-        while at != parent_of(at):
-            if acid_directory(base_name(at)):
+        folder = parent_of(self.path)
+        while folder != parent_of(folder):
+            if acid_directory(base_name(folder)):
                 return True
-            at = parent_of(at)
+            folder = parent_of(folder)
         return False
 
 
@@ -98,7 +98,7 @@ def physical_files(fs: FileSystem, listing: Listing, verdicts: Mapping[str, Verd
         if entry.is_dir or not entry.size:
             continue
         start = _start_of_small_file(entry.path, entry.size, paths)
-        if start is not None and _begins_so(fs, join(listing.location, entry.path), entry.size, start):
+        if start is not None and _begins_with(fs, join(listing.location, entry.path), entry.size, start):
             continue
         side = entry.path + FLUSH_LENGTH_SUFFIX
         absolute = join(listing.location, side) if side in paths else ""
@@ -122,7 +122,7 @@ def _start_of_small_file(path: str, size: int, paths: set[str]) -> bytes | None:
     return b"{" if is_json else None
 
 
-def _begins_so(fs: FileSystem, path: str, size: int, start: bytes) -> bool:
+def _begins_with(fs: FileSystem, path: str, size: int, start: bytes) -> bool:
     """Return whether a file begins with `start` after blanks; False if it cannot be read: its search reports that."""
     if not start:
         return True
@@ -133,7 +133,7 @@ def _begins_so(fs: FileSystem, path: str, size: int, start: bytes) -> bool:
 
 
 def _is_own(folder: str) -> bool:
-    """Whether a directory is one that acidctl puts its notes into."""
+    """Return whether acidctl writes its own files into a directory."""
     parts = folder.split("/")
     return (parts[0] in (TRASH, BACKUP) and len(parts) <= 2) or (
         parts[0].startswith((LOCK, "_tmp_")) and len(parts) == 1

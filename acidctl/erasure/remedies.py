@@ -1,28 +1,32 @@
-"""What makes rows physically go that a location still holds: in which order, and when."""
+"""The steps that physically remove rows which a location still holds: their order, and when they are possible."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
-from acidctl.acid.state import State
+from acidctl.acid.state import State, Verdict
 from acidctl.cleaning.advice import Action
-from acidctl.cleaning.explain import MayClean
-from acidctl.erasure.holders import Holder, HolderKind
-from acidctl.erasure.survey import Survey
+from acidctl.cleaning.explain import MayClean, ProofInputs, VerdictProof, proof_inputs, prove_all
+from acidctl.erasure.holders import Holder, HolderKind, PhysicalFile, physical_files
+from acidctl.errors import AcidctlError, BadDataError
+from acidctl.location.find import Found
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
 from acidctl.wording import text_of
 
 
 class Remedy(StrEnum):
-    """One act, in the order in which they are done."""
+    """The kinds of steps, in the order in which they are done."""
 
     DELETE = "delete"
-    """In Hive, by the condition: the rows are still seen."""
+    """Delete the rows in Hive by the condition: readers still see them."""
     DECIDE = "decide"
-    """A transaction that is open, or that the snapshot does not know, has to end."""
+    """Wait for the end of a transaction that is open, or that the snapshot does not know."""
     WRITE = "write"
-    """In Hive, anything: of one directory alone no compaction makes another."""
+    """Write anything in Hive: a single directory is never compacted."""
     COMPACT = "compact"
     CLEAN = "clean"
     CLEAN_LEFTOVERS = "clean-leftovers"
@@ -30,21 +34,21 @@ class Remedy(StrEnum):
     FORGET = "forget-repair"
     EMPTY_HDFS_TRASH = "empty-hdfs-trash"
     REMOVE = "remove"
-    """By hand: nothing that acidctl knows owns it."""
+    """Remove by hand: its owner is unknown."""
     LOOK = "look"
-    """At what cannot be read."""
+    """Examine files that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureStep:
-    """One act that has to be done.
+    """One step that remains to be done.
 
     Attributes:
-        names: what it is about: directories relative to the location, or paths.
-        not_before: seconds since the epoch; None where it may be done at once, or after the step before it.
-        after_retention: it has to wait for the retention of cleaning once more, from the step before it on.
-        why: sentences: what speaks against it now, and what must happen before.
-        write_ids: open ones that hold a compaction back.
+        names: the directories, relative to the location, or paths that it applies to.
+        not_before: seconds since the epoch; None if it can be done at once, or after the step before it.
+        after_retention: it must wait for the retention of cleaning again, counted from the step before it.
+        why: sentences about obstacles, and what must happen before.
+        write_ids: open write ids that hold a compaction back.
     """
 
     remedy: Remedy
@@ -58,19 +62,19 @@ class ErasureStep:
 def erasure_steps(
     survey: Survey | None, held: Collection[Holder], unknown: Collection[Holder], live: int | None
 ) -> tuple[ErasureStep, ...]:
-    """What to do about what holds such rows, or may.
+    """Return the steps for the directories that hold matching rows, or may.
 
     Args:
-        survey: of the location; None for what lies beside the locations of a table.
-        held: what holds such rows.
-        unknown: what may hold some.
-        live: how many such rows readers see; None where that is not known.
+        survey: of the location; None beside the locations of a table.
+        held: directories that hold such rows.
+        unknown: directories that may hold some.
+        live: number of such rows that readers see; None if not known.
     """
     return tuple(_steps(survey, list(held), list(unknown), live))
 
 
 def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], live: int | None) -> Iterator[ErasureStep]:
-    names = {kind: tuple(sorted({one.name for one in held if one.kind is kind})) for kind in HolderKind}
+    names = {kind: tuple(sorted({holder.name for holder in held if holder.kind is kind})) for kind in HolderKind}
     current, dead = names[HolderKind.CURRENT], names[HolderKind.OBSOLETE] + names[HolderKind.ABORTED]
     if live or (live is None and current):
         yield ErasureStep(Remedy.DELETE)
@@ -81,7 +85,8 @@ def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], liv
     if survey and current:
         yield ErasureStep(Remedy.COMPACT, current, write_ids=_open_below(survey, current))
     if survey and (current or dead):
-        yield _cleaning(survey, dead, again=bool(current))
+        until, why = _when(survey, dead)
+        yield ErasureStep(Remedy.CLEAN, dead, until, after_retention=bool(current), why=why)
     if survey and (staging := names[HolderKind.STAGING]):
         until, why = _when(survey, staging)
         yield ErasureStep(Remedy.CLEAN_LEFTOVERS, staging, until, why=why)
@@ -97,22 +102,17 @@ def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], liv
         if names[kind]:
             yield ErasureStep(remedy, names[kind])
     if unknown:
-        yield ErasureStep(Remedy.LOOK, tuple(sorted({one.name for one in unknown})))
+        yield ErasureStep(Remedy.LOOK, tuple(sorted({holder.name for holder in unknown})))
 
 
 def _is_alone(survey: Survey) -> bool:
-    """Whether one base or delta is all that a reader reads."""
+    """Return whether a reader reads a single base or delta."""
     state = survey.snapshot.state
     return not state.originals and len(state.deltas) + bool(state.base) == 1
 
 
-def _cleaning(survey: Survey, dead: tuple[str, ...], *, again: bool) -> ErasureStep:
-    until, why = _when(survey, dead)
-    return ErasureStep(Remedy.CLEAN, dead, until, after_retention=again, why=why)
-
-
 def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[str, ...]]:
-    """When the last of some entries may be cleaned, where that is known, and what holds some of them back."""
+    """Return when the last of some entries may be cleaned, if that is known, and what holds some of them back."""
     until: list[float] = []
     why: dict[str, None] = {}
     for name in names:
@@ -128,13 +128,69 @@ def _when(survey: Survey, names: Collection[str]) -> tuple[float | None, tuple[s
 
 
 def _next(survey: Survey, names: Collection[str]) -> tuple[str, ...]:
-    found = [part for name in names if name in survey.proofs for part in survey.proofs[name].next]
-    return tuple(dict.fromkeys(str(one) for one in found if one.action is not Action.CLEAN))
+    steps = [step for name in names if name in survey.proofs for step in survey.proofs[name].next]
+    return tuple(dict.fromkeys(str(step) for step in steps if step.action is not Action.CLEAN))
 
 
 def _open_below(survey: Survey, names: Collection[str]) -> tuple[int, ...]:
-    """Open write ids that keep a compaction from taking all of some current directories."""
+    """Return the open write ids that prevent a compaction from merging all of some current directories."""
     ids = survey.snapshot.write_ids
     by_name = {verdict.name: verdict.directory for verdict in survey.snapshot.state.verdicts}
-    reach = max((found.max_write_id for name in names if (found := by_name.get(name))), default=0)
+    reach = max((directory.max_write_id for name in names if (directory := by_name.get(name))), default=0)
     return tuple(id_ for id_ in sorted(ids.open) if id_ <= reach)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One location before it is searched.
+
+    Attributes:
+        files: all files that may hold rows.
+        closed: the errors of directories that cannot be listed, by their paths as a user would type them.
+    """
+
+    found: Found
+    snapshot: Snapshot
+    files: tuple[PhysicalFile, ...]
+    closed: Mapping[str, AcidctlError]
+
+    @cached_property
+    def proof_inputs(self) -> ProofInputs:
+        """Return the state of cleaning for it."""
+        return proof_inputs(self.snapshot)
+
+    @cached_property
+    def proofs(self) -> Mapping[str, VerdictProof]:
+        """Return the explanation of each entry's state, and what must happen before it is removed, by name."""
+        return {proof.name: proof for proof in prove_all(self.proof_inputs)}
+
+
+def survey(found: Found, lists: SnapshotLists) -> Survey:
+    """List a location, once unless a compaction ends meanwhile.
+
+    Raises:
+        NotFoundError, AccessError, StorageError, UsageProblem: it cannot be listed.
+        RefusedError, ConflictError: see :meth:`acidctl.location.find.Found.snapshot`.
+    """
+    looked, closed = _looked(found)
+    again, lists = looked.settled(lists)
+    if again is not looked:
+        looked, closed = _looked(again)
+    try:
+        snapshot = looked.snapshot(lists, readers=True, settled=False)
+    except BadDataError as error:
+        path = looked.location.path
+        closed[found.shown] = error
+        snapshot = take_snapshot(found.fs, path, on_bad_metadata=lambda _path, _error: None, look=looked.look)
+    verdicts: dict[str, Verdict] = {verdict.name: verdict for verdict in snapshot.state.verdicts}
+    return Survey(looked, snapshot, tuple(physical_files(found.fs, snapshot.listing, verdicts)), closed)
+
+
+def _looked(found: Found) -> tuple[Found, dict[str, AcidctlError]]:
+    closed: dict[str, AcidctlError] = {}
+
+    def tell(path: str, error: AcidctlError) -> None:
+        closed[found.fs.display(f"{found.location.path}/{path}")] = error
+
+    look: Look = look_at(found.fs, found.location.path, found.top, tell, hidden=True)
+    return replace(found, ahead=look), closed

@@ -1,9 +1,8 @@
-"""One file of whatever kind: opened, searched, and what cannot be known of it."""
+"""One file of any kind: opened, searched, and with a note of what could not be read."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,21 +17,21 @@ from acidctl.orc.tail import MAGIC
 from acidctl.rows.foreign.format import Format, read_any_tail
 from acidctl.rows.read.events import EventFile, Synthetic
 from acidctl.storage.port import FileSystem
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.wording import iso_time
 
 _BLOCK = 8 << 20
 _NO_IDS = Synthetic(0, NO_BUCKET, 0)
-"""Of a file without ids: nobody asks for them."""
+"""The placeholder ids of a file without ids, which are not used."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
-    """A file, and what its tail says, or why that is not known.
+    """A file and its parsed footer, or why that is not known.
 
     Attributes:
-        source: None where it cannot be read.
-        problem: what of it is not known; empty where all of it is.
+        source: None if the file cannot be read.
+        problem: what could not be read; empty if everything could.
     """
 
     file: PhysicalFile
@@ -42,14 +41,14 @@ class OpenedFile:
 
 @dataclass(frozen=True, slots=True)
 class SearchedFile:
-    """What is known of a file.
+    """The result of searching a file.
 
     Attributes:
         path: as a user would type it.
-        absolute: the same inside its store.
-        modified: seconds since the epoch; None where the store has no times.
-        problem: why it is not known whether it holds further rows; empty where that is known.
-        sha256: of all of its bytes; empty where that was not asked for.
+        absolute: the path inside its store.
+        modified: seconds since the epoch; None if the store has no times.
+        problem: why the file may hold further rows; empty if it does not.
+        sha256: of all of its bytes; empty if it was not requested.
     """
 
     holder: Holder
@@ -63,7 +62,7 @@ class SearchedFile:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Its JSON form."""
+        """Return its JSON form."""
         return {
             "path": self.path,
             "size": self.size,
@@ -77,57 +76,56 @@ class SearchedFile:
 
 
 def open_file(fs: FileSystem, file: PhysicalFile, declared: Declared | None) -> OpenedFile:
-    """Read the tail of a file; nothing that is wrong with it is raised."""
+    """Read the footer of a file; problems with it are never raised."""
     try:
         source = _opened(fs, file, declared, None)
         return OpenedFile(file, source, _unaccounted(source))
     except AcidctlError as error:
         if not file.side:
-            return OpenedFile(file, None, _said(error))
+            return OpenedFile(file, None, _text_of(error))
         whole = error
     try:
         length = parse_flush_length(read_small(fs, file.side, MOST_LENGTHS), fs.display(file.side)) or 0
         if not 0 < length <= file.entry.size:
-            return OpenedFile(file, None, _said(whole))
+            return OpenedFile(file, None, _text_of(whole))
         rest = "" if length == file.entry.size else f"what a writer put behind byte {length} cannot be read"
         return OpenedFile(file, _opened(fs, file, declared, length), rest)
     except AcidctlError as error:
-        return OpenedFile(file, None, _said(error))
+        return OpenedFile(file, None, _text_of(error))
 
 
 def _opened(fs: FileSystem, file: PhysicalFile, declared: Declared | None, length: int | None) -> EventFile:
     source = ByteSource(fs, file.path, length, file.entry.size)
-    found = read_any_tail(source, replace(declared, format="", text=None) if declared else None)
-    is_text = found.format is Format.TEXT and declared is not None and declared.text is not None
-    if is_text:
-        found = read_any_tail(source, declared)
-    is_native = found.format is Format.ORC and found.tail.is_acid
+    table_file = read_any_tail(source, replace(declared, format="", text=None) if declared else None)
+    if table_file.format is Format.TEXT and declared is not None and declared.text is not None:
+        table_file = read_any_tail(source, declared)
+    is_native = table_file.format is Format.ORC and table_file.tail.is_acid
     data = DataFile(file.entry.path, file.entry.size, Role.INSERT, None, NO_BUCKET, is_native)
     synthetic = None if is_native else _NO_IDS
-    return EventFile(fs, data, file.path, length, found.tail, synthetic, found.format, declared)
+    return EventFile(fs, data, file.path, length, table_file.tail, synthetic, table_file.format, declared)
 
 
 def _unaccounted(source: EventFile) -> str:
     """Return a warning if a file may hold rows that are not found in it; else empty.
 
-    It is text of a layout that nobody declares, or a footer does not describe all bytes before it, which may be another
+    It is text of an undeclared layout, or a footer does not describe all bytes before it, which may be another
     file. Footers count their content with or without the three bytes of the header, or leave the count out.
     """
     if source.format is Format.TEXT and source.declared is None:
         return "it is text, and no metastore says how its columns are written"
     footer, end = source.tail.footer, source.tail.content_end
-    last = max((one.offset + one.indexLength + one.dataLength + one.footerLength for one in footer.stripes), default=3)
+    last = max((s.offset + s.indexLength + s.dataLength + s.footerLength for s in footer.stripes), default=3)
     if source.format is not Format.ORC or last == end or abs(footer.contentLength - end) <= len(MAGIC):
         return ""
     return "its footer does not describe all bytes before it, which may be another file"
 
 
-def _said(error: AcidctlError) -> str:
+def _text_of(error: AcidctlError) -> str:
     return f"{error.what}: {error.why}" if error.why else error.what
 
 
 def search_file(fs: FileSystem, opened: OpenedFile, search: EventSearch, *, checksum: bool) -> SearchedFile:
-    """Look for the rows in a file; nothing that is wrong with it is raised."""
+    """Search a file for the rows; problems with it are never raised."""
     file, source, problem = opened.file, opened.source, opened.problem
     matched, digest = Matched(), ""
     try:
@@ -138,7 +136,7 @@ def search_file(fs: FileSystem, opened: OpenedFile, search: EventSearch, *, chec
                 problem = f"it has no column {lacks}, which decides on {matched.undecided} of its events"
         digest = _sha256(fs, file) if checksum else ""
     except AcidctlError as error:
-        problem = _said(error)
+        problem = _text_of(error)
     entry = file.entry
     return SearchedFile(
         file.holder, fs.display(file.path), file.path, entry.size, entry.modified, matched, problem, digest
@@ -146,20 +144,16 @@ def search_file(fs: FileSystem, opened: OpenedFile, search: EventSearch, *, chec
 
 
 def _sha256(fs: FileSystem, file: PhysicalFile) -> str:
-    """Of all bytes of a file, those behind a flush length too.
+    """Return the checksum of all bytes of a file, including those behind a flush length.
 
     Raises:
-        BadDataError: it has another size now than when it was listed.
+        BadDataError: the size changed since the file was listed.
     """
     size = fs.stat(file.path).size
     if size != file.entry.size:
         raise BadDataError(f"{fs.display(file.path)} changed while it was read", "", "search once more")
     digest = hashlib.sha256()
-    for block in _blocks(ByteSource(fs, file.path, None, size), size):
-        digest.update(block)
+    source = ByteSource(fs, file.path, None, size)
+    for start in range(0, size, _BLOCK):
+        digest.update(source.read(start, min(_BLOCK, size - start)))
     return digest.hexdigest()
-
-
-def _blocks(source: ByteSource, size: int) -> Iterator[bytes]:
-    for at in range(0, size, _BLOCK):
-        yield source.read(at, min(_BLOCK, size - at))

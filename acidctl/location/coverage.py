@@ -1,8 +1,7 @@
-"""How much a command over many locations looked at, compared with what it should look at.
+"""Whether a command over many locations saw all that it should have seen.
 
-A walk reports every directory that it skips, with the reason, and counts the locations found at each named place.  It
-saw too little if a named place holds no location, or if there are fewer than the last run on record found at the same
-places.
+A walk reports every directory that it skips, with the reason, and counts the locations found at each named place. It
+saw too little if a named place holds no location, or if there are fewer than the last run found at the same places.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _NOTHING_HINT = "see whether it is mounted, and whether it is the right place; `
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """How many locations a run found at certain places.
+    """The number of locations that a run found at certain places.
 
     Attributes:
-        where: a name for the places, as of :func:`places_key`.
+        where: a name for the places, made by :func:`places_key`.
         by_names: all places are names of a metastore's tables: what is missing was dropped there, so it is reported
-            once. For paths that is unknown: it is reported until they are back, or somebody accepts it.
+            once. For paths that is unknown: it is reported until they are back, or the user accepts it.
     """
 
     where: str
@@ -37,7 +36,7 @@ class Looked:
     by_names: bool = False
 
     def on_record(self, before: int | None, status: int, *, is_accepted: bool) -> int:
-        """The number of locations that later runs should find there.
+        """Return the number of locations that later runs should find at these places.
 
         Args:
             before: the number that this run should find; None if none is on record.
@@ -52,12 +51,12 @@ class Looked:
 
 @dataclass(slots=True)
 class Coverage:
-    """The count of one run.
+    """What one run found and what it skipped.
 
     Attributes:
-        named: how many locations were found at each place that was named.
-        failed: named places that could not be walked; the reason was reported.
-        passed: each directory that was not looked into, and why, as a sentence: ``/w/_t is hidden``.
+        named: the number of locations found at each named place.
+        failed: the named places that could not be walked; the reason was reported.
+        passed: a sentence for each directory that was skipped: ``/w/_t is hidden``.
     """
 
     named: dict[str, int] = field(default_factory=dict)
@@ -66,45 +65,45 @@ class Coverage:
 
     @property
     def locations(self) -> int:
-        """The number of locations that hold something or that a metastore knows."""
+        """Return the number of locations that hold something or that a metastore has."""
         return sum(self.named.values())
 
     @property
     def looked(self) -> Looked:
-        """The same, with a name for the places."""
+        """Return the number of locations with a name for the places."""
         return Looked(places_key(list(self.named)), self.locations, all(map(is_hive_name, self.named)))
 
     @property
     def nothing_at(self) -> list[str]:
-        """The named places without any."""
+        """Return the named places without any location."""
         return [place for place, count in self.named.items() if not count and place not in self.failed]
 
     def begin(self, place: str) -> None:
-        """A named place is about to be walked."""
+        """Record that the walk of a named place begins."""
         self.named.setdefault(place, 0)
 
     def met(self, place: str) -> None:
-        """One more location was found there."""
+        """Count one more location at a named place."""
         self.named[place] += 1
 
     def skip(self, shown: str, why: str) -> None:
-        """A directory is not looked into.
+        """Record that a directory is skipped.
 
         Args:
-            why: what is true of it, ``is hidden``.
+            why: a predicate such as ``is hidden``.
         """
         self.passed.append(f"{shown} {why}")
 
     def as_json(self) -> dict[str, object]:
-        """Return the named places and directories that were not looked at: the number of all, and the first ones."""
+        """Return the named places and directories that were skipped: the number of all, and the first few."""
         return {"nothingAt": self.nothing_at, "count": len(self.passed), "first": self.passed[:_LISTED]}
 
     def problem(self, before: int | None = None, strangers: int = 0) -> NotLookedAtError | None:
-        """Why this was too little; None where it was not.
+        """Return the error if this run saw too little, else None.
 
         Args:
-            before: how many locations the last run on record found at the same places; None without one.
-            strangers: the locations that were left alone, as they are not known to be transactional.
+            before: the number of locations that the last run found at the same places; None if none is on record.
+            strangers: the number of locations that were skipped because they are not known to be transactional.
         """
         if nothing := self.nothing_at:
             return NotLookedAtError(
@@ -127,7 +126,7 @@ class Coverage:
 
 
 def places_key(places: Sequence[str]) -> str:
-    """A short name for places, the same in each run that is given the same ones, in any order."""
+    """Return a short name for places; their order does not matter."""
     names = sorted(set(places))
     text = " ".join(names)
     if len(text) <= _LONGEST:

@@ -1,13 +1,14 @@
-"""What a metastore says of the files of one location: the table's columns, and of text how its lines make columns."""
+"""What a metastore says about one location: its columns, the layout of text files, and its owners' properties."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.listing import TableType
+from acidctl.acid.triggers import NO_AUTO, Thresholds
 
 if TYPE_CHECKING:
     from acidctl.metastore.tables import HivePartition, HiveTable, StoredAs
@@ -19,15 +20,15 @@ _TEXT_INPUT = "org.apache.hadoop.mapred.TextInputFormat"
 
 @dataclass(frozen=True, slots=True)
 class TextLayout:
-    """How Hive's LazySimpleSerDe makes columns of a line.
+    """How Hive's LazySimpleSerDe splits a line into columns.
 
     Attributes:
-        columns: name and type, in the order of the fields; the partition's own, which may be fewer than the table's.
+        columns: name and type, in the order of the fields; those of the partition, which may be fewer than the table's.
         separator: the byte between fields.
-        escape: what takes the meaning from the byte after it; None where nothing does.
+        escape: the byte before a byte that is data, not a delimiter; None if there is no escaping.
         null: the text that stands for NULL.
-        header, footer: lines at the beginning and the end of a file that are no rows.
-        problem: why acidctl cannot read them; empty where it can.
+        header, footer: number of lines at the beginning and the end of a file that are not rows.
+        problem: why acidctl cannot read the files; empty if it can.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -41,12 +42,11 @@ class TextLayout:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a metastore says of the files of one location.
+    """What a metastore says about the files of one location.
 
     Attributes:
-        columns: of the table: name and type, as Hive writes it.
-        format: of the files.
-        text: of files of text.
+        columns: name and type (as Hive spells it) of each column of the table.
+        text: the layout of text files; None for other formats.
         hive: the version of Hive that reads the table; None if it is not known.
     """
 
@@ -57,7 +57,7 @@ class Declared:
 
 
 def declared_by(table: HiveTable, partition: HivePartition | None = None, hive: Hive | None = None) -> Declared:
-    """What is known of the files of a table without partitions, or of one partition, that a version of Hive reads."""
+    """Return what a metastore says about the files of a table without partitions, or of one partition."""
     stored = partition.stored_as if partition and partition.stored_as.format else table.stored_as
     columns = tuple((column.name, column.type) for column in table.columns)
     is_text = table.table_type is TableType.INSERT_ONLY and stored.format == TEXT
@@ -65,7 +65,7 @@ def declared_by(table: HiveTable, partition: HivePartition | None = None, hive: 
 
 
 def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:
-    # What a partition does not say itself, its table says.
+    # A partition inherits what it does not set from its table.
     properties = {**table.stored_as.properties, **stored.properties}
     fields = properties.get("field.delim", properties.get("serialization.format"))
     escape = properties.get("escape.delim")
@@ -76,12 +76,11 @@ def _text_layout(table: HiveTable, stored: StoredAs) -> TextLayout:
         null=properties.get("serialization.null.format", "\\N"),
         header=_count(table.parameters, "skip.header.line.count"),
         footer=_count(table.parameters, "skip.footer.line.count"),
-        problem=_problem(stored, properties),
+        problem=_unsupported_property(stored, properties),
     )
 
 
-def _problem(stored: StoredAs, properties: Mapping[str, str]) -> str:
-    """What of it acidctl does not know."""
+def _unsupported_property(stored: StoredAs, properties: Mapping[str, str]) -> str:
     if stored.input_format not in ("", _TEXT_INPUT):
         return f"its input format is {stored.input_format}"
     if properties.get("serialization.encoding", "UTF-8").upper().replace("-", "") != "UTF8":
@@ -94,7 +93,7 @@ def _problem(stored: StoredAs, properties: Mapping[str, str]) -> str:
 
 
 def _byte(text: str | None, usual: int) -> int:
-    """A delimiter as Hive reads it: a number from -128 to 127, else the first character."""
+    """Read a delimiter as Hive does: a number from -128 to 127, else the first character."""
     if not text:
         return usual
     try:
@@ -107,3 +106,69 @@ def _byte(text: str | None, usual: int) -> int:
 def _count(properties: Mapping[str, str], name: str) -> int:
     text = properties.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+NO_CLEANUP = "no_cleanup"
+"""While this property is true, obsolete files are kept."""
+
+_QUEUES = ("hive.compactor.job.queue", "mapreduce.job.queuename", "mapred.job.queue.name")
+_JOB = "compactor."
+_POOL = "hive.compactor.worker.pool"
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The properties that apply to one location.
+
+    Attributes:
+        auto_off_by: ``table`` or ``database`` if that turns automatic compaction off; else empty.
+        no_cleanup_by: ``table``, ``partition`` or ``database`` if that forbids cleaning; else empty.
+        job: properties of the job that compacts, without their prefix.
+        pool: the worker pool that compacts it; empty for workers without a pool.
+    """
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    auto_off_by: str = ""
+    no_cleanup_by: str = ""
+    job: Mapping[str, str] = field(default_factory=dict)
+    pool: str = ""
+
+    @property
+    def queue(self) -> str:
+        """Return the YARN queue for the job that compacts; empty if none is set."""
+        return next((self.job[key] for key in _QUEUES if self.job.get(key)), "")
+
+
+def wishes_of(
+    table: Mapping[str, str],
+    database: Mapping[str, str] | None = None,
+    partition: Mapping[str, str] | None = None,
+    *,
+    database_wins: bool = True,
+) -> Wishes:
+    """Return what the properties of a table, its database and a partition set.
+
+    Args:
+        database_wins: the database's setting of automatic compaction overrides the table's, as from Hive 4 on. Before,
+            a database can only turn it off, which does no harm.
+    """
+    by_database, by_table = _auto_is_off(database or {}), _auto_is_off(table)
+    by_table = by_table and (by_database is None or not database_wins)
+    every = (("table", table), ("partition", partition or {}), ("database", database or {}))
+    return Wishes(
+        thresholds=Thresholds().with_known(table),
+        auto_off_by="database" if by_database else "table" if by_table else "",
+        no_cleanup_by=next((name for name, properties in every if is_kept(properties)), ""),
+        job={key.removeprefix(_JOB): value for key, value in table.items() if key.startswith(_JOB)},
+        pool=table.get(_POOL) or (database or {}).get(_POOL, ""),
+    )
+
+
+def is_kept(properties: Mapping[str, str]) -> bool:
+    """Return whether these properties forbid cleaning."""
+    return properties.get(NO_CLEANUP, "").lower() == "true"
+
+
+def _auto_is_off(properties: Mapping[str, str]) -> bool | None:
+    """Return whether these properties turn automatic compaction off; None if they do not set it."""
+    return next((properties[key].lower() == "true" for key in NO_AUTO if key in properties), None)

@@ -1,7 +1,7 @@
-"""Whether a location is known to be of a transactional table: by evidence only.
+"""Evidence that a location belongs to a transactional table.
 
-A directory called ``base_5`` is nothing yet: exports and tables of other formats have such names, too. What Hive wrote
-shows it by its files: their names and places, the small files beside them, and the ACID columns inside.
+A directory called ``base_5`` proves nothing: exports and tables of other formats have such names, too. What Hive wrote
+shows in its files: their names and places, the small files beside them, and the ACID columns inside.
 """
 
 from __future__ import annotations
@@ -29,26 +29,24 @@ from acidctl.location.neighbours import Surroundings, other_format_within
 from acidctl.location.snapshot import Look
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, base_name, join
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.storage.registry import open_location
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
-from acidctl.storage.tail_cache import END
+from acidctl.storage.remote import END
 from acidctl.wording import text_of
 
 _LOOKED_INTO = 4
-"""Of files that are damaged, or not ORC, so many are tried."""
+"""The number of files to try: some are damaged, or not ORC."""
 
 _OTHER_WRITERS = (b"org.apache.spark", b"parquet.avro.schema", b"iceberg.schema")
-"""What stands in the footers of files that Hive never wrote."""
+"""Marks in the footers of files that Hive never wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a location.
+    """Whether a location is known to belong to a transactional table, and why.
 
     Attributes:
-        is_known: it is of a transactional table.
-        reason: by what it is known, or why it is not.
-        table_type: None where that is not known.
+        table_type: None if it is not known.
     """
 
     is_known: bool
@@ -57,17 +55,17 @@ class Evidence:
 
     @property
     def may_change(self) -> bool:
-        """Whether commands that change tables may look at it: where nothing is, nothing is in danger."""
+        """Return whether commands that change tables may work on the location: an empty one is in no danger."""
         return self.is_known or self.reason.code is Code.EMPTY
 
     @property
     def text(self) -> str:
-        """The reason as a sentence without a full stop."""
+        """Return the reason as a sentence without a full stop."""
         return text_of(self.reason)
 
 
 def not_known(shown: str, evidence: Evidence) -> RefusedError:
-    """The error for a location that was named itself, or planned, and may not be changed."""
+    """Return the error for a location that was named itself, or planned, and may not be changed."""
     hint = "if it is one, say so: `table_type='full-acid'` or `table_type='insert-only'`"
     if evidence.reason.code in (Code.TABLES_BELOW, Code.OTHER_FORMAT_BELOW, Code.INSIDE_A_TABLE):
         hint = "give the table itself, or move away what does not belong to this folder"
@@ -75,20 +73,19 @@ def not_known(shown: str, evidence: Evidence) -> RefusedError:
 
 
 def refuse_part_of_others(url: str, storage: Mapping[str, str], surroundings: Surroundings) -> None:
-    """Refuse to change what lies in a table of another format, in an export, in a trash.
+    """Refuse to change anything in a table of another format, in an export or in a trash.
 
     Args:
-        url: what a user gives; what a walk meets on its way down from there it leaves out by itself.
-        storage: options of the store.
-        surroundings: what was found above other paths.
+        url: a path that the user gave; a walk from there skips such directories by itself.
+        surroundings: caches what lies above other paths.
 
     Raises:
-        RefusedError: it does.
+        RefusedError: the path lies in such a directory.
     """
     options = storage.of(url) if isinstance(storage, StorageOptions) else storage
     fs, path = open_location(url, options)  # not the one for changes, which sees nothing above the path
-    if found := surroundings.of(fs, path):
-        above, what = found
+    if container := surroundings.of(fs, path):
+        above, what = container
         raise RefusedError(
             f"{fs.display(path)} is not a table of its own",
             f"{fs.display(above)} is {what}",
@@ -97,20 +94,19 @@ def refuse_part_of_others(url: str, storage: Mapping[str, str], surroundings: Su
 
 
 def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = None) -> Evidence:
-    """What is known of a location; reads the end of a file or two where names and side files do not tell.
+    """Return what is known of a location; read the end of a file or two if names and side files do not suffice.
 
     Args:
-        look: at the location.
-        said: what the user says that the table is.
+        said: the table type that the user gave.
 
     Returns:
-        Never known where tables stand deeper below it, of whatever format: their files are not its own.
+        Not known if tables of any format stand deeper below the location: their files are not its own.
     """
     below = next(iter(tables_below(look.listing)), None)
     if below is not None:
         return _unknown(Code.TABLES_BELOW, path=below)
-    if found := other_format_within(fs, path, look.listing):
-        return _unknown(Code.OTHER_FORMAT_BELOW, path=found[0], what=found[1])
+    if other := other_format_within(fs, path, look.listing):
+        return _unknown(Code.OTHER_FORMAT_BELOW, path=other[0], what=other[1])
     children = look.listing.by_child
     if said is not None:
         if acid_directory(base_name(path)) and not any(map(acid_directory, children)):
@@ -134,7 +130,7 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
 
 
 def type_by_files(fs: FileSystem, path: str, look: Look) -> TableType | None:
-    """The table type that the files show; None if they show none, or if it makes no difference to what Hive reads.
+    """Return the table type that the files show; None if they show none, or if Hive reads both types alike.
 
     The beginning of a file is read only if files lie beside ACID directories and the names show no type.
     """
@@ -165,7 +161,7 @@ def _unknown(code: Code, by: tuple[str, ...] = (), **values: object) -> Evidence
 
 
 def _strange(entries: Iterable[Entry]) -> Iterator[str]:
-    """What is not Hive's in an ACID directory; one that a rename put into another is."""
+    """Return the paths in an ACID directory that are not Hive's; a nested ACID directory was renamed there by Hive."""
     return (path for path in strange_paths(entries) if acid_directory(path.partition("/")[2].partition("/")[0]) is None)
 
 
@@ -202,7 +198,7 @@ def _has_acid_columns(fs: FileSystem, path: str, file: DataFile) -> bool:
             side = join(path, file.flush_length_path)
             length = parse_flush_length(read_small(fs, side, MOST_LENGTHS), side)
         return read_tail(ByteSource(fs, join(path, file.path), length, file.size)).is_acid
-    except AcidctlError:  # whoever reads the rows says what is wrong with it
+    except AcidctlError:  # the error is reported when the rows are read
         return False
 
 
@@ -213,10 +209,11 @@ def _by_layout(
     sound: list[AcidDirectory],
     children: Mapping[str, list[Entry]],
 ) -> Evidence | None:
-    """An insert-only table, or a full one of loaded files alone: nothing but what Hive names, a delta among it.
+    """Recognize an insert-only table, or a full ACID table of loaded files alone, by Hive's names.
 
-    Of ``base_5`` and ``delta_1_1`` that says nothing; but nobody else writes the number of a statement, or of a
-    transaction, or pads write ids to seven digits. What deletes rows has the ACID columns, always.
+    Every file must lie where Hive puts it, and there must be a delta. Names like ``base_5`` and ``delta_1_1`` prove
+    nothing; but only Hive writes the number of a statement or a transaction, or pads write ids to seven digits. Delete
+    deltas are excluded because their files always have the ACID columns.
     """
     kinds = {directory.kind for directory in directories}
     if len(sound) < len(directories) or Kind.DELTA not in kinds or Kind.DELETE_DELTA in kinds:
@@ -228,8 +225,8 @@ def _by_layout(
         return None
     for file in files[:_LOOKED_INTO]:
         if kind := _format_of(fs, path, file):
-            known = TableType.INSERT_ONLY if kind == "Parquet" else None
-            return Evidence(True, reason(Code.BY_FILES, how="layout", path=file.path, format=kind), known)
+            table_type = TableType.INSERT_ONLY if kind == "Parquet" else None
+            return Evidence(True, reason(Code.BY_FILES, how="layout", path=file.path, format=kind), table_type)
     return None
 
 
@@ -239,7 +236,7 @@ def _is_as_hive_spells(directory: AcidDirectory) -> bool:
 
 
 def _format_of(fs: FileSystem, path: str, file: DataFile) -> str:
-    """ORC or Parquet; empty for any other format, and for a file of another writer."""
+    """Return ``ORC`` or ``Parquet``; empty for any other format, and for a file of another writer."""
     full = join(path, file.path)
     try:
         begin, end = fs.read_bytes(full, 0, 4), fs.read_bytes(full, max(0, file.size - END), min(END, file.size))

@@ -1,4 +1,4 @@
-"""From the paths a user gives to locations, what is known of them, and their snapshots: the one road for everybody."""
+"""Resolves the paths that a user gives to locations, their tables in the metastore, and their snapshots."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ from acidctl.location.snapshot import Look, Snapshot, files_ahead, look_at, take
 from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
 from acidctl.spelling import spelled
 from acidctl.storage import registry
-from acidctl.storage.near_paths import naming_near
 from acidctl.storage.port import FileSystem, FileSystemSpec, parent_of
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import naming_near, open_location
 from acidctl.wording import some_of, text_of
 
 if TYPE_CHECKING:
@@ -40,10 +39,10 @@ if TYPE_CHECKING:
     from acidctl.metastore.tables import HivePartition, HiveTable
 
 _ROUNDS = 3
-"""So often a location is listed and its metastore asked, where the one overtakes the other."""
+"""How many times to list a location and query its metastore again if one of them is newer than the other."""
 
 _THREADS = 8
-"""That wait for a remote store."""
+"""The number of threads that wait for a remote store."""
 
 _LIKE_TABLE = re.compile(r"\w+\.\w+")
 
@@ -54,15 +53,15 @@ class Found:
 
     Attributes:
         is_given: the path itself is the location, not a tree that holds it.
-        top: its own children, where they were listed a moment ago; None lists them again.
-        ahead: a look at it that was taken while others were worked on, or why that failed.
-        hive: its table, as the metastore has it; None without a metastore, or where that does not know it.
-        declared: what the metastore says of its files, which for a partition may differ from what it says of the table.
-        partition: its partition, where the metastore was asked for it a moment ago.
+        top: its own children, if they were just listed; None lists them again.
+        ahead: its listing, made while other locations were worked on, or the error of that.
+        hive: its table in the metastore; None without a metastore, or if the metastore does not have it.
+        declared: what the metastore says about its files; a partition may differ from its table.
+        partition: its partition, if it was just read from the metastore.
         said: the table type that the user gave; the metastore's type takes precedence.
-        around: the directories above it and above other locations.
-        may_go: it is one of many, and where it was dropped meanwhile the others are none the worse.
-        root: of the tree in which it was found; empty where a metastore named it.
+        around: caches the directories above it and above other locations.
+        may_go: it is one of many, and the run goes on if it was dropped meanwhile.
+        root: the root of the tree in which it was found; empty if a metastore named it.
     """
 
     fs: FileSystem
@@ -84,23 +83,25 @@ class Found:
 
     @property
     def holds_something(self) -> bool:
-        """Whether a metastore knows it, or it is not empty: an empty directory may be a missing disk.
+        """Return whether a metastore has it, or it is not empty: an empty directory may be a missing disk.
 
         Hidden entries do not count, except acidctl's own.
         """
-        return bool(self.hive) or self.top is None or any(_is_of_use(entry.path) for entry in self.top.entries)
+        if self.hive or self.top is None:
+            return True
+        return any(entry.path.startswith(".acidctl-") or not is_hidden(entry.path) for entry in self.top.entries)
 
     @property
     def hive_name(self) -> str:
-        """The name that the metastore has for it, ``hive:db.table/key=value``; empty where that does not know it."""
+        """Return its name in the metastore, ``hive:db.table/key=value``; empty if the metastore does not have it."""
         if not self.hive:
             return ""
-        parts = (partition_name(*one) for one in self.location.partition)
+        parts = (partition_name(*pair) for pair in self.location.partition)
         return "/".join([f"{HIVE}{self.hive.full_name}", *parts])
 
     @cached_property
     def look(self) -> Look:
-        """Its contents, listed once, with the type of its table, if that is known.
+        """Return its contents, listed once, with the type of its table, if that is known.
 
         Raises:
             NotFoundError, AccessError, StorageError: it cannot be listed.
@@ -109,25 +110,25 @@ class Found:
         if isinstance(self.ahead, AcidctlError):
             raise self.ahead
         look = self.ahead or look_at(self.fs, self.location.path, self.top)
-        known = (self.hive and self.hive.table_type) or self.said
-        return look.of_type(known or type_by_files(self.fs, self.location.path, look))
+        table_type = (self.hive and self.hive.table_type) or self.said
+        return look.of_type(table_type or type_by_files(self.fs, self.location.path, look))
 
     def snapshot(
         self, lists: SnapshotLists, *, compactor: bool = False, readers: bool = False, settled: bool = True
     ) -> Snapshot:
-        """Its state by what a user said of the snapshot.
+        """Return its state as seen by the snapshot that the user chose.
 
         Args:
             compactor: as a compaction sees it (format section 7.3).
-            readers: with those who hold locks there, and whether it may be cleaned, where a metastore knows that.
-            settled: by newer lists of a metastore, where it was listed too late for those; see :meth:`settled`.
+            readers: add the holders of locks on it, and whether it may be cleaned, if a metastore can tell.
+            settled: refresh the lists of a metastore if it was listed too late for them; see :meth:`settled`.
 
         Raises:
             GoneError: it was dropped meanwhile.
-            ConflictError: as :meth:`settled`.
-            RefusedError: the lists are not for its table, or the metastore, which was to say what a compaction may
-                take for committed, does not know it, or is older than its files.
-            BadDataError: a ``_metadata_acid`` that Hive would refuse too.
+            ConflictError: see :meth:`settled`.
+            RefusedError: the lists are not for its table, or the metastore, which was to say what is committed for a
+                compaction, does not have it, or is older than its files.
+            BadDataError: Hive would refuse a ``_metadata_acid``, too.
         """
         if settled:
             again, lists = self.settled(lists)
@@ -136,32 +137,32 @@ class Found:
             return self._snapshot(lists, compactor=compactor, readers=readers)
 
     def _snapshot(self, lists: SnapshotLists, *, compactor: bool, readers: bool) -> Snapshot:
-        found = self.lists(lists, may_clean=not compactor)
-        write_ids, ahead = found.write_ids, self.ahead_of(lists)
+        resolved = self.lists(lists, may_clean=not compactor)
+        write_ids, ahead = resolved.write_ids, self.ahead_of(lists)
         unchecked = tuple(why for why in ahead if why.code is Code.GIVEN_UNKNOWN)
         ahead = ahead[len(unchecked) :]
         if compactor and ahead:
             raise files_ahead(self.shown, ahead)
         if compactor:
-            if lists.asks_metastore and write_ids is None and found.said:
+            if lists.asks_metastore and write_ids is None and resolved.said:
                 raise RefusedError(
                     f"nobody says what is committed in {self.shown}",
-                    text_of(found.said),
+                    text_of(resolved.said),
                     "give `write_ids` or `assume_committed`, or name the table: hive:db.table",
                 )
             write_ids = (write_ids or ValidWriteIds()).for_compactor()
         path = self.location.path
-        is_text = bool(self.declared and self.declared.text)  # files of text do not say themselves what a row is
+        is_text = bool(self.declared and self.declared.text)  # text files do not describe their rows
         snapshot = take_snapshot(
             self.fs,
             path,
             write_ids,
-            found.txns,
+            resolved.txns,
             look=self.look,
-            assumed=found.assumed,
-            said=found.said,
-            declared=None if compactor and not is_text else self.declared,  # a compaction goes by the files alone
-            source=found.source,
+            assumed=resolved.assumed,
+            said=resolved.said,
+            declared=None if compactor and not is_text else self.declared,  # a compaction uses the files alone
+            source=resolved.source,
         )
         if self.declared:
             snapshot = replace(snapshot, table_columns=self.declared.columns)
@@ -177,13 +178,13 @@ class Found:
         return snapshot
 
     def settled(self, lists: SnapshotLists) -> tuple[Found, SnapshotLists]:
-        """It and the lists, both taken again where a compaction ended after a metastore gave the lists.
+        """Return it and the lists, both refreshed if a compaction ended after a metastore gave the lists.
 
-        A cleaner may have removed by now what they count.
+        A cleaner may already have removed the directories that the old lists select.
 
         Raises:
             GoneError: it was dropped meanwhile.
-            ConflictError: it happened again and again.
+            ConflictError: a compaction ended before each retry.
         """
         found = self
         with self.unless_dropped(lists):
@@ -196,10 +197,10 @@ class Found:
 
     @contextmanager
     def unless_dropped(self, lists: SnapshotLists) -> Iterator[None]:
-        """What is not found is an error, unless the location is gone, and nobody says that it should be there.
+        """Turn a missing file into GoneError if the location was dropped, and nothing says that it should exist.
 
         Raises:
-            GoneError: of one of many locations, which was dropped meanwhile.
+            GoneError: it is one of many locations, and was dropped meanwhile.
         """
         try:
             yield
@@ -216,25 +217,25 @@ class Found:
             return False
         if self.hive and lists.warehouse:
             return lists.warehouse.is_dropped(self.hive, self.location.partition)
-        return bool(self.fs.list_dir(self.root).entries)  # where nothing is left, a disk may have been taken away
+        return bool(self.fs.list_dir(self.root).entries)  # if nothing is left, a disk may be missing
 
     def lists(self, lists: SnapshotLists, *, may_clean: bool = True) -> Lists:
-        """What counts in it, by what a user said of the snapshot.
+        """Return the lists of committed ids for it.
 
         Args:
-            may_clean: by these lists it may be decided what is removed.
+            may_clean: these lists may decide what is removed.
 
         Raises:
-            RefusedError: the lists are not for its table, or `assume_committed` is given although a metastore knows it.
+            RefusedError: the lists are not for its table, or `assume_committed` is given although a metastore has it.
         """
         self.refuse_assuming(lists)
         return lists.of(self.look, self.location.table, time.time(), self.hive, may_clean=may_clean)
 
     def refuse_assuming(self, lists: SnapshotLists) -> None:
-        """Refuse to assume what is committed if a metastore knows it: aborted rows would come back.
+        """Refuse to assume what is committed if a metastore has the location: aborted rows would come back.
 
         Raises:
-            RefusedError: `assume_committed` is given, and a metastore knows the location.
+            RefusedError: `assume_committed` is given, and a metastore has the location.
         """
         if not (lists.assumption and lists.warehouse):
             return
@@ -247,48 +248,48 @@ class Found:
             )
 
     def unseen(self, lists: SnapshotLists) -> tuple[AcidDirectory, ...]:
-        """What may have replaced some of it since a metastore gave the lists."""
+        """Return the directories that may have replaced others of it since a metastore gave the lists."""
         if not (self.hive and lists.asks_metastore):
             return ()
         return lists.unseen(self.look.listing, self.lists(lists, may_clean=False))
 
     def ahead_of(self, lists: SnapshotLists) -> tuple[Reason, ...]:
-        """Why the files are newer than the metastore, which is asked now if a name suggests it; usually empty."""
+        """Return why the files are newer than the metastore, which is queried if a name suggests it; usually empty."""
         if self.hive is None or lists.warehouse is None:
             return ()
         top = partial(self.fs.list_dir, self.location.path)
         return lists.warehouse.ahead_of(self.hive, self.look.listing, top, by_own_list=lists.asks_metastore)
 
     def said_to_be(self, said: TableType | None) -> Found:
-        """Take the table type that a user gave for this location; None changes nothing.
+        """Return it with the table type that the user gave; None changes nothing.
 
         Raises:
-            RefusedError: the metastore says otherwise.
+            RefusedError: the metastore has another type.
         """
-        known = self.hive.table_type if self.hive else None
-        if said and known and said is not known:
+        in_metastore = self.hive.table_type if self.hive else None
+        if said and in_metastore and said is not in_metastore:
             raise RefusedError(
                 f"{self.shown} is not {said.value}",
-                f"the metastore says that its table is {known.value}",
+                f"the metastore says that its table is {in_metastore.value}",
                 "leave `table_type` out",
             )
         return self if said in (None, self.said) else replace(self, said=said)
 
     def evidence(self) -> Evidence:
-        """Whether it is known to be of a transactional table."""
+        """Return whether it is known to be of a transactional table."""
         if not self.hive and self._is_inside:
             return Evidence(False, reason(Code.INSIDE_A_TABLE, how="below"))
         if not self.hive or not self.hive.table_type:
             return evidence_of(self.fs, self.location.path, self.look, self.said)
-        found = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)
-        if found.reason.code is not Code.SAID:
-            return found
+        evidence = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)
+        if evidence.reason.code is not Code.SAID:
+            return evidence
         kind = self.hive.table_type.value
-        return replace(found, reason=reason(Code.IN_METASTORE, table_type=kind, table=self.hive.full_name))
+        return replace(evidence, reason=reason(Code.IN_METASTORE, table_type=kind, table=self.hive.full_name))
 
     @property
     def _is_inside(self) -> bool:
-        """Whether a partition lies beside ACID directories: then its table may have no partitions."""
+        """Return whether a partition lies beside ACID directories: then its table may have no partitions."""
         location = self.location
         if not location.partition or location.is_inside or not self.is_given:
             return location.is_inside
@@ -297,22 +298,18 @@ class Found:
         return self.around.holds_acid(fs, parent_of(location.path))
 
     def afresh(self) -> Found:
-        """The same location, to be listed when its snapshot is taken."""
+        """Return the same location, to be listed when its snapshot is taken."""
         return replace(self, top=None, ahead=None, partition=None)
 
 
-def _is_of_use(name: str) -> bool:
-    return name.startswith(".acidctl-") or not is_hidden(name)
-
-
 def is_any_overtaken(places: Sequence[Found], lists: SnapshotLists, newer: SnapshotLists) -> bool:
-    """Whether what was found may lack what lists count that a metastore gave before, as newer ones show."""
+    """Return whether any location may lack a directory that the lists select, as newer lists show."""
     unseen = [(found.hive, found.unseen(lists)) for found in places if found.hive]
     return any(newer.is_overtaken(directories, hive) for hive, directories in unseen if directories)
 
 
 def ever_changing(shown: str) -> ConflictError:
-    """The error for what was compacted and cleaned as often as it was looked at."""
+    """Return the error for a location that was compacted and cleaned before each retry."""
     return ConflictError(
         f"{shown} changes faster than it can be looked at",
         "compactions ended between the metastore's answer and the listing, each time",
@@ -329,15 +326,15 @@ def find(
     looks: bool = True,
     surroundings: Surroundings | None = None,
 ) -> Iterator[Found]:
-    """Every location at or below the given paths, in their order; stores that take long to answer are asked ahead.
+    """Yield every location at or below the given paths, in their order; remote stores are listed ahead.
 
     Args:
-        lists: what the user gave; write ids are numbered by table, so one list is good for one table.
-        observer: told what else there is; of several paths one that cannot be listed, too. Its coverage counts the
+        lists: the snapshot that the user chose. Write ids are numbered by table, so one list is good for one table.
+        observer: receives everything else that is met, and the errors of all but a single path. Its coverage counts the
             locations that each path leads to.
-        looks: at the locations themselves too; False where no snapshots are taken of them.
-        surroundings: for who changes what is found: what lies in something that is not ours, which a walk from above
-            would not have entered, is refused.
+        looks: list the locations themselves, too; False if no snapshots are taken of them.
+        surroundings: for callers that change what is found: refuse locations in a directory that is not Hive's, which a
+            walk from above would have skipped.
 
     Raises:
         NotFoundError, AccessError, StorageError: a path cannot be listed.
@@ -350,7 +347,7 @@ def find(
     lists.expect([path for path in paths if is_hive_name(path)])
     for path in paths:
         observer.coverage.begin(path)
-        walk = partial(_places, path, storage, lists, observer, looks=looks, surroundings=surroundings)
+        walk = partial(_locations_of, path, storage, lists, observer, looks=looks, surroundings=surroundings)
         for found in _going_on(walk, observer, path, is_alone=len(paths) == 1):
             if found.holds_something or isinstance(path, FromMetastore):
                 observer.coverage.met(path)
@@ -373,11 +370,11 @@ def refuse_unusable(
 
     Args:
         said: the table type that the user gave.
-        surroundings: as for :func:`find`, which can use it next; with None it is checked later, for each location,
+        surroundings: see :func:`find`, which can use it next; with None, the caller checks later for each location
             whether it is known to be transactional.
 
     Raises:
-        NotFoundError, AccessError, StorageError, UsageProblem, RefusedError: of the first; it names the others.
+        NotFoundError, AccessError, StorageError, UsageProblem, RefusedError: the first error, with the other places.
     """
     if len(paths) < 2:
         return
@@ -393,7 +390,7 @@ def refuse_unusable(
             errors.append(error)
     if errors:
         first, *more = errors
-        first.why += f"; {some_of([one.what for one in more])}" if more else ""
+        first.why += f"; {some_of([error.what for error in more])}" if more else ""
         first.hint += f"{'; ' if first.hint else ''}nothing was changed: leave out what cannot be used"
         raise first
 
@@ -405,8 +402,8 @@ def _require_usable(
     said: TableType | None,
     surroundings: Surroundings | None,
 ) -> None:
-    others = Observer(lambda _: None)  # what is not named itself
-    found = next(_places(path, storage, lists, others, looks=False, surroundings=surroundings), None)
+    others = Observer(lambda _: None)  # errors of locations that were not named themselves
+    found = next(_locations_of(path, storage, lists, others, looks=False, surroundings=surroundings), None)
     if found is None or surroundings is None:
         return
     found = replace(found, around=surroundings)
@@ -418,7 +415,7 @@ def _require_usable(
 
 
 def table_path(found: Found) -> str:
-    """The directory of a location's table, inside its store, by the path of the location."""
+    """Return the directory of a location's table, inside its store, derived from the location's path."""
     path = found.location.path
     for _ in found.location.partition:
         path = parent_of(path)
@@ -426,24 +423,24 @@ def table_path(found: Found) -> str:
 
 
 def find_named(name: str, storage: Mapping[str, str], lists: SnapshotLists) -> Iterator[Found]:
-    """The locations that a name of a metastore's table means, by no list yet: for who takes a lock before he asks.
+    """Yield the locations that a name in a metastore means, before any list is read: for callers that lock first.
 
     Raises:
         NotFoundError: there is no such table or partition.
-        UsageProblem: it is not a name of that kind, or the table is not transactional.
-        RefusedError: nothing that is a table can lie where the metastore has it.
+        UsageProblem: the name is malformed, or the table is not transactional.
+        RefusedError: the metastore's location for it cannot be a table's.
     """
     return _named(name, storage, lists, Observer(), None)
 
 
 def find_table(path: str, storage: Mapping[str, str], lists: SnapshotLists) -> list[Found]:
-    """The locations that one path or name leads to, for who reads them as one table.
+    """Return the locations of one path or name, for callers that read them as one table.
 
     Raises:
-        NotFoundError, AccessError, StorageError: nothing there, or it cannot be listed.
-        RefusedError: it is a table of another format, or in one.
+        NotFoundError, AccessError, StorageError: the path does not exist, or cannot be listed.
+        RefusedError: the path is a table of another format, or in one.
     """
-    walk = partial(_places, path, storage, _begun(lists, [path]), Observer(), looks=False, surroundings=None)
+    walk = partial(_locations_of, path, storage, _begun(lists, [path]), Observer(), looks=False, surroundings=None)
     return [found.afresh() for found in _going_on(walk, Observer(), path, is_alone=True)]
 
 
@@ -457,7 +454,7 @@ def _begun(lists: SnapshotLists, paths: Sequence[str]) -> SnapshotLists:
 
 
 def _add_ways(error: AcidctlError, path: str) -> None:
-    """Add to the hint that a path works without a metastore that failed, and how a table is named."""
+    """Add to the hint that paths work without the metastore that failed, or how to name a table."""
     if isinstance(error, NotFoundError) and _LIKE_TABLE.fullmatch(path) and not error.hint.startswith("did you mean"):
         error.hint = f"check the spelling, or name the table of a metastore: {HIVE}{path}"
     way = spelled("; with `metastore='none'` paths are worked on without it")
@@ -468,14 +465,14 @@ def _add_ways(error: AcidctlError, path: str) -> None:
 def found_again(
     found: Found, storage: Mapping[str, str], lists: SnapshotLists, surroundings: Surroundings | None = None
 ) -> Found:
-    """One location that was found before, as it is now, to be listed when its snapshot is taken.
+    """Return a location that was found before in its present state, to be listed when its snapshot is taken.
 
     Args:
-        surroundings: for who changes it, as for :func:`find`.
+        surroundings: for callers that change it, see :func:`find`.
 
     Raises:
         NotFoundError: its table, or the location itself, is gone.
-        RefusedError: it lies in something that is not ours.
+        RefusedError: it lies in a directory that is not Hive's.
     """
     if found.hive is None or lists.warehouse is None:
         (again,) = find([found.shown], storage, lists, surroundings=surroundings)
@@ -488,7 +485,7 @@ def found_again(
     return replace(found.afresh(), hive=hive)
 
 
-def _places(
+def _locations_of(
     path: str,
     storage: Mapping[str, str],
     lists: SnapshotLists,
@@ -497,7 +494,6 @@ def _places(
     looks: bool,
     surroundings: Surroundings | None,
 ) -> Iterator[Found]:
-    """The locations that one path, or name, leads to."""
     if is_hive_name(path):
         return _named(path, storage, lists, observer, surroundings)
     if lists.warehouse and lists.warehouse.read_lock:
@@ -505,16 +501,15 @@ def _places(
             f"no lock for reading can be taken on {path}", "it is a path", "name the table: hive:db.table"
         )
     fs, root = open_location(path, storage)
-    walk = _walk(fs, root, observer, looks=looks)
     if surroundings:
-        walk = _after(partial(refuse_part_of_others, path, storage, surroundings), walk)
+        refuse_part_of_others(path, storage, surroundings)
+    walk = _walk(fs, root, observer, looks=looks)
     return walk if lists.warehouse is None else _all_known(walk, lists.warehouse, observer)
 
 
 def _named(
     text: str, storage: Mapping[str, str], lists: SnapshotLists, observer: Observer, surroundings: Surroundings | None
 ) -> Iterator[Found]:
-    """The locations of the tables of a metastore that a name means."""
     name, warehouse = HiveName.parse(text), lists.require_warehouse(text)
     for place in warehouse.places(name, storage, observer.error):
         if surroundings:
@@ -532,7 +527,7 @@ def _named(
 
 
 def at_path(fs: FileSystem, path: str, lists: SnapshotLists) -> Found:
-    """One location by its path, with its table where a metastore is asked and knows it.
+    """Return one location by its path, with its table if a metastore is used and has it.
 
     Raises:
         RefusedError: the metastore has it in several tables.
@@ -546,25 +541,24 @@ def _all_known(walk: Iterator[Found], warehouse: Warehouse, observer: Observer) 
     for found in walk:
         try:
             yield _known(found, warehouse)
-        except RefusedError as error:  # of this one; others are none the worse
+        except RefusedError as error:  # of this location only
             if observer.error is None or found.is_given:
                 raise
             observer.error(error)
 
 
 def _known(found: Found, warehouse: Warehouse) -> Found:
-    """With the table that the metastore has there, by the name that it has for it."""
-    known = warehouse.table_at(found.fs, found.location)
-    if known is None:
+    """Return the location with its table in the metastore, under the metastore's name for it."""
+    match = warehouse.table_at(found.fs, found.location)
+    if match is None:
         return found
-    table, location = known
+    table, location = match
     partition = warehouse.partition_at(table, location)
     declared = declared_by(table, partition, warehouse.metastore.features.hive)
     return replace(found, hive=table, location=location, declared=declared)
 
 
 def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iterator[Found]:
-    """The locations below one path."""
     if not fs.is_local and looks:
         yield from _ahead(fs, root, observer)
         return
@@ -573,14 +567,8 @@ def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iter
             yield Found(fs, location, location.path == root, top, root=root)
 
 
-def _after(require: Callable[[], None], walk: Iterator[Found]) -> Iterator[Found]:
-    """A walk that does not begin before something is sure."""
-    require()
-    yield from walk
-
-
 def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str, *, is_alone: bool) -> Iterator[Found]:
-    """Of several paths, one that cannot be walked does not stop the others."""
+    """Walk one of several paths; its error does not stop the others."""
     try:
         yield from walk()
     except AcidctlError as error:
@@ -593,8 +581,8 @@ def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str
 
 
 def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[Found]:
-    """Some locations are looked at while the one before them is worked on: waiting costs nothing but time."""
-    # Two pools: were all threads of one waiting for looks, the walk would wait for them.
+    """List some locations while the one before them is worked on, to hide the latency of the store."""
+    # Two pools: if listings took all threads of a single pool, the walk would wait for them.
     with _threads("acidctl-walk") as walkers, _threads("acidctl-look") as pool:
         waiting: deque[tuple[Found, Future[Look | AcidctlError]]] = deque()
         try:
@@ -628,7 +616,7 @@ def _with_look(found: Found, ahead: Future[Look | AcidctlError]) -> Found:
 
 
 def once(places: Iterable[Found]) -> Iterator[Found]:
-    """Each location once, however often the paths lead to it."""
+    """Yield each location once, however often the paths lead to it."""
     seen: set[tuple[str, str]] = set()
     for found in places:
         key = (found.fs.url, found.location.path)
@@ -650,12 +638,12 @@ def leads_to(given: Collection[tuple[str, str]], url: str, path: str) -> bool:
 def with_tables(
     places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str]
 ) -> Iterator[tuple[Found, bool]]:
-    """Each location, and before the first partition of a table the table's own directory, which is not a location.
+    """Yield each location, and the table's directory before its first partition.
 
-    That of a table is left out when none of the given paths leads to it: nothing above them is anybody's business.
+    The directory of a table is left out if none of the given paths leads to it: directories above them are private.
 
     Yields:
-        The place, and whether it is such a table's directory.
+        The location, and whether it is only the directory of a partitioned table.
     """
     within: set[tuple[str, str]] = set()
     seen: set[tuple[str, str]] = set()
@@ -677,22 +665,22 @@ def changeable(
 
     Args:
         said: the type that the user gives for the table.
-        skipped: takes the other locations, which are not known to be transactional.
+        skipped: called with each other location, which is not known to be transactional.
 
     Raises:
         RefusedError: a location that was named itself is not known to be transactional, or one type is given for
             several tables.
     """
     first = None
-    for place in places:
-        first = first or place.location.table
-        if said is not None and place.location.table != first:
+    for location in places:
+        first = first or location.location.table
+        if said is not None and location.location.table != first:
             raise RefusedError(
                 "one table type cannot speak for several tables",
-                f"{place.shown} is of {place.location.table}, not of {first}",
+                f"{location.shown} is of {location.location.table}, not of {first}",
                 "give one table",
             )
-        found = place.said_to_be(said)
+        found = location.said_to_be(said)
         try:
             evidence = found.evidence()
         except AcidctlError:  # it cannot be listed: its snapshot says so

@@ -1,6 +1,6 @@
 """What a user gives in place of a path: the name of a table in a metastore, or a line of a list.
 
-Every command loads this before it knows which one it is.
+Every command loads this module, so it imports almost nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Self
 from acidctl.errors import AcidctlError
 
 HIVE = "hive:"
-"""How such a name begins."""
+"""The prefix of a table's name."""
 
 
 class FromList(str):
     """A name or a path from a list.
 
     Attributes:
-        origin: the list and the line, for people.
+        origin: the list and the line number, for messages.
     """
 
     __slots__ = ("origin",)
@@ -30,23 +30,23 @@ class FromList(str):
 
 
 class FromMetastore(str):
-    """The path of a location that a metastore knows, which may be empty."""
+    """The path of a location that a metastore has, which may be empty."""
 
     __slots__ = ()
 
 
 def at_its_line(error: AcidctlError, place: str) -> AcidctlError:
-    """The error about a place, with the line of the list that it is from."""
+    """Prefix an error about a place with the line of the list that the place is from."""
     if isinstance(place, FromList):
         error.what = f"{place.origin}: {error.what}"
     return error
 
 
 def table_in(name: str) -> str:
-    """``db.table`` of a name, or the pattern that it is."""
+    """Return ``db.table`` of a name, or the pattern in its place."""
     return name[len(HIVE) :].partition("/")[0].strip().lower()
 
 
 def is_hive_name(path: str) -> bool:
-    """Whether what a user gives names tables of a metastore, not a path."""
+    """Return whether an argument names tables of a metastore; otherwise it is a path."""
     return path[: len(HIVE)].lower() == HIVE

@@ -1,4 +1,4 @@
-"""Names of tables in a metastore, as a user gives them in place of a path: ``hive:db.table/key=value``."""
+"""Names of tables in a metastore: ``hive:db.table/key=value``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _FORM = "write hive:db.table, hive:db.table/key=value, hive:db.* or hive:*.*"
 
 @dataclass(frozen=True, slots=True)
 class HiveName:
-    """What stands behind ``hive:``.
+    """A parsed name of one table, of several, or of partitions.
 
     Attributes:
-        database, table: with ``*`` and ``?`` where several are meant.
-        partition: some values by their keys; empty for all partitions.
+        database, table: patterns with ``*`` and ``?`` if several are meant.
+        partition: values by key, perhaps not of all keys; empty for all partitions.
     """
 
     database: str
@@ -30,7 +30,7 @@ class HiveName:
         """Parse ``hive:db.table/key=value``.
 
         Raises:
-            UsageProblem: it is not such a name.
+            UsageProblem: the text is not such a name.
             NotFoundError: what follows the table is not a partition.
         """
         name, _, partition = text[len(HIVE) :].partition("/")
@@ -41,15 +41,15 @@ class HiveName:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether several tables may be meant."""
+        """Return whether the name may mean several tables."""
         return any(mark in self.database + self.table for mark in "*?[")
 
 
 def partition_values(text: str) -> dict[str, str]:
-    """The values that a partition specification has, ``day=2026-11-20/hour=1``, unescaped as Hive does it.
+    """Return the values of a partition specification, ``day=2026-11-20/hour=1``, unescaped as Hive does it.
 
     Raises:
-        NotFoundError: a part of it is not ``key=value``.
+        NotFoundError: a part of the text is not ``key=value``.
     """
     wanted: dict[str, str] = {}
     for part in filter(None, text.split("/")):

@@ -1,7 +1,7 @@
-"""Which write ids count: Hive's lists as a user gives them, checked against the tables that they are for.
+"""Which write ids count: the lists that a user gives, each checked against the table that it is for.
 
-Write ids are numbered by table, so a list of another table hides and shows rows at random. Every list carries the name
-of its table, and it must be the name of the table that it is used for.
+Write ids are numbered by table, so a list of another table would hide and show rows at random. Every list carries the
+name of its table, which must be the name of the table that it is used for.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acidctl.acid.assumption import Assumed, Assumption, assume
+from acidctl.acid.doubts import is_overtaken, unseen_results
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import AcidDirectory
-from acidctl.acid.overtaken import is_overtaken, unseen_results
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import Form, ValidTxns, ValidWriteIds, WriteIdListError
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, RefusedError, UsageProblem
+from acidctl.location.declared import Wishes
 from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import EVERYTHING, GIVEN, Look, SnapshotSource
-from acidctl.location.wishes import Wishes
 from acidctl.storage.os_errors import mapped
 from acidctl.wording import some_of
 
@@ -38,15 +38,15 @@ _A_LINE = "give one line for each table: db.table:hwm:minOpen:open:aborted"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLists:
-    """What a user said of the snapshot; nothing of it where nothing was said.
+    """The snapshot that the user chose; empty if the user chose none.
 
     Attributes:
-        by_table: lists by ``db.table`` in lower case; None without any.
+        by_table: lists by ``db.table`` in lower case; None if none was given.
         of_all: a list of global transaction ids, as Hive had them before version 3: good for every table.
-        txns: which ``_v`` directories count.
-        table: the name that the lists have for the table, where its path does not show it.
-        assumption: what counts where no list says it.
-        warehouse: the metastore that is asked where nothing of it was said, and that knows the names of tables.
+        txns: decides which ``_v`` directories count.
+        table: the name of the table in the lists, if its path does not show it.
+        assumption: decides what counts if no list does.
+        warehouse: the metastore that decides what counts if the user does not, and that resolves the names of tables.
     """
 
     by_table: Mapping[str, ValidWriteIds] | None = None
@@ -58,71 +58,71 @@ class SnapshotLists:
 
     @property
     def has_write_ids(self) -> bool:
-        """Whether a list of write ids was given."""
+        """Return whether a list of write ids was given."""
         return self.by_table is not None or self.of_all is not None
 
     @property
     def is_of_one_table(self) -> bool:
-        """Whether what was given is good for one table alone."""
+        """Return whether the user's choice is good for one table only."""
         return self.table is not None or (self.by_table is not None and len(self.by_table) == 1)
 
     @property
     def is_told(self) -> bool:
-        """Whether it is known which write ids count, from a list, a metastore, or by what the user assumes."""
+        """Return whether a list, a metastore or an assumption decides which write ids count."""
         return self.has_write_ids or self.assumption is not None or self.warehouse is not None
 
     @property
     def asks_metastore(self) -> bool:
-        """Whether the metastore says what counts, as the user did not."""
+        """Return whether the metastore decides what counts, because the user did not."""
         return self.warehouse is not None and not self.has_write_ids and self.assumption is None
 
     def begun(self) -> SnapshotLists:
-        """The same, with the transactions of a metastore taken by now: what is listed from here on holds them all."""
+        """Take the transactions of the metastore now, so that directories listed from here on include them all."""
         if self.asks_metastore and self.warehouse and not self.warehouse.read_lock:
             _ = self.warehouse.transactions
         return self
 
     def end_by(self, until: Deadline) -> None:
-        """Let no call to the metastore last beyond the deadline of the run."""
+        """Limit every call to the metastore to the deadline of the run."""
         if self.warehouse:
             self.warehouse.metastore.until = until
 
     def renewed(self, asked_again: bool = False) -> SnapshotLists:
-        """The same, for who looks again: a metastore is asked anew.
+        """Return a copy that queries the metastore again.
 
         Args:
-            asked_again: because what was found was newer than its lists.
+            asked_again: the copy is needed because directories were newer than the lists.
         """
         return replace(self, warehouse=self.warehouse.renewed(asked_again)) if self.warehouse else self
 
     def unseen(self, listing: Listing, lists: Lists) -> tuple[AcidDirectory, ...]:
-        """What may have replaced some of a location since a metastore gave these lists, before it was listed."""
+        """Return the directories that may have replaced others between these lists of a metastore and the listing."""
         if not self.asks_metastore or self.txns or lists.write_ids is None or lists.txns is None:
             return ()
         return unseen_results(listing, lists.write_ids, lists.txns)
 
     def is_overtaken(self, unseen: Sequence[AcidDirectory], hive: HiveTable) -> bool:
-        """Whether one of them has, by these lists, which were taken after the listing."""
+        """Return whether one of these directories has replaced others, by these lists, taken after the listing."""
         return self.warehouse is not None and is_overtaken(unseen, *self.warehouse.lists(hive, may_clean=False))
 
     def expect(self, names: Sequence[str], *, partitions: bool = False) -> None:
-        """Ask a metastore at once for what many names will be asked for one by one.
+        """Query a metastore at once for many names that are resolved one by one later.
 
         Args:
-            partitions: for those that are named, too, all of which are held then.
+            partitions: query the named partitions, too; all of them are kept in memory.
         """
         if self.warehouse and len(names) > 1:
             parsed = []
             for name in names:
-                with suppress(AcidctlError):  # which says so when its turn comes
+                with suppress(AcidctlError):  # it is reported when its turn comes
                     parsed.append(HiveName.parse(name))
             self.warehouse.expect(parsed, partitions=partitions)
 
     def require_warehouse(self, name: str) -> Warehouse:
-        """The metastore that knows a name.
+        """Return the metastore that resolves a name.
 
         Raises:
-            UsageProblem: none was named.
+            UsageProblem: no metastore is configured.
         """
         if self.warehouse is None:
             raise UsageProblem(
@@ -134,57 +134,56 @@ class SnapshotLists:
 
     @property
     def age(self) -> float:
-        """Seconds after which what lies there counts as committed; 0 where no age decides."""
+        """Return the age in seconds above which directories count as committed; 0 if no age decides."""
         return self.assumption.age if self.assumption else 0.0
 
     def assuming(self, assumption: Assumption) -> SnapshotLists:
-        """The same, where a user has agreed to what nobody said before."""
+        """Return a copy with an assumption that the user agreed to, unless there already was one."""
         return replace(self, assumption=self.assumption or assumption)
 
     def wishes_of(self, table: HiveTable | None) -> Wishes:
-        """What the owners of a table and of its database wish; nothing without a metastore."""
+        """Return the properties that owners set on a table and its database; empty without a metastore."""
         return self.warehouse.wishes(table) if self.warehouse and table else Wishes()
 
     def require_same(self, table: HiveTable | None) -> None:
-        """Refuse to change a table by the lists of another one that had its name: to be asked when it was listed.
+        """Refuse to change a table by the lists of another one that had its name; call it after the listing.
 
         Raises:
-            NotFoundError: it is gone.
-            ConflictError: it was dropped and created again since the metastore was asked for the lists, or lies
-                elsewhere.
+            NotFoundError: the table is gone.
+            ConflictError: the table was dropped and created again since the metastore gave the lists, or has moved.
         """
         if self.asks_metastore and self.warehouse and table:
             self.warehouse.table_again(table)
 
     def changed(self, tables: Sequence[HiveTable | None]) -> list[AcidctlError | None]:
-        """The same of many at once: of each its error, or None."""
+        """Return the error of :meth:`require_same` for each of many tables, or None."""
         if not (self.asks_metastore and self.warehouse):
             return [None] * len(tables)
         problems = iter(self.warehouse.changed([table for table in tables if table]))
         return [next(problems) if table else None for table in tables]
 
     def compaction_of(self, table: HiveTable | None, partition: Sequence[tuple[str, str]]) -> CompactionInfo | None:
-        """An entry of Hive's queue that is at work in a location, or about to be; None without a metastore, too."""
+        """Return an entry of Hive's queue for a location that is being or will be compacted, if there is one."""
         return self.warehouse.compaction_of(table, partition) if self.warehouse and table else None
 
     def urls_of(self, name: str) -> list[str]:
-        """Where the locations lie that a name of a metastore's tables means.
+        """Return the URLs of the locations that a name in a metastore means.
 
         Raises:
-            UsageProblem: no metastore is known, or the name is not one.
+            UsageProblem: no metastore is configured, or the name is malformed.
             NotFoundError: there is no such table or partition.
         """
         return list(self.require_warehouse(name).urls(HiveName.parse(name)))
 
     def require_one_table(self, tables: Sequence[str], shown: str) -> None:
-        """Refuse a second table where what was given is good for one.
+        """Refuse a second table if the user's choice is good for one only.
 
         Args:
-            tables: the names of those found so far, the newest last.
-            shown: the path of the newest.
+            tables: the names of the tables so far, the newest last.
+            shown: the path of the newest table's location.
 
         Raises:
-            RefusedError: there is a second one.
+            RefusedError: there is a second table.
         """
         if len(set(tables)) < 2:
             return
@@ -208,50 +207,49 @@ class SnapshotLists:
             )
 
     def _alike(self, tables: Sequence[str]) -> str:
-        """A table that would take the list of the newest, which names no database, as well; empty without one."""
+        """Return another table that the newest one's list, which names no database, would match as well; else empty."""
         name = tables[-1].lower().rpartition(".")[2]
         if self.table is not None or name not in (self.by_table or {}):
             return ""
         return next((table for table in tables[:-1] if table.lower().rpartition(".")[2] == name), "")
 
     def write_ids_of(self, table: str) -> ValidWriteIds | None:
-        """The list for a table; None when none was given.
+        """Return the list for a table; None if no list was given.
 
         Args:
-            table: ``db.table``, or only the table's name where its path shows no database.
+            table: ``db.table``, or only the table's name if its path shows no database.
 
         Raises:
-            RefusedError: lists were given, but none for this table, or more than one that could be.
+            RefusedError: lists were given, but none, or more than one, matches this table.
         """
         if self.by_table is None:
             return self.of_all
         wanted = (self.table or table).lower()
-        found = {name: ids for name, ids in self.by_table.items() if _is_name(wanted, name)}
-        if len(found) == 1:
-            return next(iter(found.values()))
-        if found:
+        matches = {name: ids for name, ids in self.by_table.items() if _is_name(wanted, name)}
+        if len(matches) == 1:
+            return next(iter(matches.values()))
+        if matches:
             raise RefusedError(
                 f"the write-id list of the table {table} cannot be told",
-                f"there are lists for {', '.join(sorted(found))}, and the path does not show the database",
+                f"there are lists for {', '.join(sorted(matches))}, and the path does not show the database",
                 "say which it is: `table='db.table'`",
             )
-        known = sorted(self.by_table)
-        said = "there is only a list" if len(known) == 1 else "there are only lists"
+        names = sorted(self.by_table)
+        there_is = "there is only a list" if len(names) == 1 else "there are only lists"
         raise RefusedError(
             f"no write-id list is for the table {wanted}",
-            f"{said} for {some_of(known) or 'no table'}: write ids are numbered by table",
+            f"{there_is} for {some_of(names) or 'no table'}: write ids are numbered by table",
             "if the table has another name than its directory, say it: `table='db.table'`",
         )
 
     def of(self, look: Look, table: str, now: float, hive: HiveTable | None = None, *, may_clean: bool = True) -> Lists:
-        """What counts in one location.
+        """Return the lists that apply to one location.
 
         Args:
-            look: at the location.
-            table: as :meth:`write_ids_of` takes it.
+            table: see :meth:`write_ids_of`.
             now: seconds since the epoch.
-            hive: its table, as the metastore has it.
-            may_clean: by these lists it may be decided what is removed.
+            hive: its table in the metastore.
+            may_clean: these lists may decide what is removed.
         """
         if self.asks_metastore and self.warehouse:
             if hive is None:
@@ -270,12 +268,12 @@ class SnapshotLists:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The lists of one location, as :func:`acidctl.location.snapshot.take_snapshot` takes them.
+    """The lists that apply to one location, for :func:`acidctl.location.snapshot.take_snapshot`.
 
     Attributes:
-        assumed: what they were made from, where nobody gave them.
-        said: where they are from, where that is to be said.
-        source: who gave them.
+        assumed: the assumption that the lists were made from; None if they were given.
+        said: a note for users about the origin of the lists; None if there is nothing to say.
+        source: the origin of the lists.
     """
 
     write_ids: ValidWriteIds | None = None
@@ -286,7 +284,7 @@ class Lists:
 
 
 def _is_name(table: str, listed: str) -> bool:
-    """Whether a list of one name is for a table of another, which may lack its database."""
+    """Return whether two names mean one table; either may lack its database."""
     if "." in table:
         return table == listed or ("." not in listed and table.rpartition(".")[2] == listed)
     return table == listed.rpartition(".")[2]
@@ -302,19 +300,19 @@ def read_lists(
     assumption: Assumption | None = None,
     warehouse: Warehouse | None = None,
 ) -> SnapshotLists:
-    """Read what a user gives.
+    """Parse the lists that a user gives.
 
     Args:
         write_ids: one list, or ``txn$list$list...``.
         write_ids_from: a file with one list per line, in either form, or ``-`` for standard input; lines that begin
             with ``#`` do not count.
         valid_txns: the list of transactions.
-        form: of `write_ids`; the old ones have no name of a table.
-        table: the name that the lists have for the table.
+        form: the form of `write_ids`; lists of the old forms do not name their table.
+        table: the name of the table in the lists.
 
     Raises:
-        WriteIdListError: not such strings, or two lists for one table.
-        UsageProblem: both a list and a file, or a name where no list has one.
+        WriteIdListError: a string is malformed, or there are two lists for one table.
+        UsageProblem: both a list and a file were given, or a name for lists that have none.
         NotFoundError, AccessError: the file cannot be read.
     """
     if write_ids is not None and write_ids_from is not None:
@@ -340,21 +338,21 @@ def read_lists(
 
 
 def lists_of(write_ids: ValidWriteIds, table: str | None = None) -> SnapshotLists:
-    """The same of a parsed list; without a name of a table it is for whatever it is used for."""
+    """Return a parsed list as the user's choice; a list without the name of a table applies to every table."""
     if write_ids.table is None:
         return SnapshotLists(of_all=write_ids)
     return SnapshotLists({write_ids.table.lower(): write_ids}, table=table)
 
 
 def _by_name(texts: Sequence[str]) -> dict[str, ValidWriteIds]:
-    found: dict[str, ValidWriteIds] = {}
+    by_name: dict[str, ValidWriteIds] = {}
     for text in texts:
         for ids in ValidWriteIds.parse_multi(text).values() if "$" in text else (ValidWriteIds.parse(text),):
             name = (ids.table or "null").lower()
-            if name in found:
+            if name in by_name:
                 raise WriteIdListError(f"there are two write-id lists for the table {name}", "", "give the newer one")
-            found[name] = ids
-    return found
+            by_name[name] = ids
+    return by_name
 
 
 def _from_lines(lines: Sequence[str], shown: str) -> dict[str, ValidWriteIds]:

@@ -1,4 +1,4 @@
-"""The metastore that somebody names, or that Hive's own configuration does, opened when it is first asked."""
+"""Opens the metastore that the user or Hive's configuration names; it connects at the first call."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from acidctl.metastore.settings import MetastoreSettings
 
 NONE = "none"
-"""In place of an address: no metastore is asked."""
+"""The address that turns the metastore off."""
 
 VARIABLES = ("HIVE_CONF_DIR", "HIVE_HOME", "HADOOP_CONF_DIR")
 
 
 def open_metastore(metastore: str | Mapping[str, str] | None) -> Metastore | None:
-    """The metastore that is to be asked; None where nothing names one, or none is wanted.
+    """Return the metastore to use; None if none is configured, or if it is turned off.
 
     Args:
-        metastore: its address, or several separated by commas; settings by their names; ``none``; or None for what
-            ``hive-site.xml`` says.
+        metastore: its address, or several separated by commas; settings by their names; ``none``; or None for the
+            address in ``hive-site.xml``.
 
     Raises:
-        EnvironmentProblem: the package that it takes is not installed.
-        UsageProblem: a setting that cannot be used.
+        EnvironmentProblem: the package thrift is not installed.
+        UsageProblem: a setting cannot be used.
     """
     require_type(metastore, (str, Mapping), "metastore", "give its address, thrift://host:9083, or a dict of settings")
     given = {"uris": metastore} if isinstance(metastore, str) else dict(metastore or {})
@@ -44,10 +44,10 @@ def open_metastore(metastore: str | Mapping[str, str] | None) -> Metastore | Non
 
 
 def client_of(settings: MetastoreSettings) -> Metastore:
-    """What asks a metastore; it connects when it is first asked.
+    """Return the client of a metastore; it connects at the first call.
 
     Raises:
-        EnvironmentProblem: the package that it takes is not installed.
+        EnvironmentProblem: the package thrift is not installed.
     """
     try:
         from acidctl.metastore.client import Metastore  # noqa: PLC0415 - with thrift, which is optional
@@ -65,15 +65,15 @@ def client_of(settings: MetastoreSettings) -> Metastore:
 def open_warehouse(
     metastore: str | Mapping[str, str] | None, exclude: Sequence[str] = (), *, read_lock: bool = False
 ) -> Warehouse | None:
-    """The same as a source of names and snapshots.
+    """Open the metastore as a source of names and snapshots; None as for :func:`open_metastore`.
 
     Args:
-        exclude: names of tables, with ``*``, that are left out where several are meant.
-        read_lock: as of :class:`acidctl.location.warehouse.Warehouse`.
+        exclude: patterns of names of tables that patterns do not match.
+        read_lock: see :class:`acidctl.location.warehouse.Warehouse`.
     """
-    found = open_metastore(metastore)
-    if found is None:
+    client = open_metastore(metastore)
+    if client is None:
         return None
     from acidctl.location.warehouse import Warehouse  # noqa: PLC0415 - with thrift: only for a metastore
 
-    return Warehouse(found, exclude, read_lock=read_lock)
+    return Warehouse(client, exclude, read_lock=read_lock)

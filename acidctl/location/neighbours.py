@@ -1,7 +1,7 @@
-"""Tables of other formats, and stores that are not tables: told by what their makers put at the top, and never entered.
+"""Recognizes tables of other formats, and other stores, by files at their top; they are never entered.
 
-Hive's ACID tables have neighbours in every warehouse. Some have directories called ``base_5`` or ``delta_1_1``; nothing
-below them is ours to read as rows, to rewrite or to remove.
+Hive's ACID tables have neighbours in every warehouse. Some contain directories called ``base_5`` or ``delta_1_1``, but
+acidctl must not read, rewrite or remove anything in them.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _ASIDE = re.compile(
     r"|_tmp\..+|_tmp_[0-9a-f]{8}-[0-9a-f-]+",
     re.DOTALL,
 )
-"""Directories whose content was a table's, or may become one's: trashes, snapshots of HDFS, what writers stage."""
+"""Directories with former or future content of tables: trashes, snapshots of HDFS, staging directories."""
 
 _FLAT = ("s3", "gs", "abfs")
 _FLAT_MARKS = ("_delta_log", ".hoodie", "_spark_metadata", "_dumpmetadata", "metadata", "_metadata")
-"""Of stores without directories, and what is asked for there."""
+"""Names that are looked up one by one in stores without directories."""
 
 
 def other_format(fs: FileSystem, path: str, listing: Listing) -> str:
-    """What a directory is, where it is none of Hive's, with an article; empty where nothing tells.
+    """Return what a directory is if it is not Hive's, with an article; else empty.
 
     Args:
-        listing: of its own children, hidden ones included. One with a child ``metadata`` costs one more listing, one
-            with a file ``_metadata`` one more read.
+        listing: its own children, hidden ones included. A child ``metadata`` costs one more listing, and a file
+            ``_metadata`` one more read.
     """
     names = {entry.path.partition("/")[0] for entry in listing.entries}
     for what, is_it in _RULES:
@@ -59,12 +59,12 @@ def other_format(fs: FileSystem, path: str, listing: Listing) -> str:
 
 
 def other_format_within(fs: FileSystem, path: str, tree: Listing) -> tuple[str, str] | None:
-    """A table of another format inside of a location: its path relative to that, and what it is; None as a rule.
+    """Return the relative path of a table of another format inside a location, and what it is; else None.
 
     Args:
         tree: everything in the location.
     """
-    # What no name anywhere can tell, those of one directory cannot.
+    # A fast check of all names: a directory can match only if the whole tree does.
     names = {entry.path.rpartition("/")[2] for entry in tree.entries}
     if not (names & {"metadata", "_metadata"} or any(is_it(names) for _, is_it in _RULES)):
         return None
@@ -80,30 +80,30 @@ def other_format_within(fs: FileSystem, path: str, tree: Listing) -> tuple[str, 
 
 
 def is_aside(name: str) -> bool:
-    """Whether a directory of that name holds what was deleted or saved, or is being written."""
+    """Return whether a directory of that name holds deleted, saved or staged files."""
     return _ASIDE.fullmatch(name) is not None
 
 
 class Surroundings:
-    """What directories lie in; what lies above several of them is looked at once."""
+    """Recognizes what directories lie in; caches the directories above several of them."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], str] = {}
         self._acid: dict[tuple[str, str], bool] = {}
 
     def of(self, fs: FileSystem, path: str) -> tuple[str, str] | None:
-        """What a directory lies in, or is, that keeps it from being a table of its own.
+        """Return the directory at or above a path that keeps it from being a table of its own, and what that is.
 
-        Whoever walks down to a directory has met it on the way; who is given its path has not.
+        A walk checks each directory on its way down; a path that the user gives was not checked above.
 
         Args:
-            fs: one that may list what lies above the path; what may not be listed there is passed over.
+            fs: a store that may list directories above the path; those that may not be listed are ignored.
 
         Returns:
-            A path and what it is, with an article; None where there is nothing of the kind.
+            A path and what it is, with an article; None if there is no such directory.
 
         Raises:
-            StorageError: it cannot be told.
+            StorageError: a directory above cannot be listed.
         """
         for above in _and_above(_as_linked(fs, path)):
             if is_aside(base_name(above)):
@@ -142,9 +142,8 @@ class Surroundings:
 
 
 def _marks(fs: FileSystem, path: str) -> Listing:
-    """What of a directory tells a table of another format; all of it may be millions of objects of a bucket."""
-    found = (Entry(name, 0, None, True) for name in _FLAT_MARKS if fs.exists(join(path, name)))
-    return Listing(path, tuple(found))
+    """Return the marks of other formats in a directory of a bucket, which may hold millions of objects."""
+    return Listing(path, tuple(Entry(name, 0, None, True) for name in _FLAT_MARKS if fs.exists(join(path, name))))
 
 
 def _and_above(path: str) -> Iterator[str]:
@@ -154,25 +153,25 @@ def _and_above(path: str) -> Iterator[str]:
 
 
 def _as_linked(fs: FileSystem, path: str) -> str:
-    """Where a path leads to: what lies above a link is not what lies above the directory."""
+    """Resolve symbolic links: the directories above a link are not those above its target."""
     local = fs.local_path(path)
     try:
         return path if local is None else os.path.realpath(local)
-    except ValueError:  # no path at all, which whoever lists it says
+    except ValueError:  # an invalid path, which its listing reports
         return path
 
 
 def _holds_iceberg(fs: FileSystem, metadata: str) -> bool:
     try:
         entries = fs.list_dir(metadata).entries
-    except AcidctlError:  # not a directory, or not for us: whoever lists it next says so
+    except AcidctlError:  # not a directory, or not readable: its next listing reports that
         return False
     return any(_ICEBERG.fullmatch(entry.path) for entry in entries)
 
 
 def _is_json(fs: FileSystem, path: str) -> bool:
-    """Whether it is the manifest of an export: a ``_metadata`` beside Parquet files is a footer of all of them."""
+    """Return whether it is the manifest of an export; a ``_metadata`` beside Parquet files is a common footer."""
     try:
         return fs.read_bytes(path, 0, 1) == b"{"
-    except AcidctlError:  # a directory, or not for us
+    except AcidctlError:  # a directory, or not readable
         return False

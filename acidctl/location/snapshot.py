@@ -1,10 +1,11 @@
-"""One listing of a location, the small side files that decide its state, and the state itself."""
+"""A location as one snapshot sees it: its listing, the small side files that decide its state, and its children."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from acidctl.acid.assumption import Assumed
 from acidctl.acid.layout import DataFile, current_files, empty_files
@@ -12,32 +13,34 @@ from acidctl.acid.listing import Listing, TableType, without
 from acidctl.acid.names import acid_directory, is_native_data_file
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
-from acidctl.acid.state import AcidState, base_metadata, select
+from acidctl.acid.state import AcidState, Verdict, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.location.declared import Declared
 from acidctl.location.walk import is_log, list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
-from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
+from acidctl.storage.ranged import MOST_LENGTHS, MOST_METADATA, read_small
 from acidctl.wording import iso_time, joined, text_of
 
 _LOOKS_AGAIN = 3
-"""At a location from which something vanishes while it is looked at."""
+"""How many times to list a location again if files vanish while it is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Somebody who may read what was there before: he holds a lock of Hive's on a location, or a transaction of his is
-    open that began before something was compacted, or it is a compaction of Hive 3, which has neither.
+    """A reader that may still need what was there before.
+
+    It holds a lock of Hive's on a location, or has an open transaction that began before something was compacted, or it
+    is a compaction of Hive 3, which has neither.
 
     Attributes:
-        txn: his transaction; 0 without one.
-        lock: the id of his lock on the location, its table or database; 0 without one.
+        txn: its transaction; 0 without one.
+        lock: the id of its lock on the location, its table or database; 0 without one.
         who: user and host.
-        since: when it began, or he took the lock, in seconds since the epoch; None where that is not known.
-        agent: what it says of the query.
+        since: when it began, or took the lock, in seconds since the epoch; None if that is not known.
+        agent: what it says about the query.
         compaction: its state in Hive's queue; empty for all others.
-        number: its id there.
+        number: its id in Hive's queue.
     """
 
     txn: int
@@ -51,13 +54,13 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSource:
-    """Who says what counts as committed.
+    """What decides which write ids count as committed.
 
     Attributes:
-        kind: ``metastore``; ``write-ids``, lists that were given; ``assumption``, of everything that is old enough;
-            ``saved-plan``, what one was made by; ``everything``, nobody: all on disk counts.
-        server: of a metastore.
-        at: when it said so, in seconds since the epoch; None of others.
+        kind: ``metastore``; ``write-ids``, lists that were given; ``assumption``, everything that is old enough;
+            ``saved-plan``, the lists saved with a plan; ``everything``, which counts all on disk.
+        server: the metastore.
+        at: when the metastore was read, in seconds since the epoch; None for other kinds.
     """
 
     kind: str = "everything"
@@ -66,7 +69,7 @@ class SnapshotSource:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Its JSON form, the same for all commands."""
+        """Return its JSON form, the same for all commands."""
         return {"from": self.kind, "server": self.server or None, "at": iso_time(self.at)}
 
 
@@ -79,16 +82,15 @@ class Snapshot:
 
     Attributes:
         path: the location, absolute inside `fs`.
-        write_ids: the write ids that count as committed; all of them when the user gave no list.
+        write_ids: the write ids that count as committed; all of them if no list was given.
         txns: the transactions that count as committed; None counts all.
         base_formats: content of ``_metadata_acid`` by base name.
-        assumed: what the user assumes where no list says it.
-        readers: who holds locks there, where a metastore was asked for them.
-        declared: what a metastore says of the files; None where none does.
-        source: who says what counts.
-        ahead: why the files are newer than the metastore; empty if they are not, or if no metastore was asked.
-        table_columns: names and types of the table's columns, if a metastore says them.
-        no_cleanup: who says in a metastore that nothing is cleaned there, where it was asked; empty for nobody.
+        assumed: what the user assumes in place of a list.
+        readers: holders of locks on the location, if they were read from a metastore.
+        declared: what a metastore says about the files; None without one.
+        ahead: why the files are newer than the metastore; empty if they are not, or without a metastore.
+        table_columns: names and types of the table's columns, if a metastore has them.
+        no_cleanup: ``table``, ``database`` or ``partition`` if its properties forbid cleaning; empty otherwise.
     """
 
     fs: FileSystem
@@ -111,31 +113,31 @@ class Snapshot:
 
     @property
     def table_type(self) -> TableType | None:
-        """The type of the table, if it is known."""
+        """Return the type of the table, if it is known."""
         return self.listing.table_type
 
     def again(self) -> Snapshot:
-        """The location listed again, seen by the same lists; errors as for :func:`take_snapshot`."""
+        """List the location again and return it as the same lists see it; errors as for :func:`take_snapshot`."""
         look = look_at(self.fs, self.path).of_type(self.table_type)
         return take_snapshot(self.fs, self.path, self.write_ids, self.txns, look=look)
 
     def absolute(self, relative: str) -> str:
-        """A path of the file system from one relative to the location."""
+        """Return the absolute path of a path relative to the location."""
         return join(self.path, relative)
 
     def display(self, relative: str) -> str:
-        """The path as a user would type it."""
+        """Return the path as a user would type it."""
         return self.fs.display(self.absolute(relative))
 
     def files(self) -> list[DataFile]:
-        """The data files that a reader opens."""
+        """Return the data files that a reader opens."""
         return current_files(self.state, self.listing)
 
     def require_history(self) -> None:
-        """Refuse to read where Hive refuses.
+        """Refuse to read if Hive would refuse.
 
         Raises:
-            HistoryError: there is no base that this snapshot may use and the oldest is compacted (section 6.2).
+            HistoryError: there is no base that this snapshot may use, and the oldest is compacted (format section 6.2).
         """
         if self.state.history_problem:
             raise HistoryError(
@@ -154,7 +156,7 @@ class Snapshot:
             raise files_ahead(self.fs.display(self.path), self.ahead)
 
     def logical_length(self, file: DataFile) -> int | None:
-        """Bytes of the file that count; None for all of them (section 12: a streaming writer's side file).
+        """Return how many bytes of the file count; None for all (section 12: a streaming writer's side file).
 
         A file of 0 bytes has no rows, unless a side file says that more was committed.
 
@@ -171,7 +173,7 @@ class Snapshot:
 
 
 def files_ahead(shown: str, ahead: tuple[Reason, ...]) -> RefusedError:
-    """The error for a location whose files are newer than its metastore."""
+    """Return the error for a location whose files are newer than its metastore."""
     return RefusedError(
         f"{shown} has ids that the metastore never gave",
         joined(ahead),
@@ -183,12 +185,12 @@ def files_ahead(shown: str, ahead: tuple[Reason, ...]) -> RefusedError:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a location holds, before anybody's snapshot of it.
+    """A listing of a location with its side files, independent of any snapshot.
 
     Attributes:
         base_formats: content of ``_metadata_acid`` by base name.
-        bad_metadata: what is wrong with one that cannot be used, by its path relative to the location.
-        log: the newest file of what acidctl did there, which is not in the listing; empty where there is none.
+        bad_metadata: the error of each unusable ``_metadata_acid``, by its path relative to the location.
+        log: the newest file of acidctl's log, which is not in the listing; empty if there is none.
     """
 
     listing: Listing
@@ -211,10 +213,10 @@ def look_at(
 ) -> Look:
     """List a location once, and read the small files that decide its state.
 
-    Where one of them is gone by then, a cleaner is at work, and it is listed again.
+    If one of them vanished meanwhile, a cleaner is at work, and the location is listed again.
 
     Args:
-        top: the location's own children, where they were listed a moment ago.
+        top: the location's own children, if they were just listed.
         on_unreadable, hidden: see :func:`~acidctl.location.walk.list_location`.
 
     Raises:
@@ -226,7 +228,7 @@ def look_at(
     look, before = _look_once(fs, path, top, tell, hidden=hidden), set[str]()
     for _ in range(_LOOKS_AGAIN):
         missing = {name for name, error in look.bad_metadata.items() if isinstance(error, NotFoundError)}
-        if missing <= before:  # none, or what is listed and never there, as a link to nothing
+        if missing <= before:  # nothing new is missing; a link to nothing is always missing
             break
         unreadable.clear()
         look, before = _look_once(fs, path, None, tell, hidden=hidden), missing
@@ -276,17 +278,16 @@ def take_snapshot(
     """List a location once and select its state.
 
     Args:
-        on_bad_metadata: called with the path, relative to the location, of a ``_metadata_acid`` that cannot be used;
-            its base then counts as one without.  Without it, that is raised.
-        look: at the location, where there was one a moment ago.
-        assumed: what the lists were made from, where nobody gave them.
-        said: where they are from, for the notes of the state.
-        declared: what a metastore says of the files.
-        source: who says what counts; without it lists that were given, or nobody.
+        on_bad_metadata: called with the relative path and the error of an unusable ``_metadata_acid``, whose base then
+            counts as one without; None raises the error.
+        look: the listing, if there is a recent one.
+        assumed: the assumption that the lists were made from.
+        said: a note about the origin of the lists, added to the notes of the state.
+        source: what decides which write ids count; default: the given lists, else everything on disk.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
-        BadDataError: a ``_metadata_acid`` that Hive would refuse too.
+        BadDataError: Hive would refuse a ``_metadata_acid``, too.
         UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
     """
     look = look or look_at(fs, path)
@@ -309,10 +310,10 @@ def take_snapshot(
 
 
 def seen_below(snapshot: Snapshot, write_id: int, why: Reason | None = None) -> Snapshot:
-    """The same listing by a lower high watermark.
+    """Return the same listing as a lower high watermark sees it.
 
     Args:
-        why: for the notes of the state.
+        why: added to the notes of the state.
     """
     ids = snapshot.write_ids.at(write_id)
     state = select(snapshot.listing, ids, snapshot.txns, snapshot.base_formats)
@@ -321,7 +322,7 @@ def seen_below(snapshot: Snapshot, write_id: int, why: Reason | None = None) -> 
 
 
 def _refuse_acid_directory(fs: FileSystem, path: str, listing: Listing) -> None:
-    """``base_5`` taken for a location would turn its files into originals; a *table* of that name has directories."""
+    """Refuse ``base_5`` given as a location: its files would count as originals. A table may have that name."""
     named = acid_directory(base_name(path))
     if named and any("/" not in entry.path and is_native_data_file(entry.path) for entry in listing.entries):
         raise UsageProblem(
@@ -329,3 +330,62 @@ def _refuse_acid_directory(fs: FileSystem, path: str, listing: Listing) -> None:
             "its files are bucket files",
             f"give the location: {fs.display(parent_of(path))}",
         )
+
+
+class Amount(NamedTuple):
+    """How much there is below one child, side files included.
+
+    Attributes:
+        modified: the newest time in it, seconds since the epoch; None if the store gives none.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    modified: float | None = None
+
+
+class Child(NamedTuple):
+    """One directory or file at the top of a location."""
+
+    verdict: Verdict
+    amount: Amount
+
+    def record(self) -> dict[str, Any]:
+        """Return the keys of ``acidctl ls -o json`` for this child; `modified` is in seconds since the epoch."""
+        verdict, directory = self.verdict, self.verdict.directory
+        return {
+            "name": verdict.name,
+            "kind": verdict.kind.value,
+            "minWriteId": directory.min_write_id if directory else None,
+            "maxWriteId": directory.max_write_id if directory else None,
+            "statementId": directory.statement_id if directory and directory.statement_id >= 0 else None,
+            "visibilityTxnId": directory.visibility_txn or None if directory else None,
+            "state": verdict.state.value,
+            "reason": text_of(verdict.reason),
+            "reasonCode": verdict.reason.code,
+            "supersededBy": list(verdict.reason.by),
+            "files": self.amount.files,
+            "bytes": self.amount.bytes,
+            "modified": self.amount.modified,
+        }
+
+
+def children_of(snapshot: Snapshot) -> list[Child]:
+    """Return the children of a location in the order of their verdicts, without opening any file."""
+    amounts = _amounts_by_child(snapshot)
+    return [Child(verdict, amounts.get(verdict.name, Amount())) for verdict in snapshot.state.verdicts]
+
+
+def _amounts_by_child(snapshot: Snapshot) -> Mapping[str, Amount]:
+    amounts: dict[str, Amount] = {}
+    for name, below in groupby(snapshot.listing.entries, lambda entry: entry.path.partition("/")[0]):
+        before = amounts.get(name, Amount())  # a listing need not have a child's entries side by side
+        files, size, newest = before.files, before.bytes, before.modified
+        for _, length, modified, is_dir in below:
+            if not is_dir:
+                files += 1
+                size += length
+            if modified is not None and (newest is None or modified > newest):
+                newest = modified
+        amounts[name] = Amount(files, size, newest)
+    return amounts

@@ -1,6 +1,6 @@
-"""From any path a user may give to the locations below it: one table, its partitions, a database, a warehouse.
+"""Finds the locations at or below a path: one table, its partitions, a database or a warehouse.
 
-How a directory is told apart, by its visible children (hidden ones, ``_`` and ``.``, never count):
+A directory is classified by its visible children (hidden names begin with ``_`` or ``.`` and never count):
 
 ======================================================  =======================================================
 children                                                the directory is
@@ -8,29 +8,29 @@ children                                                the directory is
 a ``base_N``, ``delta_A_B`` or ``delete_delta_A_B``     a location
 a file                                                  a location of original files
 directories named ``k=v``                               a partitioned table, or a further level of its partitions
-only other directories                                  a container, database or warehouse: each is looked at
+only other directories                                  a container, database or warehouse: each is walked
 ``k=v`` directories and others                          see below
 none                                                    a location with nothing in it
 ======================================================  =======================================================
 
-and in detail:
+In detail:
 
 * A location may have ``k=v`` directories as well: both are reported, the location first.  Its other directories hold
   original files (section 6.1) and are not entered.
-* Inside a partition, and where Hive's ``HIVE_UNION_SUBDIR_N`` stand, "only other directories" is a location too.
-* Like Hive, a walk does not take other directories beside ``k=v`` directories for part of a table. If ACID directories
-  stand below one of them, all are walked; otherwise they are skipped, and the caller is told.
-* Where ACID directories stand below the other children only, or below both in ``name.db``, the ``k=v`` directories are
-  not partitions: one stray directory makes no database a partitioned table.
-* Directories that are left out are told to the caller: hidden ones of a container, links that lead back, links to
-  nothing, what lies beside partitions, what vanished meanwhile.
-* ``name.db``, and a directory that has such children, is a container whatever files lie around in it; an empty
-  ``name.db`` has no locations.
-* A directory with files and other directories, below which ACID directories stand, is a container, whatever files lie
-  in it; where it has ACID directories of its own as well, it is a location, and its other directories are walked, too.
-* Tables of other formats (Delta Lake, Hudi, Iceberg...) are left out, too.
-* A table may be called ``base_2023``.  So the ACID directories of a supposed location outside of partitions are looked
-  into until one has something in it; if that is again ACID directories or ``k=v``, the "location" is a database.
+** Inside a partition, or with Hive's ``HIVE_UNION_SUBDIR_N`` among them, "only other directories" is a location too.
+** Like Hive, a walk does not count other directories beside ``k=v`` directories as part of a table. If ACID directories
+  stand below one of them, all are walked; otherwise they are skipped and reported.
+* If ACID directories stand below the other children only, or below both in ``name.db``, the ``k=v`` directories are
+  not partitions: one stray directory does not make a database a partitioned table.
+* Skipped directories are reported to the caller: hidden ones of a container, links that lead back, links to nothing,
+  directories beside partitions, and those that vanished meanwhile.
+* ``name.db``, and a directory with such children, is a container, whatever files it has; an empty ``name.db`` has no
+  locations.
+* A directory with files and with other directories that contain ACID directories is a container; if it has ACID
+  directories itself, it is a location, and its other directories are walked, too.
+* Tables of other formats (Delta Lake, Hudi, Iceberg...) are skipped, too.
+* A table may be called ``base_2023``. So the ACID directories of a supposed location outside of partitions are listed
+  until one is not empty; if that contains ACID directories or ``k=v``, the "location" is a database.
 """
 
 # ruff: noqa: PTH114
@@ -66,11 +66,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
 LOG, LOG_SUFFIX = ".acidctl-log-", ".jsonl"
-"""Between them stand the time of what acidctl did last in a location, and an id: see `location/change/work_log.py`."""
+"""The prefix and suffix of a log's name; the time and id of the last operation stand between them."""
 
 _DATABASE = ".db"
 _AHEAD = 32
-"""Directories that are listed before their turn."""
+"""The number of directories to list ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ class WalkedLocation:
     """A directory that Hive reads as one unit: an unpartitioned table, or one partition.
 
     Attributes:
-        path: inside its file system.
+
         table: ``database.table`` below a ``database.db``, else the name of the table's directory.
         partition: keys and values from the outermost, unescaped; empty for an unpartitioned table.
-        is_inside: the directory that it was found in has ACID directories of its own.
+        is_inside: its parent directory has ACID directories itself.
     """
 
     path: str
@@ -96,7 +96,7 @@ class _Children:
 
     Attributes:
         hidden: directories.
-        broken: links to nothing, which are not counted as files.
+        broken: links to nothing, which do not count as files.
     """
 
     acid: list[str]
@@ -109,13 +109,13 @@ class _Children:
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Who is told what a walk meets besides locations.
+    """Callbacks for everything that a walk meets besides locations.
 
     Attributes:
-        error: for what cannot be listed below the path that was asked for, and is left out; None raises it.
-        coverage: counts what is found, and is told of every directory that is left out for another reason.
-        hidden: walk the hidden directories of containers, too, and tell of their files.
-        container: for a folder with files beside the folders of tables: its store, its path, and that of an ACID
+        error: receives the error of a directory below the given path, which is then skipped; None raises it.
+        coverage: counts what is found, and records every directory that is skipped for another reason.
+        hidden: walk the hidden directories of containers, too, and report their files.
+        container: receives a folder with files beside the folders of tables: its store, its path, and that of an ACID
             directory below it.
     """
 
@@ -130,9 +130,7 @@ _listeners: list[Callable[[int, int], None]] = []
 
 @contextmanager
 def listening(listener: Callable[[int, int], None]) -> Iterator[None]:
-    """Within the block the listener is told, by any thread, of further directories that were walked and of entries of
-    locations.
-    """
+    """Call a listener, from any thread, with the numbers of newly walked directories and listed entries."""
     _listeners.append(listener)
     try:
         yield
@@ -151,12 +149,12 @@ def walk_locations(
     observer: Observer | None = None,
     pool: Executor | None = None,
 ) -> Iterator[tuple[WalkedLocation, Listing]]:
-    """Every location at or below a path, depth first, children by name, one ``list_dir`` a directory.
+    """Yield every location at or below a path, depth first, children by name, with one ``list_dir`` a directory.
 
-    The listing of the location's own children comes along: :func:`list_location` goes on from there.
+    The listing of the location's own children is included: :func:`list_location` can start from it.
 
     Args:
-        pool: lists ahead, for stores that take long to answer.
+        pool: lists directories ahead, for slow stores.
 
     Raises:
         NotFoundError, AccessError, StorageError: `path` itself cannot be listed.
@@ -166,8 +164,6 @@ def walk_locations(
 
 
 class _Walk:
-    """One walk, with the directories that wait for their turn and those that are listed ahead of it."""
-
     def __init__(self, fs: FileSystem, path: str, observer: Observer, pool: Executor | None) -> None:
         self._fs, self._root, self._observer, self._pool = fs, path, observer, pool
         self._waiting = [path]
@@ -217,7 +213,7 @@ class _Walk:
         return replace(location, is_inside=True) if parent_of(directory) in self._tables else location
 
     def _below_container(self, directory: str, location: WalkedLocation, children: _Children) -> list[str]:
-        """The children to walk of a directory that is not a location; the others are reported to the caller."""
+        """Return the children to walk of a directory that is not a location; report the others."""
         for name in children.broken:
             self._failed(
                 NotFoundError(f"{self._shown(directory, name)} is a link to nothing", "", "see what it was for")
@@ -234,13 +230,13 @@ class _Walk:
         return children.partitions + others + self._hidden(directory, children)
 
     def _tell_of_files(self, directory: str, listing: Listing) -> None:
-        """Report the files of a container, whose columns nobody knows, to a caller who wants all that may hold rows."""
+        """Report the files of a container, whose columns are unknown, to a caller that wants all rows."""
         for entry in listing.entries if self._observer.hidden else ():
             if not entry.is_dir and entry.size:
                 self._skip(directory, entry.path, "is a file beside tables, not of one")
 
     def _hidden(self, directory: str, children: _Children) -> list[str]:
-        """The hidden directories to walk; skipped ones are reported to the caller, except staging and trash."""
+        """Return the hidden directories to walk; report skipped ones, except staging and trash."""
         if self._observer.hidden:
             return children.hidden
         for name in children.hidden:
@@ -249,18 +245,19 @@ class _Walk:
         return []
 
     def _are_tables(self, directory: str, names: list[str]) -> bool:
-        """Whether any of the directories beside ``k=v`` is, or holds, a table or a database."""
+        """Return whether any of the directories beside ``k=v`` is, or holds, a table or a database."""
         is_database = any(name.endswith(_DATABASE) for name in (base_name(directory), *names))
         return is_database or self._has_acid(directory, names)
 
     def _is_container(self, directory: str, children: _Children) -> bool:
-        """Whether ``k=v`` directories are strays between tables, and not partitions beside strays."""
+        """Return whether ``k=v`` directories are strays between tables, rather than partitions beside strays."""
         if not self._has_acid(directory, children.partitions):
             return True
         return directory.endswith(_DATABASE) and self._has_acid(directory, children.others + children.acid)
 
     def _has_acid(self, directory: str, names: list[str]) -> bool:
-        """Whether ACID directories stand below one of them, or one cannot be listed: then the walk says why."""
+        """Return whether one of the directories contains ACID directories, or cannot be listed: then the walk reports
+        it."""
         return any(_acid_below(self._fs, join(directory, name), or_closed=True) for name in names)
 
     def _shown(self, directory: str, name: str) -> str:
@@ -275,7 +272,7 @@ class _Walk:
         self._observer.error(error)
 
     def _leads_back(self, path: str) -> bool:
-        """Whether it is a link to a directory above it; the caller is told unless that is being walked."""
+        """Return whether a link leads to a directory above it; report that unless its target is being walked."""
         if not _leads_back(self._fs, path):
             return False
         target, root = os.path.realpath(path), os.path.realpath(self._root)
@@ -284,7 +281,7 @@ class _Walk:
         return True
 
     def _next(self) -> tuple[str, Listing | None]:
-        """The next directory, with its children; None where it cannot be listed, which has been told."""
+        """Return the next directory and its listing; None if it cannot be listed, which is reported."""
         if self._pool:
             for near in self._waiting[-_AHEAD:]:
                 if near not in self._ahead:
@@ -309,35 +306,34 @@ class _Walk:
     def _is_of_others(self, directory: str, listing: Listing) -> bool:
         what = other_format(self._fs, directory, listing) or self._behind_link(directory)
         if what and directory == self._root:
-            raise _not_ours(self._fs, directory, what)
+            raise RefusedError(
+                f"{self._fs.display(directory)} is {what}",
+                "acidctl enters Hive's ACID tables only",
+                "use a tool for that format",
+            )
         if what:
             self._observer.coverage.skip(self._fs.display(directory), f"is {what}")
         return bool(what)
 
     def _behind_link(self, directory: str) -> str:
-        """What a symbolic link led into, where that is not ours: what lies above was not walked."""
+        """Return what a symbolic link leads into if that is not Hive's: the walk did not check above its target."""
         if directory == self._root or not self._fs.is_local or not os.path.islink(directory):
             return ""
         plain = registry.open_file_system(FileSystemSpec("file"))  # the one for changes sees nothing above its own path
-        found = Surroundings().of(plain, directory)
-        return f"a link into {found[0]}, which is {found[1]}" if found else ""
+        container = Surroundings().of(plain, directory)
+        return f"a link into {container[0]}, which is {container[1]}" if container else ""
 
     def _tables_below(self, directory: str, children: _Children) -> dict[str, str]:
-        """The children below which ACID directories stand, each with one of those."""
-        found = ((name, _acid_below(self._fs, join(directory, name))) for name in children.others)
-        return {name: at for name, at in found if at}
-
-
-def _not_ours(fs: FileSystem, path: str, what: str) -> RefusedError:
-    why = "acidctl enters Hive's ACID tables only"
-    return RefusedError(f"{fs.display(path)} is {what}", why, "use a tool for that format")
+        """Return the children that contain ACID directories, each with one of those."""
+        acid_paths = ((name, _acid_below(self._fs, join(directory, name))) for name in children.others)
+        return {name: path for name, path in acid_paths if path}
 
 
 def _acid_below(fs: FileSystem, directory: str, *, or_closed: bool = False) -> str:
-    """The path of an ACID directory below a directory that is none itself; empty where there is none.
+    """Return the path of an ACID directory below a directory that is not one itself; empty if there is none.
 
-    Those of Hive's own ``HIVE_UNION_SUBDIR_N`` hold original files. What cannot be listed is passed over: whoever
-    lists the location says so.
+    Hive's ``HIVE_UNION_SUBDIR_N`` hold original files and are ignored, like directories that cannot be listed: listing
+    the location reports those.
 
     Args:
         or_closed: return the path of the directory itself if it exists but cannot be listed.
@@ -353,8 +349,8 @@ def _acid_below(fs: FileSystem, directory: str, *, or_closed: bool = False) -> s
     children = _children(listing)
     if children.acid:
         return join(directory, min(children.acid))
-    found = (_acid_below(fs, join(directory, name)) for name in sorted(children.partitions + children.others))
-    return next(filter(None, found), "")
+    paths = (_acid_below(fs, join(directory, name)) for name in sorted(children.partitions + children.others))
+    return next(filter(None, paths), "")
 
 
 def list_location(
@@ -365,15 +361,16 @@ def list_location(
     *,
     hidden: bool = False,
 ) -> Listing:
-    """The whole tree of one location, one ``list_tree``; without the ``k=v`` directories at its top, which are
-    locations of their own.
+    """List the whole tree of one location with one ``list_tree``.
+
+    The ``k=v`` directories at its top are left out: they are locations of their own.
 
     Args:
-        top: its own children, where they were listed a moment ago.
-        on_unreadable: told of each directory in it, by its relative path, that may not be listed; the rest is listed
-            then.  For what only shows: who decides anything must know all.  Hidden ones, of other writers and in
-            trashes, hold nothing that counts, and are not told; ``_tmp_...`` may be half of a result.
-        hidden: tells of all hidden ones, too.
+        top: its own children, if they were just listed.
+        on_unreadable: receives the relative path of each directory that may not be listed; the rest is listed then. Use
+            it only to show a location: a decision needs the complete listing. Hidden directories, of other writers and
+            in trashes, hold nothing that counts and are not reported, except ``_tmp_...``, perhaps half of a result.
+        hidden: report all hidden directories, too.
 
     Raises:
         NotFoundError, AccessError, StorageError: as ``list_tree``.
@@ -397,7 +394,7 @@ def list_location(
 
 
 def is_log(path: str) -> bool:
-    """Whether a path relative to a location is that of its log, which is nobody's business but the log's."""
+    """Return whether a path relative to a location is that of acidctl's log, which only the log itself reads."""
     return path.startswith(LOG) and path.endswith(LOG_SUFFIX) and "/" not in path
 
 
@@ -406,7 +403,7 @@ def _is_of_no_reader(name: str) -> bool:
 
 
 def _what_can_be_listed(fs: FileSystem, path: str, closed: dict[str, AcidctlError]) -> Listing:
-    """A location, directory by directory, and which of those may not be listed; its own children must be."""
+    """List a location directory by directory; add those that may not be listed to `closed`."""
     entries = list(fs.list_dir(path).entries)
     waiting = [entry.path for entry in reversed(entries) if entry.is_dir and not _is_partition(entry)]
     while waiting:
@@ -424,7 +421,7 @@ def _what_can_be_listed(fs: FileSystem, path: str, closed: dict[str, AcidctlErro
 
 
 def without_partitions(listing: Listing) -> Listing:
-    """Drop what lies in, and the directories themselves of, the partitions that share a location's directory."""
+    """Remove the partitions that share a location's directory, and everything in them."""
     partitions = {entry.path for entry in listing.entries if entry.is_dir and _is_partition(entry)}
     if not partitions:
         return listing
@@ -439,7 +436,7 @@ def without_partitions(listing: Listing) -> Listing:
 
 
 def location_at(path: str, containers: Collection[str] = ()) -> WalkedLocation:
-    """A path's table and partition by its own components, above the path that was asked for too.
+    """Return the location at a path, with its table and partition, by the components of the whole path.
 
     Args:
         containers: directories whose ``k=v`` children are not partitions.
@@ -466,7 +463,7 @@ def _children(listing: Listing, broken: Sequence[str] = ()) -> _Children:
 
 
 def _broken_links(fs: FileSystem, directory: str, listing: Listing) -> list[str]:
-    """On the local disk: the visible links to nothing, which are listed as files."""
+    """Return the visible links to nothing on the local disk, which are listed as files."""
     if not fs.is_local:
         return []
     tiny = (entry.path for entry in listing.entries if not entry.is_dir and entry.size == UNREADABLE_BYTES)
@@ -481,7 +478,7 @@ def _kind_of(entry: Entry, children: _Children) -> list[str]:
         return children.partitions
     try:
         return children.others if parse_directory(entry.path) is None else children.acid
-    except AcidNameError:  # "base_customers": a table of that name sooner than a broken directory of Hive's
+    except AcidNameError:  # "base_customers" is more likely a table than a broken directory of Hive's
         return children.others
 
 
@@ -504,16 +501,16 @@ def _is_location(fs: FileSystem, directory: str, location: WalkedLocation, child
 
 
 def _holds_tables(fs: FileSystem, directory: str, names: list[str]) -> bool:
-    """Whether directories with ACID names are tables, told by the first of them that is not empty."""
+    """Return whether directories with ACID names are tables, judged by the first that is not empty."""
     for name in sorted(names):
         try:
             listing = fs.list_dir(join(directory, name))
-        except AcidctlError:  # the caller's own listing of it will say what is wrong
+        except AcidctlError:  # the caller's own listing of it reports the error
             continue
         if any(not entry.is_dir and is_native_data_file(base_name(entry.path)) for entry in listing.entries):
-            return False  # no table holds bucket files itself, whatever else was put beside them
+            return False  # a table does not hold bucket files itself, whatever else is beside them
         inside = _children(listing)
-        # One of its own name is what a rename into an existing directory left (rule V17), and no sign of a table.
+        # A directory of its own name comes from a rename into an existing directory (rule V17), not from a table.
         if inside.partitions or set(inside.acid) - {name}:
             return True
         if listing.entries:
@@ -522,5 +519,5 @@ def _holds_tables(fs: FileSystem, directory: str, names: list[str]) -> bool:
 
 
 def _leads_back(fs: FileSystem, path: str) -> bool:
-    """On the local disk: a symbolic link to a directory that leads to it, which would be walked for ever."""
+    """Return whether a path is a symbolic link to a directory above it, which would be walked forever."""
     return fs.is_local and os.path.islink(path) and leads_back(path)

@@ -1,7 +1,7 @@
-"""A metastore as a source of names and snapshots: from ``hive:db.table`` to locations, and from locations to lists.
+"""A metastore as a source of names and snapshots: resolves ``hive:db.table`` to locations, and locations to lists.
 
-The transactions that count are taken once, before anything is listed: what commits later is then in no list, and what
-the lists know is on disk.
+The open transactions are read once, before anything is listed: what commits later is in no list, and everything that
+the lists contain is on disk.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
 
+from acidctl.acid.doubts import named_above
 from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import MAXL, AcidDirectory, parse_partition, partition_name
-from acidctl.acid.overtaken import named_above
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.location.declared import Wishes, is_kept, wishes_of
 from acidctl.location.given import HIVE
 from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
-from acidctl.location.wishes import Wishes, is_kept, wishes_of
 from acidctl.metastore import interface
-from acidctl.metastore.activity import spelled_alike
+from acidctl.metastore.activity import open_txns_info, spelled_alike
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable
-from acidctl.metastore.open_txns import open_txns_info
-from acidctl.metastore.own.read_lock import ReadLock
+from acidctl.metastore.own.locks import ReadLock
 from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES
 from acidctl.metastore.tables import (
     HivePartition,
@@ -56,16 +55,16 @@ _AT_ONCE = 100
 _MOST_SHOWN = 200
 _DAY = 86400.0
 _WHOLE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
-"""How the location of a table begins: Hive's are never relative."""
+"""The beginning of a table's location: Hive's are never relative."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 _REPLICA = "repl.last.id"
-"""In the parameters of a table that replication writes."""
+"""A parameter of tables that replication writes."""
 
 _WAIT, _MOST_WAITS = 1.0, 5
-"""Seconds to wait before a metastore that seems older than the files is asked again; and the most waits in a run."""
+"""Seconds to wait before querying a metastore again that seems older than the files; and the most waits in a run."""
 
 OnError = Callable[[AcidctlError], None]
 _Key = tuple[str, str, str]
@@ -74,7 +73,7 @@ _Values = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class KnownPlace:
-    """A location that the metastore knows."""
+    """A location that the metastore has."""
 
     fs: FileSystem
     location: WalkedLocation
@@ -83,7 +82,7 @@ class KnownPlace:
 
 
 class _Given(NamedTuple):
-    """The highest ids that are known to have been given, of a table and of transactions."""
+    """The highest write id of a table, and the highest transaction id, that are known to have been allocated."""
 
     write_id: int = 0
     txn: int = 0
@@ -93,10 +92,9 @@ class Warehouse:
     """The tables of one metastore, and what counts as committed in them at one moment.
 
     Args:
-        exclude: names of tables, with ``*``, that are left out where several are meant.
-        read_lock: take a shared lock on tables that are named, before anything counts, and hold it until
-            :meth:`close`.
-        asked_again: lists were taken before, and were older than what was found.
+        exclude: patterns of tables to leave out when a name is a pattern.
+        read_lock: take a shared lock on the named tables before reading anything, and hold it until :meth:`close`.
+        asked_again: lists were taken before, and directories were newer than those.
     """
 
     def __init__(
@@ -124,16 +122,16 @@ class Warehouse:
         self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     def renewed(self, asked_again: bool = False) -> Warehouse:
-        """The same, which has taken no list yet; `asked_again` as of the constructor."""
+        """Return a copy that has read no lists yet; `asked_again` as for the constructor."""
         if self._held:
-            return self  # what the lock covers stays as it was
+            return self  # nothing under the lock can change
         return Warehouse(self.metastore, self.exclude, read_lock=self.read_lock, asked_again=asked_again)
 
     def close(self) -> None:
-        """Let the locks go, and end the connection.
+        """Release the locks and end the connection.
 
         Raises:
-            LostTransaction: a lock was lost meanwhile.
+            LostTransaction: a lock was lost.
         """
         try:
             for lock in self._held:
@@ -146,31 +144,33 @@ class Warehouse:
 
     @cached_property
     def transactions(self) -> Transactions:
-        """The transactions that count: asked for once, and to be asked for before anything is listed."""
+        """Return the open transactions, which are read once, and must be read before anything is listed."""
         return Transactions(self.metastore)
 
     def lists(self, table: HiveTable, *, may_clean: bool = True) -> tuple[ValidWriteIds, ValidTxns]:
-        """What counts in a table.
+        """Return the lists of a table.
 
         Args:
-            may_clean: by these lists it may be decided what is removed; else one question less is asked.
+            may_clean: the lists may decide what is removed; False saves one call.
         """
         txns = self.transactions.of_cleaner if may_clean else self.transactions.txns
         return self.transactions.write_ids(table.full_name), txns
 
     def readers(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> tuple[Reader, ...]:
-        """Who holds a lock on a location, on its table or on its database, and who may read it without."""
+        """Return the holders of locks on a location, its table or its database, and readers that need no lock."""
         name = "/".join(f"{key}={value}" for key, value in partition)
         oldest = self._oldest
         held = (*self._locks.get((table.database, ""), ()), *self._locks.get((table.database, table.name), ()))
-        here = [_reader(lock) for lock in held if not lock.partition or spelled_alike(lock.partition) == name.lower()]
-        here += self._compactors(table, name.lower())
-        return (*here, *([oldest] if oldest and oldest.txn not in {reader.txn for reader in here} else ()))
+        readers = [
+            _reader(lock) for lock in held if not lock.partition or spelled_alike(lock.partition) == name.lower()
+        ]
+        readers += self._compactors(table, name.lower())
+        return (*readers, *([oldest] if oldest and oldest.txn not in {reader.txn for reader in readers} else ()))
 
     def _compactors(self, table: HiveTable, partition: str) -> list[Reader]:
-        """Compactions of Hive 3, which read as of when they began, as their cleaner does, without lock or transaction.
+        """Return the compactions of Hive 3, which read the state at their beginning without a lock or transaction.
 
-        What became obsolete a day ago is nothing to them any more: where no cleaner runs an entry may stay for ever.
+        A reader is reported as at most a day old: without a running cleaner, a queue entry may stay forever.
         """
         if self.metastore.features.txn_types:
             return []
@@ -182,7 +182,7 @@ class Warehouse:
 
     @cached_property
     def _oldest(self) -> Reader | None:
-        """The oldest open transaction, for which every cleaner waits."""
+        """Return the oldest open transaction, for which every cleaner waits."""
         lowest = self.transactions.of_cleaner.min_open
         if lowest == MAXL:
             return None
@@ -194,7 +194,7 @@ class Warehouse:
         return None
 
     def wishes(self, table: HiveTable) -> Wishes:
-        """What the owners of a table and of its database wish."""
+        """Return the properties that the owners of a table and of its database set."""
         return wishes_of(
             table.parameters,
             self._of_database(table.database),
@@ -204,12 +204,12 @@ class Warehouse:
     def no_cleanup(
         self, table: HiveTable, partition: Sequence[tuple[str, str]], known: HivePartition | None = None
     ) -> str:
-        """Who says that a location is not cleaned: ``table``, ``database`` or ``partition``; empty for nobody.
+        """Return whose properties forbid cleaning a location: ``table``, ``database`` or ``partition``; else empty.
 
-        Of the partitions of a table all are asked for at once, and only those are remembered that say so.
+        All partitions of a table are read with one call; only those that forbid cleaning are cached.
 
         Args:
-            known: the partition, where it was asked for a moment ago.
+            known: the partition, if it was just read.
         """
         if by := self.wishes(table).no_cleanup_by:
             return by
@@ -218,20 +218,20 @@ class Warehouse:
         if known:
             return "partition" if is_kept(known.parameters) else ""
         if table.full_name not in self._kept:
-            found = find_partitions(self.metastore, table)
-            self._kept[table.full_name] = frozenset(_values(one.values) for one in found if is_kept(one.parameters))
+            partitions = find_partitions(self.metastore, table)
+            self._kept[table.full_name] = frozenset(_values(p.values) for p in partitions if is_kept(p.parameters))
         return "partition" if _values(partition) in self._kept[table.full_name] else ""
 
     def _of_database(self, name: str) -> Mapping[str, str]:
         if name not in self._databases:
             try:
                 self._databases[name] = self.metastore.call(interface.GET_DATABASE, name).parameters
-            except (NotFoundError, UnknownMethod):  # it was dropped meanwhile, or nobody tells
+            except (NotFoundError, UnknownMethod):  # it was dropped, or this metastore has no such call
                 self._databases[name] = {}
         return self._databases[name]
 
     def compaction_of(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> interface.CompactionInfo | None:
-        """An entry of Hive's queue for a location that is worked on, or waits for a worker; None without one."""
+        """Return an entry of Hive's queue for a location that is being compacted or waits for a worker; else None."""
         name = "/".join(f"{key}={value}" for key, value in partition)
         for entry in self._queue.get(table.full_name, ()):
             if entry.state != READY and spelled_alike(entry.partition or "") == name.lower():
@@ -240,37 +240,36 @@ class Warehouse:
 
     @cached_property
     def _queue(self) -> Mapping[str, list[interface.CompactionInfo]]:
-        """What Hive's queue has that is not done yet, by table: one question for all of them."""
-        found: dict[str, list[interface.CompactionInfo]] = {}
+        """Return the unfinished entries of Hive's queue by table, read with one call."""
+        by_table: dict[str, list[interface.CompactionInfo]] = {}
         for entry in self.metastore.call(interface.SHOW_COMPACT, interface.ShowCompactRequest()).entries:
             if entry.state in WAITING_STATES:
-                found.setdefault(f"{entry.database}.{entry.table}".lower(), []).append(entry)
-        return found
+                by_table.setdefault(f"{entry.database}.{entry.table}".lower(), []).append(entry)
+        return by_table
 
     @cached_property
     def _locks(self) -> Mapping[tuple[str, str], list[interface.LockInfo]]:
-        """All locks that are held, by database and table: one question for all tables."""
-        own = {held.txn for held in self._held}
-        found: dict[tuple[str, str], list[interface.LockInfo]] = {}
+        """Return all locks that are held by others, by database and table, read with one call."""
+        own_txns = {lock.txn for lock in self._held}
+        by_table: dict[tuple[str, str], list[interface.LockInfo]] = {}
         for lock in self.metastore.call(interface.SHOW_LOCKS, interface.ShowLocksRequest()).locks:
-            if lock.state == interface.LockState.ACQUIRED and lock.txn not in own:
-                found.setdefault((lock.database.lower(), (lock.table or "").lower()), []).append(lock)
-        return found
+            if lock.state == interface.LockState.ACQUIRED and lock.txn not in own_txns:
+                by_table.setdefault((lock.database.lower(), (lock.table or "").lower()), []).append(lock)
+        return by_table
 
-    # -- whether it is older than the files --------------------------------------------------------------------
+    # -- whether the metastore is older than the files ---------------------------------------------------------
 
     def ahead_of(
         self, table: HiveTable, listing: Listing, again: Callable[[], Listing], *, by_own_list: bool
     ) -> tuple[Reason, ...]:
-        """Why a location, listed before this call, holds ids that were never given; empty if it holds none.
+        """Return why a location, listed before this call, holds ids that were never allocated; empty if it holds none.
 
-        Its names are first compared with the high watermarks of our own lists, which cannot exceed what was given.
-        For ids above them the metastore is asked what it has given by now, and again after a short wait.
+        Its names are first compared with the high watermarks of our own lists, which cannot exceed the allocated ids.
+        For ids above them the metastore is queried now, and again after a short wait.
 
         Args:
-            table: of the location, whose ids are numbered by table.
-            listing: of the location.
-            again: lists its children once more.
+            table: the location's table: write ids are numbered by table.
+            again: lists the location's children again.
             by_own_list: whether our own lists are used; lists that a user gave set no lower bound.
         """
         floor = _Given()
@@ -281,10 +280,10 @@ class Warehouse:
         if not named:
             return ()
         try:
-            found = self._above_given(table, named, floor)
-            if found and (found := self._above_given_again(table, again, floor)):
-                return _ahead(found, self._given[table.full_name], self.metastore.shown, table)
-        except (NotFoundError, ConflictError, UsageProblem):  # dropped, renamed or created again meanwhile
+            above = self._above_given(table, named, floor)
+            if above and (above := self._above_given_again(table, again, floor)):
+                return _ahead(above, self._given[table.full_name], self.metastore.shown, table)
+        except (NotFoundError, ConflictError, UsageProblem):  # it was dropped, renamed or created again
             return ()
         except MetastoreError as error:
             return (reason(Code.GIVEN_UNKNOWN, why=str(error)),)
@@ -293,53 +292,53 @@ class Warehouse:
     def _above_given(
         self, table: HiveTable, named: Sequence[AcidDirectory], floor: _Given
     ) -> tuple[AcidDirectory, ...]:
-        """The directories above what was given so far; the metastore is asked only about ids above its last answer."""
-        known = self._given.get(table.full_name, floor)
-        if above := _named_above(named, known):
-            write_id, txn = known
-            if any(one.max_write_id > write_id for one in above):
+        """Return the directories above the allocated ids; query the metastore only for ids above its last answer."""
+        given = self._given.get(table.full_name, floor)
+        if above := _named_above(named, given):
+            write_id, txn = given
+            if any(directory.max_write_id > write_id for directory in above):
                 write_id = max(write_id, given_write_id(self.metastore, table.database, table.name))
-            if any(one.visibility_txn > txn for one in above):
+            if any(directory.visibility_txn > txn for directory in above):
                 txn = max(txn, given_txn(self.metastore))
-            known = self._given[table.full_name] = _Given(write_id, txn)
-        return _named_above(above, known)
+            given = self._given[table.full_name] = _Given(write_id, txn)
+        return _named_above(above, given)
 
     def _above_given_again(
         self, table: HiveTable, again: Callable[[], Listing], floor: _Given
     ) -> tuple[AcidDirectory, ...]:
-        """List again after a short wait and ask every server: one may lag behind another."""
+        """List again after a short wait and query every server, since one may lag behind another."""
         if self._waits:
             self._waits -= 1
             time.sleep(_WAIT)
         named = named_above(again(), *floor)
         self.table_again(table)
-        found = self._above_given(table, named, floor)
-        for server in self.metastore.each_server() if found and len(self.metastore.settings.addresses) != 1 else ():
-            with suppress(AcidctlError):  # that one does not answer
+        above = self._above_given(table, named, floor)
+        for server in self.metastore.each_server() if above and len(self.metastore.settings.addresses) != 1 else ():
+            with suppress(AcidctlError):  # a server that does not answer is skipped
                 given = _Given(given_write_id(server, table.database, table.name), given_txn(server))
                 self._given[table.full_name] = _Given(*map(max, self._given[table.full_name], given))
             server.close()
-        return _named_above(found, self._given.get(table.full_name, floor))
+        return _named_above(above, self._given.get(table.full_name, floor))
 
     @property
     def note(self) -> Reason:
-        """Where the lists are from, and since when they hold."""
-        at = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        """Return a note for users: the origin and the time of the lists."""
+        taken = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         how = "again" if self._asked_again else "first"
-        return reason(Code.FROM_METASTORE, server=self.transactions.server, at=at, how=how)
+        return reason(Code.FROM_METASTORE, server=self.transactions.server, at=taken, how=how)
 
     @property
     def source(self) -> SnapshotSource:
-        """The same for programs."""
+        """Return the origin and the time of the lists for programs."""
         return SnapshotSource("metastore", self.transactions.server, self.transactions.taken)
 
     # -- from names to locations -------------------------------------------------------------------------------
 
     def expect(self, names: Sequence[HiveName], *, partitions: bool = False) -> None:
-        """Ask at once for the tables of several names, and for their write ids, which are then asked for one by one.
+        """Query at once the tables of several names, and their write ids, which are needed one by one later.
 
         Args:
-            partitions: for those that are named, too.
+            partitions: query the named partitions, too.
         """
         by_database: dict[str, dict[str, None]] = {}
         for name in names:
@@ -347,9 +346,9 @@ class Warehouse:
                 by_database.setdefault(name.database, {})[name.table] = None
         for database, tables in by_database.items():
             if len(tables) > 1 or partitions:
-                with suppress(NotFoundError):  # of the database: each name says so when its turn comes
-                    found = tables_named(self.metastore, database, list(tables))
-                    self._expected |= {table.full_name: table for table in found}
+                with suppress(NotFoundError):  # there is no such database: reported when its turn comes
+                    answer = tables_named(self.metastore, database, list(tables))
+                    self._expected |= {table.full_name: table for table in answer}
         if not self.read_lock:
             self.transactions.load(self._expected)
         if partitions:
@@ -362,16 +361,16 @@ class Warehouse:
                 wanted.setdefault(table.full_name, []).append(name.partition)
         for full_name, parts in wanted.items():
             table = self._expected[full_name]
-            with suppress(NotFoundError):  # it was dropped in this moment: each name says so when its turn comes
-                for one in partitions_of_values(self.metastore, table, parts):
-                    self._expected_parts[full_name, _values(one.values)] = one
+            with suppress(NotFoundError):  # it was just dropped: reported when its turn comes
+                for partition in partitions_of_values(self.metastore, table, parts):
+                    self._expected_parts[full_name, _values(partition.values)] = partition
 
     def tables(self, name: HiveName) -> Iterator[HiveTable]:
-        """The tables that a name means.
+        """Yield the tables that a name means.
 
         Raises:
             NotFoundError: there is no such table.
-            UsageProblem: the one that is named is not transactional.
+            UsageProblem: the named table is not transactional.
         """
         if not name.is_pattern:
             try:
@@ -380,11 +379,11 @@ class Warehouse:
                 error.hint = near_tables(self.metastore, name.database, name.table) or error.hint
                 raise
             return
-        found = False
+        is_empty = True
         for table in find_tables(self.metastore, name.database, name.table, self.exclude):
-            found = True
+            is_empty = False
             yield table
-        if not found:
+        if is_empty:
             raise NotFoundError(
                 f"no transactional table is called {name.database}.{name.table}",
                 f"asked was {self.metastore.shown}",
@@ -392,19 +391,19 @@ class Warehouse:
             )
 
     def table_again(self, table: HiveTable) -> HiveTable:
-        """A table as it is now.
+        """Return the present state of a table.
 
         Raises:
-            NotFoundError: it is gone.
-            UsageProblem: it is not transactional any more.
-            ConflictError: another one has its name, whose write ids have nothing to do with those of this one.
+            NotFoundError: the table is gone.
+            UsageProblem: the table is not transactional any more.
+            ConflictError: another table has its name, whose write ids are unrelated.
         """
         again = self._table(table.database, table.name)
         _require_same(table, again)
         return again
 
     def is_dropped(self, table: HiveTable, partition: Sequence[tuple[str, str]]) -> bool:
-        """Whether a table, or a partition of it, is there no more, or is another one."""
+        """Return whether a table, or a partition of it, was dropped or replaced."""
         try:
             self.table_again(table)
             if partition:
@@ -424,14 +423,14 @@ class Warehouse:
         return table
 
     def changed(self, tables: Iterable[HiveTable]) -> list[AcidctlError | None]:
-        """Of each whether it is what it was: None, or the error of :meth:`table_again`; all are asked for at once."""
+        """Return for each table the error of :meth:`table_again`, or None; all tables are queried at once."""
         tables = list(tables)
         by_database: dict[str, dict[str, None]] = {}
         for table in tables:
             by_database.setdefault(table.database, {})[table.name] = None
         now: dict[str, HiveTable] = {}
         for database, names in by_database.items():
-            with suppress(AcidctlError):  # each that is not among the answers is asked for by itself
+            with suppress(AcidctlError):  # tables that are not in the answer are queried one by one
                 now |= {table.full_name: table for table in tables_named(self.metastore, database, list(names))}
         problems: list[AcidctlError | None] = []
         for table in tables:
@@ -446,25 +445,24 @@ class Warehouse:
     def places(
         self, name: HiveName, storage: Mapping[str, str], on_error: OnError | None = None
     ) -> Iterator[KnownPlace]:
-        """The locations of all of its tables, table by table, partitions by their values.
+        """Yield the locations of all tables that a name means, table by table, partitions by their values.
 
         Args:
-            on_error: told of a location that cannot be one, or of one of many tables that is gone by now, and is left
-                out; None raises it.
+            on_error: receives the error of an unusable location, or of a table that was dropped; None raises it.
 
         Raises:
             NotFoundError: there is no such table or partition.
-            RefusedError: nothing that is a table can lie where the metastore has it.
+            RefusedError: the metastore's location for it cannot be a table's.
             MetastoreError: the metastore cannot be reached, or failed.
         """
         tables = list(self.tables(name))
         self._remember_roots(tables)
         if self.read_lock:
             self._lock(tables)
-        for some in batches(tables, _AT_ONCE):
-            if name.is_pattern:  # of one alone they are asked for when they are needed, if ever
-                self.transactions.load(table.full_name for table in some)
-            for table in some:
+        for batch in batches(tables, _AT_ONCE):
+            if name.is_pattern:  # for a single table they are read when they are needed
+                self.transactions.load(table.full_name for table in batch)
+            for table in batch:
                 if table.location:
                     try:
                         yield from self._places_of(table, name.partition, storage, on_error)
@@ -483,17 +481,17 @@ class Warehouse:
         self._held.append(ReadLock(self.metastore, tables))
 
     def urls(self, name: HiveName) -> Iterator[str]:
-        """Where the locations of all of its tables lie.
+        """Yield the locations of all tables that a name means as URLs.
 
         Raises:
             NotFoundError: there is no such table or partition.
-            RefusedError: nothing that is a table can lie where the metastore has it.
+            RefusedError: the metastore's location for it cannot be a table's.
         """
         for table in self.tables(name):
             if table.partition_keys or name.partition:
                 whose = f"a partition of {table.full_name}"
-                found = find_partitions(self.metastore, table, name.partition)
-                yield from (_possible(one.location, whose) for one in found)
+                for partition in find_partitions(self.metastore, table, name.partition):
+                    yield _possible(partition.location, whose)
             elif table.location:
                 yield _possible(table.location, table.full_name)
 
@@ -526,21 +524,21 @@ class Warehouse:
                 self._roots.setdefault(_key(table.location), {})[table.full_name] = None
 
     def refuse_part_of_another(self, fs: FileSystem, location: WalkedLocation, table: HiveTable) -> None:
-        """Refuse to change what lies in another table's directory, by whose lists alone it may be changed.
+        """Refuse to change a location in another table's directory: only that table's lists apply.
 
-        The other table is known where it was named together with this one, or is called as its directory is.
+        The other table is found if it was named together with this one, or if its name is that of its directory.
 
         Raises:
-            RefusedError: it does.
+            RefusedError: the location lies in another table's directory.
             MetastoreError: the metastore cannot be reached, or failed.
         """
-        own = table.full_name
+        table_name = table.full_name
         shown = fs.display(location.path)
         key = _key(shown)
         for above in _and_above(key):
-            others = [name for name in self._roots.get(above, ()) if name != own]
+            others = [name for name in self._roots.get(above, ()) if name != table_name]
             if others:
-                raise _of_another(shown, own, others[0])
+                raise _of_another(shown, table_name, others[0])
         if _is_below(key, _key(table.location)):
             return
         path = key[2]
@@ -553,11 +551,10 @@ class Warehouse:
             f"{database.removesuffix('.db')}.{name}",
             f"default.{name}",
         }:
-            if candidate != own and self._lies_at(candidate, (*key[:2], path)):
-                raise _of_another(shown, own, candidate)
+            if candidate != table_name and self._lies_at(candidate, (*key[:2], path)):
+                raise _of_another(shown, table_name, candidate)
 
     def _lies_at(self, name: str, key: _Key) -> bool:
-        """Whether a table of that name lies there."""
         if (name, key) not in self._named:
             self._named[name, key] = self._by_name(name, key) is not None
         return self._named[name, key]
@@ -565,22 +562,23 @@ class Warehouse:
     # -- from locations to tables ------------------------------------------------------------------------------
 
     def table_at(self, fs: FileSystem, location: WalkedLocation) -> tuple[HiveTable, WalkedLocation] | None:
-        """The transactional table that a directory belongs to, and the location by its names; None if there is none.
+        """Return the transactional table that a directory belongs to, and its location; None if there is none.
 
         The directory of a table may be called ``key=value``, too: then it is not the partition that its path suggests.
 
         Raises:
-            RefusedError: it belongs to several tables, and none of them has its name.
+            RefusedError: several tables lie in the directory, and none of them has its name.
             MetastoreError: the metastore cannot be reached, or failed.
         """
         path, partition = location.path, location.partition
-        for at in range(len(partition), -1, -1):
-            if table := self._rooted(fs.display(_above(path, at)), location.table if at == len(partition) else ""):
-                return table, replace(location, table=table.full_name, partition=partition[len(partition) - at :])
+        for levels in range(len(partition), -1, -1):
+            name = location.table if levels == len(partition) else ""
+            if table := self._rooted(fs.display(_above(path, levels)), name):
+                return table, replace(location, table=table.full_name, partition=partition[len(partition) - levels :])
         return None
 
     def _rooted(self, shown: str, name: str) -> HiveTable | None:
-        """The table whose directory this is, which is probably called like this."""
+        """Return the table that lies in a directory, trying first the name that its path suggests."""
         key = _key(shown)
         if key not in self._at_root:
             self._at_root[key] = self._by_name(name, key) or self._only_at(key, shown)
@@ -597,19 +595,19 @@ class Warehouse:
         return next(iter(tables), None)
 
     def partition_at(self, table: HiveTable, location: WalkedLocation) -> HivePartition | None:
-        """The partition that lies in a directory, by its values; None where nothing of it matters, or there is none.
+        """Return the partition in a directory, by its values; None if there is none, or if it does not matter.
 
-        Only those of insert-only tables matter, whose files are not all alike; all of a table are asked for at once.
+        Only partitions of insert-only tables matter, whose files may differ; all of a table are read with one call.
         """
         if not location.partition or table.table_type is not TableType.INSERT_ONLY:
             return None
         if table.full_name not in self._partitions:
-            found = find_partitions(self.metastore, table)
-            self._partitions[table.full_name] = {_values(one.values): one for one in found}
+            partitions = find_partitions(self.metastore, table)
+            self._partitions[table.full_name] = {_values(p.values): p for p in partitions}
         return self._partitions[table.full_name].get(_values(location.partition))
 
     def partition_elsewhere(self, fs: FileSystem, path: str) -> str:
-        """The name of the partition that lies in this directory, outside of its table's; empty if there is none.
+        """Return the name of the partition in this directory if it lies outside its table's; else empty.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
@@ -618,52 +616,52 @@ class Warehouse:
 
     @cached_property
     def _elsewhere(self) -> Mapping[_Key, str]:
-        """All partitions that do not lie where their names say; a metastore cannot be asked for them by place."""
-        found: dict[_Key, str] = {}
+        """Return all partitions outside their usual directory; a metastore has no call to find one by its location."""
+        names: dict[_Key, str] = {}
         for table in find_tables(self.metastore):
             if not table.partition_keys:
                 continue
             with suppress(NotFoundError):  # it was dropped meanwhile
-                for one in find_partitions(self.metastore, table):
-                    name = "/".join(partition_name(*pair) for pair in one.values)
-                    if not one.location.endswith(f"{table.location.rstrip('/')}/{name}"):
-                        found[_key(one.location)] = f"{HIVE}{table.full_name}/{name}"
-        return found
+                for partition in find_partitions(self.metastore, table):
+                    name = "/".join(partition_name(*pair) for pair in partition.values)
+                    if not partition.location.endswith(f"{table.location.rstrip('/')}/{name}"):
+                        names[_key(partition.location)] = f"{HIVE}{table.full_name}/{name}"
+        return names
 
     def _by_name(self, name: str, key: _Key) -> HiveTable | None:
-        """The table that is called as its directory is, which most are."""
+        """Return the table if its name is that of its directory, as for most tables."""
         database, dot, table = name.lower().partition(".")
         try:
-            found = get_table(self.metastore, database, table) if dot else None
+            candidate = get_table(self.metastore, database, table) if dot else None
         except NotFoundError:
             return None
-        return found if found and found.table_type and _key(found.location) == key else None
+        return candidate if candidate and candidate.table_type and _key(candidate.location) == key else None
 
     @cached_property
     def _by_location(self) -> Mapping[_Key, list[HiveTable]]:
-        """All transactional tables by where they lie."""
-        found: dict[_Key, list[HiveTable]] = {}
+        """Return all transactional tables by their location."""
+        tables: dict[_Key, list[HiveTable]] = {}
         for table in find_tables(self.metastore):
             if table.location:
-                found.setdefault(_key(table.location), []).append(table)
-        return found
+                tables.setdefault(_key(table.location), []).append(table)
+        return tables
 
 
 def _named_above(named: Iterable[AcidDirectory], given: _Given) -> tuple[AcidDirectory, ...]:
-    return tuple(one for one in named if one.max_write_id > given.write_id or one.visibility_txn > given.txn)
+    return tuple(d for d in named if d.max_write_id > given.write_id or d.visibility_txn > given.txn)
 
 
 def _ahead(named: Sequence[AcidDirectory], given: _Given, server: str, table: HiveTable) -> tuple[Reason, ...]:
-    """Turn directories with ids above the known ones into reasons."""
+    """Return reasons for directories with ids above the allocated ones."""
     is_replica = bool(table.parameters.get(_REPLICA))
-    found = []
+    reasons = []
     for what, least, ids in (
-        ("write id", given.write_id, {one.name: one.max_write_id for one in named}),
-        ("transaction", given.txn, {one.name: one.visibility_txn for one in named}),
+        ("write id", given.write_id, {directory.name: directory.max_write_id for directory in named}),
+        ("transaction", given.txn, {directory.name: directory.visibility_txn for directory in named}),
     ):
         above = {name: number for name, number in ids.items() if number > least}
         if above:
-            found.append(
+            reasons.append(
                 Reason(
                     Code.ABOVE_GIVEN,
                     tuple(above),
@@ -671,7 +669,7 @@ def _ahead(named: Sequence[AcidDirectory], given: _Given, server: str, table: Hi
                     (("what", what), ("given", least), ("server", server), ("is_replica", is_replica)),
                 )
             )
-    return tuple(found)
+    return tuple(reasons)
 
 
 def _opened(url: str, storage: Mapping[str, str], whose: str) -> tuple[FileSystem, str]:
@@ -679,10 +677,10 @@ def _opened(url: str, storage: Mapping[str, str], whose: str) -> tuple[FileSyste
 
 
 def _possible(url: str, whose: str) -> str:
-    """The place where a metastore has a table or a partition.
+    """Return the URL of a table or a partition in the metastore, if it can be one.
 
     Raises:
-        RefusedError: nothing that is a table can lie there.
+        RefusedError: the URL cannot be a table's.
     """
     if not _WHOLE.match(url):
         why = "which is no URL"
@@ -745,14 +743,14 @@ def _compactor(entry: interface.CompactionInfo) -> Reader:
 
 
 def _values(partition: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """To be compared: keys ignore case."""
+    """Return partition values for comparison: keys ignore case."""
     return tuple((key.lower(), value) for key, value in partition)
 
 
 def _key(url: str) -> _Key:
-    """Scheme, host or bucket, and path, in one spelling for one place.
+    """Return scheme, host or bucket, and path, with one spelling for each location.
 
-    All HDFS is taken for one: it is called by its nameservice, by either of its NameNodes, and over two protocols.
+    All of HDFS counts as one store: it is addressed by its nameservice, by either NameNode, and over two protocols.
     """
     if "\0" in url:
         return "", "", url

@@ -1,1 +1,1 @@
-"""What many locations need, at one look: what is due, what can go, and what needs attention."""
+"""The status of many locations: what is due, what can be freed, and what needs attention."""

@@ -1,4 +1,4 @@
-"""A location over its write ids, as a picture has it: three lanes, and in each a row for every state."""
+"""A timeline of a location over its write ids: three lanes, each with a row for every state."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from enum import StrEnum
 from acidctl.acid.names import MAXL, MINL
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State
-from acidctl.location.contents import Child, children_of
-from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot import Child, Snapshot, children_of
 
 STEPS = 8
-"""Heights of a column, apart from none."""
+"""The number of heights of a column above 0."""
 
 STEP = 4
-"""So many times fewer bytes are one step lower: sizes differ by so much that equal steps would show nothing."""
+"""One step lower means 4 times fewer bytes: sizes differ so much that equal steps would show nothing."""
 
 _WIDEST_ID = 4
-"""Columns of one write id at most: a picture of three of them is no wider than it need be."""
+"""The most columns for one write id, so that a timeline of few ids stays narrow."""
 
 
 class Lane(StrEnum):
-    """What a directory is of; original files are of the base, which takes their place."""
+    """The kinds of directories; original files belong to BASE, because they take its place."""
 
     BASE = "base"
     DELTAS = "deltas"
@@ -31,7 +30,7 @@ class Lane(StrEnum):
 
 
 class LaneState(StrEnum):
-    """How a directory stands: its state, or that its transaction has not ended."""
+    """The state of a directory, or that its transaction has not ended."""
 
     CURRENT = "current"
     OBSOLETE = "obsolete"
@@ -57,12 +56,12 @@ class LaneRow:
 
     @property
     def count(self) -> int:
-        """Directories, or original files."""
+        """Return the number of directories, or original files."""
         return len(self.children)
 
     @property
     def bytes(self) -> int:
-        """Of all of them."""
+        """Return their total size."""
         return sum(child.amount.bytes for child in self.children)
 
 
@@ -72,7 +71,7 @@ class Lanes:
 
     Attributes:
         low, high: the ends of the axis, both inclusive.
-        blocking: the lowest open write id, above which nothing is compacted; None where none is open on the axis.
+        blocking: the lowest open write id, above which nothing is compacted; None if none is open on the axis.
     """
 
     low: int
@@ -81,27 +80,27 @@ class Lanes:
     blocking: int | None = None
 
     def columns(self, most: int) -> int:
-        """How many of so many the axis takes."""
+        """Return how many columns, at most `most`, the axis takes."""
         return max(1, min(most, (self.high - self.low + 1) * _WIDEST_ID))
 
     def span(self, low: int, high: int, columns: int) -> tuple[int, int]:
-        """The columns of write ids, end exclusive: one at least."""
+        """Return the columns of write ids, end exclusive: at least one."""
         count = self.high - self.low + 1
         start = min(columns - 1, max(0, (low - self.low) * columns // count))
         return start, min(columns, max(start + 1, (high + 1 - self.low) * columns // count))
 
     def amounts(self, row: LaneRow, columns: int) -> list[int | None]:
-        """Bytes by column, None where nothing is: what shares one counts together, what takes several in each."""
-        found: list[int | None] = [None] * columns
+        """Return the bytes by column, None if it is empty; what spans several columns counts in each."""
+        sizes: list[int | None] = [None] * columns
         for child in row.children:
             start, end = self.span(*ids_of(child, self.low), columns)
             for column in range(start, end):
-                found[column] = (found[column] or 0) + child.amount.bytes
-        return found
+                sizes[column] = (sizes[column] or 0) + child.amount.bytes
+        return sizes
 
 
 def heights(rows: Iterable[Sequence[int | None]]) -> tuple[list[list[int]], int]:
-    """The heights of columns, 0 for nothing and up to :data:`STEPS`, and the bytes that the highest stands for."""
+    """Return the heights of columns, from 0 for nothing to :data:`STEPS`, and the bytes of the highest."""
     rows = list(rows)
     largest = max((size for row in rows for size in row if size is not None), default=0)
 
@@ -115,57 +114,51 @@ def heights(rows: Iterable[Sequence[int | None]]) -> tuple[list[list[int]], int]
 
 
 def lanes_of(snapshot: Snapshot) -> Lanes:
-    """The lanes of a location that was listed."""
+    """Return the lanes of a listed location."""
     return lanes(children_of(snapshot), min((snapshot.write_ids.min_open, *snapshot.write_ids.open[:1])))
 
 
 def lanes(children: Sequence[Child], min_open: int = MAXL) -> Lanes:
-    """The lanes of children of a location: every one that has write ids, or is an original file, is in one row.
+    """Return the lanes of a location's children: each that has write ids, or is an original file, is in one row.
 
     Args:
-        min_open: the lowest write id that is open.
+        min_open: the lowest open write id.
     """
-    drawn = [child for child in children if child.verdict.kind in _LANES and _is_placed(child)]
+    in_lanes = (child for child in children if child.verdict.kind in _LANES)
+    drawn = [child for child in in_lanes if child.verdict.directory or child.verdict.kind is EntryKind.ORIGINAL]
     low, high = _axis(drawn)
     by_row: dict[tuple[Lane, LaneState], list[Child]] = {}
     for child in drawn:
         by_row.setdefault((_LANES[child.verdict.kind], lane_state_of(child)), []).append(child)
-    rows = (LaneRow(*key, _in_order(by_row[key], low)) for key in _row_keys() if key in by_row)
+    keys = ((lane, state) for lane in Lane for state in LaneState)
+    rows = (LaneRow(*key, _in_order(by_row[key], low)) for key in keys if key in by_row)
     return Lanes(low, high, tuple(rows), min_open if low <= min_open <= high else None)
 
 
 def lane_state_of(child: Child) -> LaneState:
-    """How a child of a location stands."""
+    """Return the lane state of a child."""
     verdict = child.verdict
     is_open = verdict.state is State.IGNORED and verdict.reason.code in _OPEN
     return LaneState.OPEN if is_open else LaneState(verdict.state.value)
 
 
-def _row_keys() -> Iterable[tuple[Lane, LaneState]]:
-    return ((lane, state) for lane in Lane for state in LaneState)
-
-
-def _is_placed(child: Child) -> bool:
-    return child.verdict.directory is not None or child.verdict.kind is EntryKind.ORIGINAL
-
-
 def ids_of(child: Child, low: int) -> tuple[int, int]:
-    """The write ids of a child on an axis that begins with `low`."""
+    """Return the write ids of a child on an axis that begins with `low`."""
     directory = child.verdict.directory
     if directory is None or directory.max_write_id == MINL:
         return low, low
     if child.verdict.kind is EntryKind.BASE:
         return low, max(low, directory.max_write_id)
-    first, last = sorted(directory.range)  # delta_7_3 has a name of Hive's, and is no range
+    first, last = sorted(directory.range)  # delta_7_3 is a valid name, but not a range
     return first, last
 
 
 def _axis(children: Sequence[Child]) -> tuple[int, int]:
-    found = [id_ for child in children if (one := child.verdict.directory) for id_ in one.range if id_ != MINL]
-    if not found:
+    ids = [id_ for child in children if (d := child.verdict.directory) for id_ in d.range if id_ != MINL]
+    if not ids:
         return 0, 0
     has_base = any(_LANES[child.verdict.kind] is Lane.BASE for child in children)
-    return max(0, min(found) - 1) if has_base else min(found), max(found)
+    return max(0, min(ids) - 1) if has_base else min(ids), max(ids)
 
 
 def _in_order(children: Sequence[Child], low: int) -> tuple[Child, ...]:

@@ -1,4 +1,4 @@
-"""The status of one location, by one listing and the rules of compaction, cleaning and publication."""
+"""The status of one location, from one listing and the rules of compaction, cleaning and publication."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ from acidctl.cleaning.trash import TRASH, TrashRun
 from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
-from acidctl.location.contents import Child, children_of
-from acidctl.location.find import Found
+from acidctl.location.find import Found, table_path
 from acidctl.location.lists import SnapshotLists
-from acidctl.location.snapshot import Snapshot
-from acidctl.storage.port import parent_of
+from acidctl.location.snapshot import Child, Snapshot, children_of
 
-if TYPE_CHECKING:  # what it needs is there only where a metastore is used
+if TYPE_CHECKING:  # its dependencies are optional
     from acidctl.hive.waiting import Waiting
 
 DAY_SECONDS = 86400
-"""What may go within a day goes soon."""
+"""Bytes that can be freed within this time count as `soon`."""
 
 
 class Use(StrEnum):
-    """What bytes are for."""
+    """The purposes of bytes on disk."""
 
     CURRENT = "current"
     OBSOLETE = "obsolete"
@@ -43,7 +41,7 @@ class Use(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DueCompaction:
-    """A compaction that the thresholds ask for.
+    """A compaction that the thresholds request.
 
     Attributes:
         gain: bytes that every full read saves for each byte that is rewritten once.
@@ -57,7 +55,7 @@ class DueCompaction:
 
 @dataclass(frozen=True, slots=True)
 class KeptBack:
-    """What readers do not need, and the rules of cleaning keep for one reason."""
+    """Entries that readers do not need, but that the rules of cleaning keep for one reason."""
 
     reason: Reason
     entries: int
@@ -66,10 +64,10 @@ class KeptBack:
 
 @dataclass(frozen=True, slots=True)
 class InTheTrash:
-    """What earlier cleanings left in the trash of a location, told from names and sizes alone.
+    """The trash of a location, judged by names and sizes alone.
 
     Attributes:
-        oldest: when the first of the runs began, seconds since the epoch; None where no name tells.
+        oldest: when the first of the runs began, seconds since the epoch; None if no name shows it.
     """
 
     runs: int = 0
@@ -79,22 +77,22 @@ class InTheTrash:
 
 @dataclass(frozen=True, slots=True)
 class LocationStatus:
-    """What a location holds, what it costs its readers, and what it needs.
+    """The content of a location, its cost for readers, and its pending work.
 
     Attributes:
         root: the directory of its table, with its store.
-        table: the name of its table: by the metastore, or its directory.
-        uses: bytes by what they are for; `bytes` are all but the trash.
-        reading: what it costs its readers; nothing if it cannot be read.
-        deltas: how many current deltas and delete deltas there are.
-        source: the kind of what says which write ids count.
-        due: None where no compaction is.
-        free: bytes that a cleaning can free now; `soon` within a day, `later` after that, or nobody knows when.
-        aborted: bytes of what was aborted.
-        unfinished: staging of publications that were interrupted half-way.
-        refused: why it cannot be compacted, or cleaned, as it is.
-        waiting: of a table that a metastore knows: what waits for cleaning there; None where nothing does.
-        last_done: when acidctl changed it last, seconds since the epoch; None where no log tells.
+        table: the name of its table in the metastore, else its directory.
+        uses: bytes by purpose; `bytes` excludes the trash.
+        reading: what it costs its readers; zero if it cannot be read.
+        deltas: number of current deltas and delete deltas.
+        source: the kind of source that decides which write ids count.
+        due: None if no compaction is due.
+        free: bytes that a cleaning can free now; `soon`: within a day; `later`: after that, or at an unknown time.
+        aborted: bytes of aborted directories.
+        unfinished: staging directories of interrupted publications.
+        refused: why it cannot be compacted, or cleaned, in its present state.
+        waiting: what waits for cleaning, if a metastore has its table; else None.
+        last_done: when acidctl changed it last, seconds since the epoch; None without a log.
     """
 
     location: str
@@ -119,25 +117,24 @@ class LocationStatus:
 
     @property
     def bytes(self) -> int:
-        """All bytes but those of the trash."""
+        """Return all bytes except those of the trash."""
         return self.uses.total() - self.uses[Use.TRASH]
 
     @property
     def helped(self) -> bool:
-        """Whether a compaction would save reads, although no threshold asks for it."""
+        """Return whether a compaction would save reads, although no threshold requests it."""
         return bool(self.reading.kind and not self.due and not self.refused)
 
 
 def status_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> LocationStatus:
-    """Return the status of a location, by one listing.
+    """Return the status of a location, from one listing.
 
     Args:
-        lists: what was said of the snapshot.
-        policy: what a cleaning may take.
+        policy: decides what a cleaning may remove.
         now: seconds since the epoch.
 
     Raises:
-        AcidctlError: it cannot be listed, or its snapshot cannot be told.
+        AcidctlError: it cannot be listed, or its snapshot is not known.
     """
     found, lists = found.settled(lists)
     snapshot = found.snapshot(lists, readers=True, settled=False)
@@ -152,14 +149,14 @@ def status_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) ->
         snapshot.require_agreement()
         plan = plan_cleaning(snapshot, policy, now)
     except AcidctlError as error:
-        if not unfinished:  # or else it is refused for just that
+        if not unfinished:  # otherwise that is the reason for the refusal
             refused[str(error)] = error
     try:
         due = _due(found, lists)
     except (BadDataError, RefusedError) as error:
         refused[str(error)] = error
     soon, later = _waiting_bytes(plan, sizes, now)
-    root = _root_of(found)
+    root = found.fs.url, table_path(found)
     hive_name = found.hive.full_name if found.hive else ""
     return LocationStatus(
         location=found.shown,
@@ -185,7 +182,7 @@ def status_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) ->
 
 
 def _due(found: Found, lists: SnapshotLists) -> DueCompaction | None:
-    """What `acidctl compact --auto` would do there."""
+    """Return the compaction that `acidctl compact --auto` would do."""
     from acidctl.compaction.plan import below_straddlers  # noqa: PLC0415 - with Arrow: --help has none
     from acidctl.compaction.refusals import refuse_layout  # noqa: PLC0415 - as above
     from acidctl.compaction.request import (  # noqa: PLC0415 - as above
@@ -199,7 +196,7 @@ def _due(found: Found, lists: SnapshotLists) -> DueCompaction | None:
     if found.hive:
         try:
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
-        except RefusedError:  # nobody compacts it, and Hive does not either
+        except RefusedError:  # its owner turned compaction off, for Hive, too
             return None
     snapshot = found.snapshot(lists, compactor=True, settled=False)
     if snapshot.state.history_problem:
@@ -222,11 +219,11 @@ def _uses(children: Iterable[Child]) -> Counter[Use]:
 
 
 def _waiting_bytes(plan: CleaningPlan | None, sizes: dict[str, int], now: float) -> tuple[int, int]:
-    """What goes within a day when nothing else happens, and what goes after that."""
+    """Return the bytes that can be freed within a day, and those after that."""
     soon = later = 0
-    for one in plan.waiting if plan else ():
-        size = sizes.get(one.name, 0)
-        if (LAST_SECONDS if one.until is None else one.until) <= now + DAY_SECONDS:
+    for entry in plan.waiting if plan else ():
+        size = sizes.get(entry.name, 0)
+        if (LAST_SECONDS if entry.until is None else entry.until) <= now + DAY_SECONDS:
             soon += size
         else:
             later += size
@@ -253,13 +250,6 @@ def _trash_of(snapshot: Snapshot) -> InTheTrash:
             runs[below.partition("/")[0]] = None
     began = [when for run in runs if (when := TrashRun(snapshot.path, run).began) is not None]
     return InTheTrash(len(runs), size, min(began, default=None))
-
-
-def _root_of(found: Found) -> tuple[str, str]:
-    root = found.location.path
-    for _ in found.location.partition:
-        root = parent_of(root)
-    return found.fs.url, root
 
 
 def _held_up(found: Found, snapshot: Snapshot) -> Waiting | None:

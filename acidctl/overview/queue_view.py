@@ -1,4 +1,4 @@
-"""What a metastore knows of the tables that were looked over: who holds back their cleaning, and what is stuck."""
+"""What a metastore shows about the tables in a status: who blocks their cleaning, and what is stuck."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from acidctl.overview.warehouse_status import WarehouseStatus
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """What holds back cleanings of these tables, and what is stuck in the queue for them.
+    """The blockers of cleaning for these tables, and the stuck entries of the queue.
 
     Attributes:
-        blockers: the one first that holds back most bytes.
-        stuck: but for entries that only wait for such a blocker.
-        known, switches: the transactions and the settings of the server that this was told from.
+        blockers: the blocker of most bytes comes first.
+        stuck: without entries that only wait for such a blocker.
+        known, switches: the transactions and the settings of the server that this was computed from.
     """
 
     blockers: tuple[Blocker, ...]
@@ -33,50 +33,50 @@ class QueueView:
     switches: Switches
 
     def overdue(self, older_than: float) -> list[Blocker]:
-        """Those that are older than what is cleaned has to be: cleaning waits for nothing else any more."""
-        return [one for one in self.blockers if (self.known.age(one.started) or 0.0) > older_than]
+        """Return the blockers older than the retention: cleaning waits for nothing else any more."""
+        return [b for b in self.blockers if (self.known.age(b.started) or 0.0) > older_than]
 
     def is_trouble(self, older_than: float) -> bool:
-        """Whether something is stuck, or held back for longer than these seconds."""
+        """Return whether something is stuck, or held back for longer than these seconds."""
         return bool(self.stuck or self.overdue(older_than))
 
 
 def look_at_queue(metastore: Metastore, status: WarehouseStatus, where: Sequence[str]) -> QueueView:
-    """Ask a metastore what holds back the cleaning of what was looked over, and what is stuck; by one list of all
-    transactions.
+    """Find what blocks the cleaning of these tables and what is stuck, from one list of all transactions.
 
     Args:
-        where: the places as they were given: of the tables that names mean, entries count that have no location.
+        where: the places as they were given: the tables of names include queue entries without a location.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    # In this order: what the queue says of a transaction that had ended before is certain.
+    # Transactions come before the queue: an entry of an ended transaction is then certain.
     switches = find_switches(metastore)
-    known = find_transactions(metastore)
+    txns = find_transactions(metastore)
     entries, locks = find_compactions(metastore), find_locks(metastore)
     patterns = [table_in(name) for name in where if is_hive_name(name)]
 
     def is_meant(table: str) -> bool:
-        return status.holds(table) or any(fnmatch.fnmatchcase(table.lower(), one) for one in patterns)
+        return status.holds(table) or any(fnmatch.fnmatchcase(table.lower(), pattern) for pattern in patterns)
 
     ready = {
-        key_of(one.database, one.table, one.partition): one
-        for one in ready_entries(entries)
-        if is_meant(f"{one.database}.{one.table}")
+        key_of(entry.database, entry.table, entry.partition): entry
+        for entry in ready_entries(entries)
+        if is_meant(f"{entry.database}.{entry.table}")
     }
     waiting = [
-        replace(one, entry=ready.pop(key_of(one.database, one.table, one.partition), None)) for one in status.waiting
+        replace(table, entry=ready.pop(key_of(table.database, table.table, table.partition), None))
+        for table in status.waiting
     ]
-    waiting += [Waiting(one.database, one.table, one.partition, one) for one in ready.values()]
-    stuck = find_stuck(entries, known, switches, () if switches.is_hive4 else locks)
+    waiting += [Waiting(entry.database, entry.table, entry.partition, entry) for entry in ready.values()]
+    stuck = find_stuck(entries, txns, switches, () if switches.is_hive4 else locks)
     return QueueView(
-        tuple(find_blockers(waiting, known, locks, switches)),
+        tuple(find_blockers(waiting, txns, locks, switches)),
         tuple(
-            one
-            for one in stuck
-            if one.cause is not Cause.BLOCKED and is_meant(f"{one.entry.database}.{one.entry.table}")
+            item
+            for item in stuck
+            if item.cause is not Cause.BLOCKED and is_meant(f"{item.entry.database}.{item.entry.table}")
         ),
-        known,
+        txns,
         switches,
     )

@@ -1,4 +1,4 @@
-"""Reports one after the other: of each a line of figures, in a file that the next one reads."""
+"""The history of reports: a file with one line of figures for each report."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ FIGURES = (
     "tables", "locations", "bytes", "freeBytes", "soonBytes", "laterBytes", "abortedBytes", "trashBytes", "deltas",
     "files", "due",
 )  # fmt: skip
-"""What is kept of a report."""
+"""The figures that are kept of a report."""
 
 MOST_MOMENTS = 2000
-"""So many of all are kept: of one a night, five years."""
+"""The number of reports to keep: five years of one a night."""
 
 _MOST_LINE, _VERSION = 64 << 10, 1
 _LARGEST = 1 << 63
@@ -24,12 +24,12 @@ _LARGEST = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class PastReport:
-    """A report, in figures.
+    """The figures of an earlier report.
 
     Attributes:
         at: seconds since the epoch.
         where: the places, as they were given.
-        figures: by name; of those of :data:`FIGURES` that were known.
+        figures: the known figures of :data:`FIGURES` by name.
     """
 
     at: float
@@ -37,20 +37,21 @@ class PastReport:
     figures: Mapping[str, int] = field(default_factory=dict)
 
     def line(self) -> str:
-        """As the file has it: ASCII."""
+        """Return its line in the file: ASCII."""
         return json.dumps({"schema_version": _VERSION, "at": self.at, "where": list(self.where), **self.figures})
 
     @classmethod
     def of(cls, line: str) -> PastReport | None:
-        """Of a line; None for what is none."""
+        """Parse a line; return None for other lines."""
         try:
-            said = json.loads(line[:_MOST_LINE])  # what is longer is none of ours
-            if said["schema_version"] != _VERSION or not all(isinstance(place, str) for place in said["where"]):
+            record = json.loads(line[:_MOST_LINE])  # acidctl never writes longer lines
+            if record["schema_version"] != _VERSION or not all(isinstance(place, str) for place in record["where"]):
                 return None
-            at = float(said["at"])
+            at = float(record["at"])
             if not (math.isfinite(at) and 0 <= at <= LAST_SECONDS):
                 return None
-            return cls(at, tuple(said["where"]), {name: said[name] for name in FIGURES if _is_count(said.get(name))})
+            figures = {name: record[name] for name in FIGURES if _is_count(record.get(name))}
+            return cls(at, tuple(record["where"]), figures)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
 
@@ -60,15 +61,15 @@ def _is_count(value: object) -> bool:
 
 
 def moments_in(text: str) -> list[PastReport]:
-    """What a file holds, the oldest first; other lines are passed over."""
-    return sorted(filter(None, map(PastReport.of, text.splitlines())), key=lambda one: one.at)
+    """Return the reports in a file, the oldest first; other lines are ignored."""
+    return sorted(filter(None, map(PastReport.of, text.splitlines())), key=lambda report: report.at)
 
 
 def earlier(moments: Iterable[PastReport], where: Sequence[str], now: float) -> list[PastReport]:
-    """Those of the same places, from before now."""
-    return [one for one in moments if one.where == tuple(where) and one.at < now]
+    """Return the reports of the same places from before now."""
+    return [report for report in moments if report.where == tuple(where) and report.at < now]
 
 
 def text_with(moments: Sequence[PastReport], new: PastReport) -> str:
-    """A file of these and a new one; the oldest go."""
-    return "".join(f"{one.line()}\n" for one in [*moments, new][-MOST_MOMENTS:])
+    """Return the content of a file with a new report added and the oldest ones removed."""
+    return "".join(f"{report.line()}\n" for report in [*moments, new][-MOST_MOMENTS:])

@@ -1,7 +1,7 @@
 """The status of many locations: sums over tables and over all, and the worst of each kind by name.
 
-It holds no rule of its own. What is due, what may go and what is held back is decided where compactions, cleanings and
-Hive's queue are; of each location only figures are kept.
+It has no rules of its own: the modules of compaction, cleaning and Hive's queue decide what is due, what can be freed
+and what is held back. Only figures are kept of each location.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from acidctl.overview.location_status import (
     status_of,
 )
 
-if TYPE_CHECKING:  # what these need is there only where a metastore is used
+if TYPE_CHECKING:  # its dependencies are optional
     from acidctl.hive.waiting import Waiting
 
 R = TypeVar("R")
 
 NAMED = 5
-"""So many of each kind are named."""
+"""The number of each kind that are listed by name."""
 
 _THREADS = 8
 
@@ -46,9 +46,9 @@ class TableStats:
     """The sums over the locations of a table, or over several tables.
 
     Attributes:
-        name: what the metastore calls it, or its directory.
+        name: its name in the metastore, or its directory.
         free, soon: bytes, as in :class:`LocationStatus`.
-        due: how many compactions are due.
+        due: number of due compactions.
     """
 
     name: str = ""
@@ -62,13 +62,14 @@ class TableStats:
 
     @property
     def bytes(self) -> int:
-        """All bytes, with the trash."""
+        """Return all bytes, with the trash."""
         return self.uses.total()
 
     @classmethod
-    def of(cls, one: LocationStatus) -> TableStats:
+    def of(cls, status: LocationStatus) -> TableStats:
         """Return the table of a single location."""
-        return cls(one.table, 1, one.uses, one.reading, one.deltas, one.free, one.soon, int(one.due is not None))
+        is_due = int(status.due is not None)
+        return cls(status.table, 1, status.uses, status.reading, status.deltas, status.free, status.soon, is_due)
 
     def __add__(self, other: TableStats) -> TableStats:
         return TableStats(
@@ -88,20 +89,20 @@ class WarehouseStatus:
     """The sums over locations.
 
     Attributes:
-        now: when they were looked at, seconds since the epoch.
-        failed: how many locations could not be looked at.
-        due: how many compactions are due, by kind.
-        helped: in how many other locations a compaction would save reads.
+        now: when they were checked, seconds since the epoch.
+        failed: number of locations that could not be checked.
+        due: number of due compactions by kind.
+        helped: number of other locations in which a compaction would save reads.
         later, aborted: bytes, as in :class:`LocationStatus`.
-        to_clean: locations of which something can go now.
+        to_clean: number of locations with something to free now.
         kept_back: what cleaning keeps, by reason, with the number of locations.
-        unfinished: publications that were interrupted half-way, the first by location and staging directory.
-        refused: the first locations that cannot be compacted or cleaned as they are, with the error.
-        unfinished_count, refused_count: of all of them.
-        trash: of all locations together; `in_trash` have one.
-        waiting: locations of tables of a metastore of which something waits for cleaning.
+        unfinished: the first interrupted publications, by location and staging directory.
+        refused: the first locations that cannot be compacted or cleaned in their present state, with the error.
+        unfinished_count, refused_count: the numbers of all of them.
+        trash: of all locations together; `in_trash` counts those with one.
+        waiting: locations of a metastore's tables in which something waits for cleaning.
         last_done: when acidctl changed any of them last.
-        sources: locations by the kind of what says which write ids count there.
+        sources: number of locations by the kind of source that decides which write ids count.
     """
 
     now: float = field(default_factory=time.time)
@@ -127,73 +128,73 @@ class WarehouseStatus:
 
     @property
     def whole(self) -> TableStats:
-        """All tables as one."""
+        """Return the sum of all tables."""
         return sum_of(self.tables.values())
 
     @property
     def largest(self) -> list[TableStats]:
-        """The tables, the largest first."""
+        """Return the tables, the largest first."""
         return sorted(self.tables.values(), key=lambda table: (-table.bytes, table.name))
 
     @property
     def slowest(self) -> list[TableStats]:
-        """The tables that a compaction would help, the lowest score first, then the one of which it saves most."""
+        """Return the tables that a compaction would help: the lowest score first, then the largest saving."""
         helped = [table for table in self.tables.values() if table.reading.saved]
         return sorted(helped, key=lambda table: (table.reading.score, -table.reading.saved, table.name))
 
     @property
     def worst(self) -> list[DueCompaction]:
-        """The compactions of which readers gain most."""
-        return [one for _, _, one in sorted(self._worst, key=lambda held: (-held[0], held[2].location))]
+        """Return the compactions with the largest gain for readers."""
+        return [due for _, _, due in sorted(self._worst, key=lambda item: (-item[0], item[2].location))]
 
     def holds(self, hive_name: str) -> bool:
-        """Whether a location of that table was among them."""
+        """Return whether a location of that table was among them."""
         return hive_name.lower() in self._hive_names
 
-    def add(self, one: LocationStatus) -> None:
+    def add(self, location: LocationStatus) -> None:
         """Count one more location."""
-        table = TableStats.of(one)
-        self.tables[one.root] = self.tables[one.root] + table if one.root in self.tables else table
-        self.sources[one.source] += 1
-        self.helped += one.helped
-        if one.hive_name:
-            self._hive_names.add(one.hive_name.lower())
-        if one.due:
-            self.due[one.due.kind] += 1
-            heapq.heappush(self._worst, (one.due.gain, -self.sources.total(), one.due))
+        table = TableStats.of(location)
+        self.tables[location.root] = self.tables[location.root] + table if location.root in self.tables else table
+        self.sources[location.source] += 1
+        self.helped += location.helped
+        if location.hive_name:
+            self._hive_names.add(location.hive_name.lower())
+        if location.due:
+            self.due[location.due.kind] += 1
+            heapq.heappush(self._worst, (location.due.gain, -self.sources.total(), location.due))
             if len(self._worst) > NAMED:
                 heapq.heappop(self._worst)
-        self.later += one.later
-        self.aborted += one.aborted
-        self.to_clean += one.free > 0
-        for kept in one.kept_back:
+        self.later += location.later
+        self.aborted += location.aborted
+        self.to_clean += location.free > 0
+        for kept in location.kept_back:
             key = (kept.reason.code, kept.reason.ids)
             before, places = self.kept_back.get(key, (KeptBack(kept.reason, 0, 0), 0))
             entries, size = before.entries + kept.entries, before.bytes + kept.bytes
             self.kept_back[key] = replace(before, entries=entries, bytes=size), places + 1
-        self._add_trash(one.trash)
-        self.unfinished_count += len(one.unfinished)
-        self.unfinished += [(one.location, name) for name in one.unfinished[: NAMED - len(self.unfinished)]]
-        self.refused_count += bool(one.refused)
-        if one.refused and len(self.refused) < NAMED:
-            self.refused.append((one.location, one.refused[0]))
-        self.waiting += [one.waiting] if one.waiting else []
-        if one.last_done is not None:
-            self.last_done = max(one.last_done, self.last_done or 0.0)
+        self._add_trash(location.trash)
+        self.unfinished_count += len(location.unfinished)
+        self.unfinished += [(location.location, name) for name in location.unfinished[: NAMED - len(self.unfinished)]]
+        self.refused_count += bool(location.refused)
+        if location.refused and len(self.refused) < NAMED:
+            self.refused.append((location.location, location.refused[0]))
+        self.waiting += [location.waiting] if location.waiting else []
+        if location.last_done is not None:
+            self.last_done = max(location.last_done, self.last_done or 0.0)
 
-    def _add_trash(self, one: InTheTrash) -> None:
-        known = [when for when in (self.trash.oldest, one.oldest) if when is not None]
-        self.trash = InTheTrash(self.trash.runs + one.runs, self.trash.bytes + one.bytes, min(known, default=None))
-        self.in_trash += one.runs > 0
+    def _add_trash(self, trash: InTheTrash) -> None:
+        times = [when for when in (self.trash.oldest, trash.oldest) if when is not None]
+        self.trash = InTheTrash(self.trash.runs + trash.runs, self.trash.bytes + trash.bytes, min(times, default=None))
+        self.in_trash += trash.runs > 0
 
 
 def sum_of(tables: Iterable[TableStats]) -> TableStats:
-    """Return several tables as one."""
+    """Return the sum of several tables."""
     return sum(tables, TableStats())
 
 
 class Condition(StrEnum):
-    """What tables are in, in a word: there is nothing to do, there is work, or something needs attention."""
+    """The overall status: nothing to do, pending work, or something that needs attention."""
 
     FINE = "fine"
     DUE = "due"
@@ -201,11 +202,11 @@ class Condition(StrEnum):
 
 
 def overall_condition(status: WarehouseStatus, *, failed: bool, held_up: bool) -> Condition:
-    """The verdict on all that was looked over.
+    """Return the overall status of all locations.
 
     Args:
-        failed: not everything could be looked at.
-        held_up: a metastore says that something is stuck, or holds back cleaning for too long.
+        failed: some locations could not be checked.
+        held_up: a metastore shows that something is stuck, or has blocked cleaning for too long.
     """
     if failed or held_up or status.unfinished_count or status.refused_count:
         return Condition.TROUBLE
@@ -222,8 +223,8 @@ def look_over(
     """Return the status of all of these locations; each is listed once.
 
     Args:
-        policy: what a cleaning may take.
-        on_error: called with a location that cannot be looked at.
+        policy: decides what a cleaning may remove.
+        on_error: called with each location that cannot be checked.
         on_looked: called with each of the others.
     """
     whole = WarehouseStatus()
@@ -234,20 +235,20 @@ def look_over(
         except AcidctlError as error:
             return error
 
-    for shown, seen in _in_threads(places, tried):
-        if isinstance(seen, AcidctlError):
+    for shown, result in _in_threads(places, tried):
+        if isinstance(result, AcidctlError):
             whole.failed += 1
-            on_error(shown, seen)
+            on_error(shown, result)
         else:
-            whole.add(seen)
-            on_looked(seen)
+            whole.add(result)
+            on_looked(result)
     return whole
 
 
 def _in_threads(places: Iterable[Found], look: Callable[[Found], R]) -> Iterator[tuple[str, R]]:
-    """Each place, as it is shown, with what was seen there, in their order.
+    """Yield each location's name and result, in their order.
 
-    Stores make one wait, but for the local disk: there threads would only be in each other's way.
+    Threads hide the latency of stores; on the local disk they would only block each other.
     """
     with ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
         waiting: deque[tuple[str, Future[R]]] = deque()

@@ -25,8 +25,7 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.repair import empty_result, flush_length, key_index, nested, version_file
 from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, undo, write_note
 from acidctl.repair.plan import CannotRepair, Fix, Made, RepairKind, RepairPlan, Scope
-from acidctl.storage.access import narrowest
-from acidctl.storage.port import FileSystem, join, parent_of
+from acidctl.storage.port import FileSystem, join, narrowest, parent_of
 
 _CHUNK = 8 << 20
 

@@ -1,4 +1,9 @@
-"""What a check found: plain values, small enough to travel between processes."""
+"""Rules of a check and their findings, which are plain values, small enough to travel between processes.
+
+Each rule has a description, a reason and a remedy, and is declared in ``checks``, beside its check. V rules are those
+of format section 13.1; R rules list what one kind of reader refuses or misreads (sections 1.4, 3.4 and 6.5) and are
+checked on request only.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +16,16 @@ from acidctl.errors import AcidctlError
 
 
 class _Ranked(StrEnum):
-    """Words in an order."""
+    """Words with an order."""
 
     @property
     def rank(self) -> int:
-        """0 for the first."""
+        """Return its position; 0 is the first."""
         return list(type(self)).index(self)
 
 
 class Severity(_Ranked):
-    """How bad it is, the worst first."""
+    """The severity of a finding, the worst first."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -28,7 +33,7 @@ class Severity(_Ranked):
 
 
 class Depth(_Ranked):
-    """How far a check looks, the cheapest first."""
+    """How deep a check goes, the cheapest first."""
 
     LISTING = "listing"
     FOOTERS = "footers"
@@ -37,12 +42,12 @@ class Depth(_Ranked):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where a rule is broken.
+    """One violation of a rule.
 
     Attributes:
-        rule: id in the registry.
+        rule: the id of the rule.
         path: relative to the location; empty for the location itself.
-        message: one line that says what is wrong here, with the numbers.
+        message: one line that describes the violation, with the numbers.
         evidence: the same numbers for programs: strings, integers and lists of them.
     """
 
@@ -63,3 +68,54 @@ class Unchecked:
 
     path: str
     error: AcidctlError
+
+
+ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+LISTING, FOOTERS, DEEP = Depth.LISTING, Depth.FOOTERS, Depth.DEEP
+READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
+"""The readers that rules may be for."""
+DECLARED: dict[str, Rule] = {}
+"""The rules of the modules that were imported; :data:`acidctl.validation.registry.RULES` is all of them."""
+_MOST_TEXT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule; creating it declares it, and raises ValueError if its id is taken.
+
+    Attributes:
+        id: ``V1`` and so on, or ``R1`` and so on.
+        severity: the worst of its findings; some cases are milder.
+        depth: the cheapest depth that finds a case of it; deeper checks may find more.
+        what: the violation, or a fact worth knowing.
+        why: why it matters.
+        hint: what to do.
+        section: of the format notes.
+        readers: the readers that it concerns; empty for all.
+    """
+
+    id: str
+    severity: Severity
+    depth: Depth
+    what: str
+    why: str
+    hint: str
+    section: str = "13.1"
+    readers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if DECLARED.setdefault(self.id, self) is not self:
+            raise ValueError(f"two rules are called {self.id}")
+
+    def finding(
+        self, path: str, message: str, evidence: dict[str, Any] | None = None, severity: Severity | None = None
+    ) -> Finding:
+        """Return a finding of this rule; `severity` is given if it is milder than the rule's."""
+        if len(message) > _MOST_TEXT:  # some stores do not limit the length of names
+            message = message[:_MOST_TEXT] + "..."
+        return Finding(self.id, severity or self.severity, path, message, evidence or {})
+
+
+def place_of(rule_id: str) -> tuple[bool, int]:
+    """Return the sort key of a rule: V rules first, by number."""
+    return rule_id[0] != "V", int(rule_id[1:])

@@ -1,4 +1,4 @@
-"""One location being checked: tasks go out, results come in, findings gather."""
+"""The check of one location: hands out tasks, takes their results, and collects findings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import open_event_files
 from acidctl.validation.checks.cross_file import across_rows
-from acidctl.validation.checks.empty_results import lost_by_compactions
 from acidctl.validation.checks.engines import for_readers, for_readers_by_tails
 from acidctl.validation.checks.footers import V31, MarkerTask, TailFacts, TailTask, acid_v1, across_tails
 from acidctl.validation.checks.listing import V13, V24, ListingToCheck, check_listing
-from acidctl.validation.checks.places import evidence, folder_of_tables, newer_than_metastore
+from acidctl.validation.checks.places import evidence, folder_of_tables, lost_by_compactions, newer_than_metastore
 from acidctl.validation.checks.row_facts import RowFacts, facts_of_file, gaps
 from acidctl.validation.checks.rows import RowTask
 from acidctl.validation.checks.spans import Spans, one_run
@@ -28,16 +27,16 @@ from acidctl.validation.model import Options, Place, Report
 from acidctl.worker_pool import Crash, Task
 
 KNOWN_VERSION = 2
-"""What ``_orc_acid_version`` says (section 3.3)."""
+"""The only known content of ``_orc_acid_version`` (section 3.3)."""
 _CHUNK = 64 << 20
-"""Most bytes of stripes in one task, where there is more than one stripe."""
+"""Most bytes of stripes in one task with several stripes."""
 _LEAST_CHUNK = 4 << 20
 _TASKS = 4
-"""Tasks for each process, so that none has much to do when the others are done."""
+"""Tasks for each process, so that all finish at about the same time."""
 
 
 Key = tuple[str, str]
-"""What a task is about: its kind and a path."""
+"""The kind and the path of a task."""
 
 
 class LocationCheck:
@@ -54,7 +53,7 @@ class LocationCheck:
         self._files: dict[str, DataFile] = {}
         self._half: set[str] = set()  # files that only half a compaction hides: read to see whether rows are wrong
         self._aside: set[str] = set()  # all files that readers do not open
-        self._silent: set[str] = set()  # those of which nothing is told
+        self._silent: set[str] = set()  # files whose findings are not reported
         self._tails: dict[str, TailFacts] = {}
         self._markers: dict[str, int | None] = {}
         self._tasks: dict[str, RowTask] = {}
@@ -65,11 +64,11 @@ class LocationCheck:
 
     @property
     def has_directories(self) -> bool:
-        """Whether ACID directories are there."""
+        """Return whether the location has ACID directories."""
         return self._look is not None and bool(self._look.directories)
 
     def start(self) -> list[tuple[Key, Task]]:
-        """List the location; what is to be done next."""
+        """List the location, and return the first tasks."""
         place, options = self._place, self._options
         if place.holds:
             self.add([folder_of_tables(place)])
@@ -92,16 +91,16 @@ class LocationCheck:
         except AcidctlError as error:
             self._not_checked("", error)
         self.report.unchecked += (Unchecked(name, problem) for name, problem in closed.items())
-        # What is closed is not empty.
+        # A directory that cannot be listed is not empty.
         names = {name.partition("/")[0] for name in closed}
-        self.add(one for one in check_listing(look) if one.path.partition("/")[0] not in names)
+        self.add(finding for finding in check_listing(look) if finding.path.partition("/")[0] not in names)
         self.add(evidence(place, seen))
         self.add(newer_than_metastore(place))
         self.add(for_readers(look, options.readers))
         return self._next()
 
     def take(self, key: Key, task: Task, result: Any) -> list[tuple[Key, Task]]:
-        """The result of a task; what is to be done next."""
+        """Take the result of a task, and return the next tasks."""
         self._waiting -= 1
         again: list[tuple[Key, Task]] = []
         if isinstance(task, TailTask):
@@ -114,7 +113,7 @@ class LocationCheck:
         return again or self._next()
 
     def _next(self) -> list[tuple[Key, Task]]:
-        """Go on to the next phase when nothing is awaited."""
+        """Go on to the next phase if no result is awaited."""
         tasks: list[tuple[Key, Task]] = []
         while not tasks and not self._waiting and not self.is_done:
             if self._phase is Depth.LISTING:
@@ -132,7 +131,7 @@ class LocationCheck:
         self._waiting += len(tasks)
         return tasks
 
-    # --- tails ---
+    # --- footers ---
 
     def _tail_tasks(self) -> Iterator[tuple[Key, Task]]:
         look, snapshot = self._seen()
@@ -197,7 +196,7 @@ class LocationCheck:
             self.add([V13.finding(path, f"it says {result}, known is {KNOWN_VERSION}", {"version": result})])
 
     def _end_of_tails(self) -> None:
-        # Not as they came: what is told of several files names the first.
+        # Sorted, because a finding about several files names the first.
         self._tails = dict(sorted(self._tails.items()))
         current = {path: facts for path, facts in self._tails.items() if path not in self._aside}
         self.add(across_tails(current, self._markers))
@@ -230,16 +229,16 @@ class LocationCheck:
                 stamp,
             )
             self._tasks[path] = task
-            # A block of text is found by reading all before it.
+            # To find a block of text, everything before it must be read.
             bounds = [(0, len(facts.stripes))] if facts.format is Format.TEXT else _chunks(facts.stripes, chunk)
             for first, end in bounds:
                 yield ("rows", path), task.part(first, end, _bytes(facts, first, end))
 
     def _take_rows(self, task: RowTask, result: Any) -> Sequence[RowTask]:
-        """What is to be tried again."""
+        """Take the rows of a task, and return the tasks to retry."""
         path = task.file.path
         if isinstance(result, RowFacts):
-            # Parts of one chunk that are tried again stripe by stripe come with other places.
+            # Parts of a chunk that is retried stripe by stripe begin at other stripes.
             self._parts.setdefault(path, {})[task.first] = result
             self.report.rows += result.rows
             return ()
@@ -258,10 +257,10 @@ class LocationCheck:
         return ()
 
     def _end_of_rows(self) -> None:
-        found: dict[str, RowFacts] = {}
+        by_path: dict[str, RowFacts] = {}
         for path in sorted(self._parts):
             parts = self._parts[path]
-            facts = found[path] = facts_of_file(
+            facts = by_path[path] = facts_of_file(
                 [parts[first] for first in sorted(parts)], self._tasks[path].order.check
             )
             facts.is_complete = facts.is_complete and path not in self._broken
@@ -270,20 +269,20 @@ class LocationCheck:
                 self.add(self._of_file(path, facts))
                 self.report.unchecked += facts.unchecked
         self._parts.clear()
-        self._tell_v1(path for path, facts in found.items() if facts.changes)
+        self._tell_v1(path for path, facts in by_path.items() if facts.changes)
         look, snapshot = self._seen()
         if not look.is_full:
             return
         base = snapshot.state.base
         made = self._made_ids()
-        current = {path: facts for path, facts in found.items() if path not in self._aside}
-        hidden = {path: facts for path, facts in found.items() if path in self._half}
+        current = {path: facts for path, facts in by_path.items() if path not in self._aside}
+        hidden = {path: facts for path, facts in by_path.items() if path in self._half}
         sure_above = MAXL
         if self._is_whole and snapshot.write_ids.is_everything:
             sure_above = max(0, base.directory.max_write_id) if base and base.directory else 0
         findings = list(across_rows(current, hidden, made, sure_above))
         certain = {finding.path.partition("/")[0] for finding in findings if finding.rule == "V11"}
-        # The listing's suspicion gives way to what the rows say.
+        # The rows override what the listing suggested.
         names = set(half_finished(snapshot.state, committed_too=True))
         read = {path.partition("/")[0] for path in hidden}
         settled = names & (certain | read)
@@ -291,7 +290,7 @@ class LocationCheck:
         self.add(findings)
 
     def _tell_v1(self, paths: Iterable[str]) -> None:
-        """Rule V12's remark, where the tails did not show it."""
+        """Report a table of ACID version 1 if the footers did not show it."""
         changed = [path for path in paths if path not in self._aside]
         if changed and not any(f.rule == "V12" and f.severity is Severity.INFO for f in self.report.findings):
             self.add([acid_v1(changed)])
@@ -301,9 +300,10 @@ class LocationCheck:
         tallies = list(facts.tallies)
         if facts.is_complete and (gap := gaps(task.file, facts.inserts)):
             tallies.append(gap)
-        # Events without an operation are counted nowhere, and told by their own rule.
+        # Events without an operation are not counted; another rule reports them.
         is_counted = facts.is_complete and sum(facts.counts) == facts.rows
-        if tail.stats is not None and is_counted and facts.counts != tail.stats and not _has(tail, "V31"):
+        is_reported = any(finding.rule == V31.id for finding in tail.findings)
+        if tail.stats is not None and is_counted and facts.counts != tail.stats and not is_reported:
             counts = "{} inserts, {} updates, {} deletes"
             text = f"hive.acid.stats says {counts.format(*tail.stats)}; there are {counts.format(*facts.counts)}"
             severity = Severity.WARNING if task.is_old else None
@@ -314,7 +314,7 @@ class LocationCheck:
             yield tally.rule.finding(path, f"{tally.text}: {times} {tally.example}", evidence, tally.severity)
 
     def _made_ids(self) -> dict[str, Spans]:
-        """The ids that readers give to files without any: by the numbers in their names, and the files before them."""
+        """Return the ids that readers give to files without ids: by the numbers in their names, and earlier files."""
         _, snapshot = self._seen()
         bare: list[DataFile] = []
         broken: set[tuple[str, int]] = set()
@@ -322,14 +322,14 @@ class LocationCheck:
             file = self._files[path]
             if path in self._aside or file.native_name or file.role is Role.DELETE or facts.is_acid:
                 continue
-            # Row ids go on from file to file: those after one that cannot be read are not known.
+            # Row ids continue from file to file, so an unreadable file makes all later ids unknown.
             if facts.rows is None:
                 broken.add(_numbered_with(file))
             bare.append(file)
         bare = [file for file in bare if _numbered_with(file) not in broken]
         if not bare:
             return {}
-        # One file with ids tells which codec the originals are numbered with.
+        # A file with ids shows the codec that numbers the originals.
         native = [self._files[path] for path, facts in self._tails.items() if facts.rows and facts.is_acid][:1]
         made: dict[str, Spans] = {}
         try:
@@ -351,11 +351,11 @@ class LocationCheck:
         return self._look, self._snapshot
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Report those that the user wants to hear of."""
+        """Report the findings that the user wants."""
         self.report.findings += (finding for finding in findings if self._options.wants(finding))
 
     def _failed(self, path: str, result: Any) -> None:
-        """A task that has no facts: it ended its process, or raised."""
+        """Report a task without a result: it raised, or it ended its process."""
         if isinstance(result, Crash):
             self.add([V24.finding(path, result.reason)])
         else:
@@ -366,19 +366,15 @@ class LocationCheck:
 
 
 def _of_the_file(error: AcidctlError) -> AcidctlError:
-    """The error of a task; a problem of this machine ends the run, because every file would have it."""
+    """Return the error of a task; raise a problem of this machine, because every file would have it."""
     if isinstance(error, EnvironmentProblem):
         raise error
     return error
 
 
 def _numbered_with(file: DataFile) -> tuple[str, int]:
-    """Files without ids that are alike in this share one count of row ids (section 5)."""
+    """Return a key: files without ids that share it also share one count of row ids (section 5)."""
     return file.directory.name if file.directory else "", file.bucket
-
-
-def _has(tail: TailFacts, rule_id: str) -> bool:
-    return any(finding.rule == rule_id for finding in tail.findings)
 
 
 def _bytes(facts: TailFacts, first: int, end: int) -> int:
@@ -386,10 +382,10 @@ def _bytes(facts: TailFacts, first: int, end: int) -> int:
 
 
 def _chunks(stripes: Sequence[tuple[int, int]], chunk: int) -> Iterator[tuple[int, int]]:
-    """Bounds of runs of stripes of about `chunk` bytes."""
+    """Yield the bounds of runs of stripes of about `chunk` bytes."""
     first = size = 0
-    for place, (length, _) in enumerate(stripes):
+    for end, (length, _) in enumerate(stripes, 1):
         size += length
-        if size >= chunk or place + 1 == len(stripes):
-            yield first, place + 1
-            first, size = place + 1, 0
+        if size >= chunk or end == len(stripes):
+            yield first, end
+            first, size = end, 0

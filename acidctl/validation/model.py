@@ -1,4 +1,4 @@
-"""What to check, how, and what came of it."""
+"""The locations and options of a check, and its report."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.location.snapshot import Look
 from acidctl.orc.types import OrcType
 from acidctl.storage.port import FileSystem
-from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
-from acidctl.validation.rules import place_of
+from acidctl.validation.findings import Depth, Finding, Severity, Unchecked, place_of
 from acidctl.worker_pool import Limits
 
 
@@ -22,9 +21,9 @@ class Place:
     Attributes:
         path: absolute inside `fs`.
         partition: keys and values; empty for an unpartitioned table.
-        look: at it, where there was one a moment ago.
-        ahead: why its files are newer than its metastore; empty where they are not, or none was asked.
-        holds: the path of an ACID directory deeper below: then it is a folder of tables, and no location.
+        look: its listing, if there is a recent one.
+        ahead: why its files are newer than its metastore; empty if they are not, or without a metastore.
+        holds: the path of an ACID directory deeper below: then it is a folder of tables, not a location.
     """
 
     fs: FileSystem
@@ -42,10 +41,10 @@ class Options:
     """How to check.
 
     Attributes:
-        readers: for whom to look at the R rules, of which some need tails.
+        readers: the readers whose R rules are checked; some of those need footers.
         schema: the table's columns, for rule V38.
         all_directories: open the files of obsolete directories too.
-        processes: that read files; 0 reads them in this one, which a damaged file may end.
+        processes: number of processes that read files; 0 reads in this process, which a damaged file may end.
         only, ignored: ids of rules; an empty `only` means all.
         now: seconds since the epoch.
     """
@@ -62,18 +61,18 @@ class Options:
     now: float = 0.0
 
     def wants(self, finding: Finding) -> bool:
-        """Whether the user wants to hear of it."""
+        """Return whether the user wants a finding reported."""
         return finding.rule not in self.ignored and (not self.only or finding.rule in self.only)
 
 
 @dataclass(slots=True)
 class Report:
-    """What was found in one location.
+    """The results of checking one location.
 
     Attributes:
         location: as a user would type it.
-        files, bytes: of data that were looked at; 0 where only names were.
-        rows: that were read.
+        files, bytes: of the data files that were opened; 0 if only names were checked.
+        rows: the rows that were read.
     """
 
     location: str
@@ -85,10 +84,10 @@ class Report:
     rows: int = 0
 
     def sort(self) -> None:
-        """The worst first, then by rule and path: whichever result came first, two runs tell the same."""
+        """Sort the worst first, then by rule and path, so that the order of results does not matter."""
         self.findings.sort(key=lambda f: (f.severity.rank, place_of(f.rule), f.path, f.message))
-        self.unchecked.sort(key=lambda one: (one.path, str(one.error)))
+        self.unchecked.sort(key=lambda item: (item.path, str(item.error)))
 
     def count(self, severity: Severity) -> int:
-        """Findings of a severity."""
+        """Return the number of findings of a severity."""
         return sum(finding.severity is severity for finding in self.findings)

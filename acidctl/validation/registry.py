@@ -1,4 +1,4 @@
-"""Every rule: those that the modules of ``checks`` declare. Help, man page and what shows findings use it."""
+"""All rules that the modules of ``checks`` declare; help, man page and the printer of findings use them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pkgutil
 from importlib import import_module
 
 from acidctl.validation import checks
-from acidctl.validation.rules import DECLARED, Rule, place_of
+from acidctl.validation.findings import DECLARED, Rule, place_of
 
 for _module in pkgutil.iter_modules(checks.__path__, f"{checks.__name__}."):
     import_module(_module.name)

@@ -1,4 +1,4 @@
-"""Check many locations at once: their files share one pool of processes."""
+"""Checks many locations at once: their files share one pool of processes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ def validate(
     on_progress: Callable[[int, int], None] | None = None,
     runner: Runner | None = None,
 ) -> Iterator[Report]:
-    """Check locations; a report of each as soon as it and those before it are complete.
+    """Check locations; yield the report of each as soon as it and those before it are complete.
 
-    Nothing that is wrong with a location or a file is raised: it is in its report.
+    Problems of a location or a file are in its report; they are never raised.
 
     Args:
-        on_progress: called with (tasks that ended, tasks known so far).
-        runner: reads the files; without one processes of this machine do, as the options say.
+        on_progress: called with the numbers of finished tasks and of known tasks.
+        runner: reads the files; the default is a pool of processes as the options set it.
     """
-    with Pool(options.processes, options.limits) as pool, Pool(0) as here:
-        yield from _Run(options, (runner or pool, here), on_progress).reports(places)
+    with Pool(options.processes, options.limits) as pool, Pool(0) as in_process:
+        yield from _Run(options, (runner or pool, in_process), on_progress).reports(places)
 
 
 class _Run:
-    """The locations that are being checked, and the tasks that are out for them."""
-
     def __init__(
         self, options: Options, pools: tuple[Runner, Runner], on_progress: Callable[[int, int], None] | None
     ) -> None:
@@ -48,7 +46,7 @@ class _Run:
         self._misplaced = Misplaced()
 
     def reports(self, places: Iterable[Place]) -> Iterator[Report]:
-        """Begin locations while the queue is short, and end them as their results come."""
+        """Start locations while the queue is short, and finish them as their results arrive."""
         enough = self._pools[0].ahead
         waiting = iter(enumerate(places))
         more = True
@@ -65,7 +63,7 @@ class _Run:
 
     def _begin(self, number: int, place: Place) -> Iterator[Report]:
         check = self._checks[number] = LocationCheck(place, self._options)
-        pool = self._pools[0 if registry.is_shared(place.fs.spec) else 1]  # what lives here no other process can read
+        pool = self._pools[0 if registry.is_shared(place.fs.spec) else 1]  # no other process can read a store in memory
         self._submit(number, check.start(), pool)
         check.add(self._misplaced.check(place, has_directories=check.has_directories))
         yield from self._ended(number)
@@ -85,7 +83,7 @@ class _Run:
             pool.submit(task_number, task)
 
     def _ended(self, number: int) -> Iterator[Report]:
-        """The reports that are due: in the order of the locations, so that two runs print the same."""
+        """Yield the reports that are due, in the order of the locations, so that two runs print the same."""
         if self._checks[number].is_done:
             report = self._complete[number] = self._checks.pop(number).report
             report.sort()

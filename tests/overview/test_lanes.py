@@ -14,7 +14,7 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import EntryKind, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.location.contents import Amount, Child
+from acidctl.location.snapshot import Amount, Child
 from acidctl.overview.lanes import STEP, STEPS, Lane, Lanes, LaneState, heights, ids_of, lanes, lanes_of
 
 DRAWN = {EntryKind.BASE, EntryKind.DELTA, EntryKind.DELETE_DELTA, EntryKind.ORIGINAL}

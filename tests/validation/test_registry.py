@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from acidctl import validation
+from acidctl.validation.findings import DECLARED, ERROR, LISTING, Rule, place_of
 from acidctl.validation.registry import RULES
-from acidctl.validation.rules import DECLARED, ERROR, LISTING, Rule, place_of
 
 SOURCES = sorted(Path(validation.__file__).parent.rglob("*.py"))
 
@@ -59,7 +59,7 @@ def test_only_a_rule_makes_findings() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "Finding"
     ]
     assert len(calls) == 1, calls
-    assert calls[0].startswith("rules: Finding(self.id,")
+    assert calls[0].startswith("findings: Finding(self.id,")
 
 
 RETIRED = {"R14"}

@@ -19,10 +19,9 @@ from acidctl.location.lists import Lists
 from acidctl.location.snapshot import SnapshotSource
 from acidctl.printable import printable
 from acidctl.spelling import spelled
-from acidctl.validation.findings import Finding, Severity, Unchecked
+from acidctl.validation.findings import Finding, Rule, Severity, Unchecked
 from acidctl.validation.model import Report
 from acidctl.validation.registry import RULES
-from acidctl.validation.rules import Rule
 from acidctl.wording import human_count, text_of
 
 if TYPE_CHECKING:

@@ -87,7 +87,7 @@ def _properties(metastore: Metastore, database: str) -> Mapping[str, str]:
 
 
 def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str], partitions: bool) -> Record:
-    from acidctl.location.wishes import wishes_of
+    from acidctl.location.declared import wishes_of
     from acidctl.metastore.tables import partition_names
 
     settings = table.parameters

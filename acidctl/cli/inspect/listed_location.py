@@ -12,10 +12,9 @@ from acidctl.acid.state import EntryKind, State
 from acidctl.acid.triggers import Advice, Decision, decide, figures_of
 from acidctl.cli.report.location_list import reading_record
 from acidctl.errors import AcidctlError
-from acidctl.location.contents import children_of
+from acidctl.location.declared import Wishes
 from acidctl.location.evidence import Evidence
-from acidctl.location.snapshot import Snapshot
-from acidctl.location.wishes import Wishes
+from acidctl.location.snapshot import Snapshot, children_of
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import iso_time, text_of
 

@@ -384,11 +384,8 @@ changed_storage_options = passed_as(
 
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
-    """One or more locations, tables, databases or warehouses; ``--recursive`` is taken and changes nothing."""
-    recursive = click.option(
-        "--recursive", is_flag=True, expose_value=False, help="Every location below LOCATION, too: always done."
-    )
-    return lambda function: places_argument("locations", "LOCATION...", required=required)(recursive(function))
+    """Take locations, tables, databases or warehouses."""
+    return places_argument("locations", "LOCATION...", required=required)
 
 
 def places_argument(name: str, metavar: str, *, required: bool = True, only_names: bool = False) -> Callable[[F], F]:

@@ -19,9 +19,8 @@ from acidctl.cli.output.console import SCHEMA_VERSION
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.change.owner import Owner
-from acidctl.location.contents import children_of
 from acidctl.location.coverage import Looked
-from acidctl.location.snapshot import Snapshot, take_snapshot
+from acidctl.location.snapshot import Snapshot, children_of, take_snapshot
 from acidctl.outcome import Outcome
 from acidctl.printable import printable
 from acidctl.wording import iso_time

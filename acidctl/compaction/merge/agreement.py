@@ -16,8 +16,8 @@ from acidctl.compaction.proof.checksum import Key, is_sorted, key_range
 from acidctl.compaction.tasks import BucketTask, CountTask
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.read.calendars import SWITCH
 from acidctl.orc.read.id_runs import RowIdRun
+from acidctl.orc.read.wide_timestamps import SWITCH
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format
@@ -25,7 +25,7 @@ from acidctl.rows.read.bucket_numbers import is_among, numbers
 from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import dead_rows, live_rows, load_deletes, visible_events
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
 _TWINS_HINT = (
     "move away the surplus file, if there is one; or run `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, "

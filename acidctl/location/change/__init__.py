@@ -1,1 +1,1 @@
-"""What keeps a change of a location whole: lock, journal, publication."""
+"""Locks, journals and publications, which keep a change of a location whole."""

@@ -1,8 +1,9 @@
-"""What is done to a location, step by step, so that it can be finished, undone and forgotten.
+"""The steps of each change of a location, so that it can be finished, undone and discarded.
 
-A run is a hidden directory ``<folder>/<UTC time>-<id>/`` of the location. Its note is written before the first step: a
-run without one has changed nothing. Each step is one call of the store, and what is where tells which of them are done.
-Cleanings and repairs are such runs; a publication has the same steps, and its note lies in its staging directory.
+A run is a hidden directory ``<folder>/<UTC time>-<id>/`` of the location. Its manifest is written before the first
+step: a run without one has changed nothing. Each step is one call of the store, and the files' places show which steps
+are done. Cleanings and repairs are such runs; a publication has the same steps, and its manifest is in its staging
+directory.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from acidctl.location.change.own_files import (
     write_whole,
 )
 from acidctl.storage.port import FileSystem, join, parent_of
-from acidctl.storage.tail_cache import END
+from acidctl.storage.remote import END
 
 MANIFEST = "manifest.json"
-"""The note of a run."""
+"""The file with the steps of a run."""
 
 _VERSION = 1
 
@@ -46,9 +47,9 @@ class Step:
     """One call of the store; paths are relative to the location.
 
     Attributes:
-        kept: of REPLACE: where the copy of the old file is.
-        size, modified: of REPLACE: of the old file.
-        new_size: of REPLACE: of the new one.
+        kept: REPLACE only: the copy of the old file.
+        size, modified: REPLACE only: of the old file.
+        new_size: REPLACE only: size of the new file.
     """
 
     act: Act
@@ -60,16 +61,16 @@ class Step:
     new_size: int = 0
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Step:
-        """Of JSON; ValueError, TypeError or KeyError for what no step is written as."""
-        step = cls(**{**said, "act": Act(said["act"])})
+    def of(cls, record: Mapping[str, Any]) -> Step:
+        """Parse JSON; raise ValueError, TypeError or KeyError for anything that is not a step."""
+        step = cls(**{**record, "act": Act(record["act"])})
         numbers = isinstance(step.size, int) and isinstance(step.new_size, int)
         if not (numbers and isinstance(step.kept, str) and isinstance(step.modified, int | float | None)):
             raise TypeError
         return step
 
     def is_within(self, run: str) -> bool:
-        """Whether it leads from a run's directory to what lies outside of it, or back, and nowhere else."""
+        """Return whether the step leads from a run's directory to the outside, or back, and nowhere else."""
         replaces = self.act is Act.REPLACE
         paths = (self.source, self.target, *([self.kept] if replaces else []))
         if not all(map(is_inside, paths)):
@@ -79,34 +80,34 @@ class Step:
 
 
 def is_inside(path: object) -> bool:
-    """Whether it is a relative path that never leads out of the location."""
+    """Return whether a value is a relative path that stays inside the location."""
     return isinstance(path, str) and not {"", ".", ".."} & set(path.split("/"))
 
 
 class RunState(StrEnum):
-    """How far a run is."""
+    """How far a run has come."""
 
     STAGED = "staged"
-    """It has no note: it changed nothing, and nothing can be undone."""
+    """It has no manifest: it changed nothing, and nothing can be undone."""
     WRITTEN = "written"
-    """It has a note; how far it came, its steps tell."""
+    """It has a manifest; its steps show how far it came."""
     INTERRUPTED = "interrupted"
     DONE = "done"
     UNDOING = "undoing"
     UNDONE = "restored"
-    """Its directory is only waiting to be removed, as that of FORGOTTEN."""
+    """Its directory only remains to be removed, as for FORGOTTEN."""
     FORGOTTEN = "purged"
     DAMAGED = "damaged"
-    """Nobody can say what it holds."""
+    """Its manifest cannot be used."""
     FOREIGN = "foreign"
-    """Somebody else made it."""
+    """Another user made it."""
 
 
 _MARKS = {RunState.UNDOING: "undo.json", RunState.DONE: "done.json"}
-"""Files beside the note that tell the state of a run."""
+"""Files beside the manifest that record the state of a run."""
 
 _NAMES = {RunState.UNDONE: "restored.json", RunState.FORGOTTEN: "purged.json"}
-"""What the note is renamed to, so that half of a run never looks like all of it."""
+"""New names of the manifest, so that a half-removed run never looks complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,9 @@ class Run:
     Attributes:
         location: absolute.
         id: ``<UTC time>-<id>``, the name of its directory.
-        bytes: of what was written or moved.
-        problem: of a damaged or foreign one: why it cannot be used.
-        noted: when its note was written, in seconds since the epoch by the clock of the store; 0 if it does not say.
+        bytes: the size of all files written or moved.
+        problem: why a damaged or foreign run cannot be used.
+        noted: when its manifest was written, in seconds since the epoch by the store's clock; 0 if not known.
     """
 
     folder: ClassVar[str] = ""
@@ -133,24 +134,24 @@ class Run:
 
     @property
     def relative(self) -> str:
-        """Its directory, relative to the location."""
+        """Return its directory, relative to the location."""
         return f"{self.folder}/{self.id}".rstrip("/")
 
     @property
     def path(self) -> str:
-        """Its directory, absolute."""
+        """Return its directory, absolute."""
         return join(self.location, self.relative)
 
     @property
     def began(self) -> float | None:
-        """When it began, in seconds since the epoch; None when its name does not tell."""
+        """Return when it began, in seconds since the epoch; None if its name does not show it."""
         try:
             return datetime.strptime(self.id.partition("-")[0] + "+0000", "%Y%m%dT%H%M%S.%fZ%z").timestamp()
         except ValueError:
             return None
 
     def is_before(self, moment: float) -> bool:
-        """Whether it began by a moment, by its name and by its store: the clock of the machine may have been wrong."""
+        """Return whether it began by a moment, by its name and by its store: our clock may have been wrong."""
         return self.began is not None and max(self.began, self.noted) <= moment
 
 
@@ -159,10 +160,10 @@ T = TypeVar("T")
 
 
 def begin(fs: FileSystem, run: Run, directories: Collection[str] = ()) -> None:
-    """Make the run's directory, and others in it, given by their absolute paths.
+    """Make the run's directory, and further directories in it, given by their absolute paths.
 
     Raises:
-        RefusedError: the folder of the runs is somebody else's.
+        RefusedError: the folder of the runs belongs to another user.
         NotFoundError: the location is gone.
     """
     fs.make_dirs(join(run.location, run.folder), below=run.location)
@@ -171,17 +172,17 @@ def begin(fs: FileSystem, run: Run, directories: Collection[str] = ()) -> None:
         fs.make_dirs(directory, below=run.location)
 
 
-def write(fs: FileSystem, run: Run, said: Mapping[str, Any]) -> None:
-    """Write the note, whole or not at all."""
-    write_whole(fs, join(run.path, MANIFEST), json.dumps({"version": _VERSION, **said}, indent=1).encode())
+def write(fs: FileSystem, run: Run, content: Mapping[str, Any]) -> None:
+    """Write the manifest, whole or not at all."""
+    write_whole(fs, join(run.path, MANIFEST), json.dumps({"version": _VERSION, **content}, indent=1).encode())
 
 
 def list_runs(fs: FileSystem, location: str, kind: type[R], understand: Callable[[R, Any], R]) -> list[R]:
-    """The runs of one kind, oldest first; the state of those that cannot be used says so.
+    """Return the runs of one kind, oldest first; the state of unusable runs is DAMAGED or FOREIGN.
 
     Args:
-        understand: makes the whole run of an empty one and its note. It raises ValueError, or whatever else comes of
-            content that acidctl did not write.
+        understand: makes the whole run from an empty one and its manifest; may raise any error of :func:`read_note`
+            for content that acidctl did not write.
     """
     try:
         if all(entry.path != kind.folder for entry in fs.list_dir(location).entries):
@@ -213,23 +214,23 @@ def _read(fs: FileSystem, run: R, understand: Callable[[R, Any], R]) -> R:
     if why := not_ours(fs, run.path, MANIFEST):
         return replace(run, state=RunState.FOREIGN, problem=f"its {MANIFEST}: {why}")
 
-    def understood(said: Any) -> R:
-        if said["version"] != _VERSION:
+    def understood(manifest: Any) -> R:
+        if manifest["version"] != _VERSION:
             raise ValueError
-        return understand(run, said)
+        return understand(run, manifest)
 
     whole = read_note(fs, join(run.path, MANIFEST), understood)
     return whole or replace(run, state=RunState.DAMAGED, problem=f"its {MANIFEST} is not a manifest of acidctl")
 
 
 def read_note(fs: FileSystem, path: str, understand: Callable[[Any], T]) -> T | None:
-    """What a note says; None where acidctl did not write it so.
+    """Return the parsed content of a JSON file; None if acidctl did not write it.
 
     Args:
-        understand: of the JSON; it may fail as it likes on what it did not expect.
+        understand: parses the JSON; it may raise any error that unexpected content causes.
 
     Raises:
-        NotFoundError: it is not there.
+        NotFoundError: the file does not exist.
     """
     data = fs.read_bytes(path, 0, MOST_BYTES + 1)
     try:
@@ -239,7 +240,7 @@ def read_note(fs: FileSystem, path: str, understand: Callable[[Any], T]) -> T | 
 
 
 def unusable(fs: FileSystem, run: Run) -> AcidctlError:
-    """What there is to say of a run with a problem."""
+    """Return the error for a run with a problem."""
     if run.state is RunState.FOREIGN:
         return not_ours_error(fs, run.path, run.problem)
     hint = "move its entries back by hand, or delete them"
@@ -247,7 +248,7 @@ def unusable(fs: FileSystem, run: Run) -> AcidctlError:
 
 
 def do(fs: FileSystem, location: str, step: Step) -> None:
-    """Do a step that nobody did yet. A copy is to be looked at afterwards: see :func:`undid_torn`."""
+    """Do a step that is not done yet. Check a copy afterwards with :func:`undid_torn`."""
     source, target = join(location, step.source), join(location, step.target)
     if step.act is Act.REPLACE:
         fs.replace(source, target)
@@ -265,7 +266,7 @@ def _copy(fs: FileSystem, location: str, source: str, target: str) -> None:
             fs.make_dirs(parent_of(target), below=location)
             fs.rename(source, target)
     except AcidctlError:
-        # It may have been done, and only its answer lost; or asked for again by the store's own client, in vain.
+        # The copy may exist if only its answer was lost, or if the store's client retried it and failed.
         if not _is_copy(fs, source, target):
             raise
 
@@ -278,12 +279,12 @@ def _is_copy(fs: FileSystem, source: str, target: str) -> bool:
 
 
 def _ends_alike(fs: FileSystem, source: str, target: str) -> bool:
-    """Whether the ends are the same: of side files that is all there is."""
+    """Return whether two files have the same end, which for side files is all of the content."""
     return fs.read_bytes(source, -END) == fs.read_bytes(target, -END)
 
 
 def undid_torn(fs: FileSystem, location: str, step: Step) -> bool:
-    """Whether a new copy had another end than its source, and was removed for it."""
+    """Return whether a new copy ended differently from its source, and was removed for that."""
     if step.act is not Act.COPY or not fs.can_copy:
         return False
     if _ends_alike(fs, join(location, step.source), join(location, step.target)):
@@ -305,7 +306,7 @@ def take_back(fs: FileSystem, location: str, step: Step) -> None:
 
 
 def mark(fs: FileSystem, run: Run, state: RunState) -> None:
-    """Say how far a run is: beside its note, or in place of it."""
+    """Record the state of a run in a file beside its manifest, or by the manifest's name."""
     if state in _MARKS:
         if not fs.exists(path := join(run.path, _MARKS[state])):
             write_whole(fs, path, b"{}")
@@ -314,7 +315,7 @@ def mark(fs: FileSystem, run: Run, state: RunState) -> None:
 
 
 def drop(fs: FileSystem, run: Run, *, are_more: bool = False) -> None:
-    """Remove a run's directory, and the folder when it is empty; it is fine if somebody else did so first.
+    """Remove a run's directory, and the folder if it is empty; it is fine if another process already did so.
 
     Args:
         are_more: the caller drops more runs next, so the folder is not empty yet; this saves a listing on many stores.
@@ -323,17 +324,17 @@ def drop(fs: FileSystem, run: Run, *, are_more: bool = False) -> None:
         remove_run(fs, run.path, MANIFEST, _NAMES.values())
     if are_more:
         return
-    fs.remove_empty(join(run.location, run.folder))  # somebody may just have begun another run there
+    fs.remove_empty(join(run.location, run.folder))  # another run may just have begun in it
 
 
 def remove_run(fs: FileSystem, path: str, note: str, last: Collection[str]) -> None:
-    """Remove the directory of a run: its note first, so that it never speaks of what is not there.
+    """Remove the directory of a run, its manifest first, so that a manifest never lists missing files.
 
     Args:
-        last: names that go last: what is left of an interrupted removal still says what it is.
+        last: names to remove last: the rest of an interrupted removal can still be recognized by them.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: the directory does not exist.
     """
     names = [entry.path for entry in fs.list_dir(path).entries if entry.path not in last]
     for name in sorted(names, key=lambda name: name != note):

@@ -1,8 +1,8 @@
-"""One at a time: a hidden file of a location that names who works there.
+"""A lock of a location: a hidden file that names the process that works on it.
 
-Whoever takes the lock creates the file, which only one can; every command that changes a location holds it, and those
-that were told not to look for it. A lock whose process has ended on this machine is taken over; that of another one, or
-of another container of this one, is broken only by who knows that it is dead.
+Only one process can create the file; every command that changes a location holds it, and without it checks that no
+other process does. A lock whose process has ended on this machine is taken over; only the user can break one from
+another machine, or from another container of this machine.
 """
 
 from __future__ import annotations
@@ -35,32 +35,31 @@ _TORN_SECONDS = 60
 """A lock that cannot be read is being written, unless it is older than this."""
 
 _POLL_SECONDS = 0.5, 10.0
-"""Between two looks at a lock that is waited for: at first, and at most."""
+"""The first and the longest pause between two checks of a lock that is waited for."""
 
 _held: set[bytes] = set()
 """The content of every lock and claim that this process holds, or is about to take."""
 
 _OF_AGE, _CLOCK_SECONDS = 0.1, 5.0
-"""So much of an age that decides, or so many seconds, the store's clock may be behind ours."""
+"""How much the store's clock may be behind ours: a fraction of the age that decides, or this many seconds."""
 
 _TRIES = 3
-"""To remove a lock of ours."""
+"""How many times to try to remove our lock."""
 
 _MOST_BYTES = 4096
-"""No lock of ours is longer."""
+"""Locks of acidctl are never longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Locking:
-    """How a command keeps others away from a location.
+    """How a command keeps other processes away from a location.
 
     Attributes:
-        hold: True holds the lock; False only sees that nobody else does; None holds it where the store can.
-        wait: seconds that another holder is waited for.
-        break_stale: remove the lock of a process on another machine, or in another container, or one that cannot be
-            read.
-        tell: called with a sentence on a lock that was taken over, is waited for, or cannot be held.
-        age: what is done under it was decided by what is older than so many seconds; 0 where no age decided.
+        hold: True holds the lock; False only checks that no other process does; None holds it if the store can.
+        wait: seconds to wait for another holder.
+        break_stale: remove an unreadable lock, or one of a process on another machine or in another container.
+        tell: called with a sentence about a lock that was taken over, is waited for, or cannot be held.
+        age: the age in seconds that decided what is done under the lock; 0 if no age decided.
     """
 
     hold: bool | None = None
@@ -71,16 +70,16 @@ class Locking:
 
     @contextmanager
     def at(self, fs: FileSystem, location: str, *, always: bool = False) -> Iterator[None]:
-        """Hold the lock of a location, or see that nobody else does.
+        """Hold the lock of a location, or check that no other process holds it.
 
         Args:
-            always: nothing but the lock keeps two apart here.
+            always: hold the lock even if `hold` is False, because nothing else keeps two processes apart.
 
         Raises:
-            ConflictError: somebody else holds it, to the end of the wait.
+            ConflictError: another process holds it until the end of the wait.
             StorageError: it must be held, and the store cannot.
             AccessError: the location cannot be written.
-            EnvironmentProblem: by the clock of the store the new lock is so old that ages say nothing.
+            EnvironmentProblem: the store's clock is so far behind that ages are meaningless.
         """
         if self.hold is False and not always:
             refuse_locked(fs, location)
@@ -103,7 +102,7 @@ class Locking:
                     )
 
     def _require_same_clock(self, fs: FileSystem, location: str) -> None:
-        """Of a store whose clock is behind ours, everything seems to be older than it is."""
+        """Refuse a store whose clock is behind ours: everything in it seems older than it is."""
         modified = fs.stat(join(location, LOCK)).modified if self.age > 0 else None
         behind = 0.0 if modified is None else time.time() - modified
         if behind > max(self.age * _OF_AGE, _CLOCK_SECONDS):
@@ -120,12 +119,12 @@ class Locking:
             try:
                 return self._try(fs, location, mine)
             except ConflictError as error:
-                left = until - time.monotonic()
-                if left <= 0:
+                seconds_left = until - time.monotonic()
+                if seconds_left <= 0:
                     raise
                 if pause == _POLL_SECONDS[0]:
                     self._say(f"{error.what}: {error.why}; waiting")
-                time.sleep(min(pause, left))
+                time.sleep(min(pause, seconds_left))
                 pause = min(2 * pause, _POLL_SECONDS[1])
 
     def _try(self, fs: FileSystem, location: str, mine: bytes) -> None:
@@ -138,7 +137,7 @@ class Locking:
         except ConflictError:
             raise _explained(fs, location, path) from None
         except StorageError as error:
-            _release(fs, path, mine)  # where only the answer was lost
+            _release(fs, path, mine)  # if only the answer was lost
             raise type(error)(
                 f"cannot lock {fs.display(location)}",
                 str(error),
@@ -152,7 +151,7 @@ class Locking:
 
 @contextmanager
 def _content() -> Iterator[bytes]:
-    """What is written into a file of ours: who we are, and a number by which we know it again."""
+    """Return the content of a new file: this process, and a number that identifies the file."""
     mine = json.dumps({**asdict(Owner.this()), "id": uuid.uuid4().hex}).encode()
     _held.add(mine)
     try:
@@ -162,11 +161,11 @@ def _content() -> Iterator[bytes]:
 
 
 def _create_whole(fs: FileSystem, path: str, mine: bytes) -> None:
-    """Of several who do so at once one wins; and killed half-way, nobody leaves a file that names no owner.
+    """Create a file that only one process can create; even if killed, none leaves a file without an owner.
 
     Raises:
-        ConflictError: for the losers.
-        StorageError: the store cannot promise it.
+        ConflictError: another process created it.
+        StorageError: the store cannot guarantee it.
     """
     if not fs.can_rename:
         fs.create_exclusive(path, mine)
@@ -182,9 +181,9 @@ def _create_whole(fs: FileSystem, path: str, mine: bytes) -> None:
 
 
 def _release(fs: FileSystem, path: str, mine: bytes) -> bool:
-    """Remove our lock; not one that took its place, after somebody broke ours.
+    """Remove our lock; not a lock that replaced it after another process broke ours.
 
-    What cannot be removed now names a process that has ended, and is taken over by the next one on this machine.
+    A lock that cannot be removed names an ended process, and the next run on this machine takes it over.
 
     Returns:
         Whether it is gone.
@@ -198,7 +197,7 @@ def _release(fs: FileSystem, path: str, mine: bytes) -> bool:
 
 
 def require_locked(fs: FileSystem, location: str) -> None:
-    """Raises ConflictError unless this process holds the lock of the location: somebody may have broken it."""
+    """Raise ConflictError unless this process holds the lock of the location: it may have been broken."""
     try:
         owner = owner_at(fs, join(location, LOCK))
     except NotFoundError:
@@ -217,11 +216,11 @@ def _is_this(owner: Owner) -> bool:
 
 
 def refuse_locked(fs: FileSystem, location: str) -> None:
-    """Raises ConflictError when another process holds the lock of the location."""
+    """Raise ConflictError if another process holds the lock of the location."""
     path = join(location, LOCK)
     try:
         owner = owner_at(fs, path)
-    except NotFoundError:  # or it ended since
+    except NotFoundError:  # there is none, or it was released
         return
     except (BadDataError, RefusedError):
         raise _explained(fs, location, path) from None
@@ -259,21 +258,21 @@ def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
 
 
 def _after(fs: FileSystem, path: str, error: AcidctlError) -> str:
-    """What to do about a lock that cannot be read: acidctl makes no directories, pipes or links of that name."""
+    """Return what to do about an unreadable lock: acidctl makes no directories, pipes or links of that name."""
     if isinstance(error, NotFoundError | BadDataError | RefusedError) and fs.exists(path):
         return f"acidctl did not make it so: look who did, and move {fs.display(path)} away"
     return "try again"
 
 
 def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: bool) -> str:
-    """Take a stale lock away, and say whose; empty when there is none that may go.
+    """Remove a stale lock and return a sentence about it; empty if there is none that may be removed.
 
-    Whoever does first creates a file that is named after this very lock, so that of several who try one does, and
-    none ever removes the lock that the winner takes then.
+    The process first creates a file named after this very lock, so that only one of several does it, and none removes
+    the lock that the winner takes next.
 
     Args:
-        foreign: that of a process on another machine may go, too.
-        torn: one that cannot be read may go, too, when it is old enough.
+        foreign: a lock of a process on another machine may be removed, too.
+        torn: an unreadable lock may be removed, too, when it is old enough.
     """
     try:
         data, modified = fs.read_bytes(path, 0, _MOST_BYTES), fs.stat(path).modified
@@ -287,7 +286,7 @@ def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: boo
     elif owner:
         may_go = not owner.is_alive() if foreign else owner.is_dead()
     else:
-        # What is from a time to come never gets old.
+        # abs: a time in the future must not protect a lock.
         may_go = torn and modified is not None and abs(time.time() - modified) >= _TORN_SECONDS
     if not may_go:
         return ""
@@ -308,7 +307,7 @@ def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: boo
 
 
 def _claim(fs: FileSystem, location: str, claim: str, mine: bytes) -> None:
-    """Create a claim; one that a killed process left is taken away first, as a lock is: by a claim on it."""
+    """Create a claim; one that a killed process left is removed first, like a lock: by a claim on it."""
     try:
         _create_whole(fs, claim, mine)
     except ConflictError:
@@ -337,5 +336,5 @@ def _claimed(fs: FileSystem, location: str, claim: str) -> ConflictError:
 def _since(owner: Owner) -> str:
     try:
         return f"since {datetime.fromtimestamp(owner.since, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (ValueError, OverflowError, OSError):  # no time that a calendar has
+    except (ValueError, OverflowError, OSError):  # not a valid time
         return "since nobody knows when"

@@ -1,4 +1,4 @@
-"""Files of acidctl's own: on the local disk, put in place in one step, and in the hidden runs of a location."""
+"""Files that acidctl writes: on the local disk, replaced in one step, and in the hidden runs of a location."""
 
 from __future__ import annotations
 
@@ -14,34 +14,32 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acidctl.errors import RefusedError
-from acidctl.storage.access import Access
-from acidctl.storage.local.beneath import Beneath, ForeignLinkError
-from acidctl.storage.local.openat2 import held
-from acidctl.storage.os_errors import printable
-from acidctl.storage.port import FileSystem, join, parent_of
+from acidctl.printable import printable
+from acidctl.storage.local.beneath import Beneath, ForeignLinkError, held
+from acidctl.storage.port import Access, FileSystem, join, parent_of
 from acidctl.storage.read_back import require_content
 
 MOST_BYTES = 64 << 20
-"""No manifest or note of ours is longer."""
+"""Manifests of acidctl are never longer."""
 
 TORN = "_torn.json"
-"""In a hidden run: a small file that is being written."""
+"""In a hidden run: the name of a small file while it is being written."""
 _MOST_LINKS = 40
 _OPEN_FILES = "/proc/", "/dev/fd/"
 _THROUGH = os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
-    """Put content at a path in one step; what is not a file (a pipe, /dev/stdout) is just written to.
+    """Replace a file in one step; anything else (a pipe, /dev/stdout) is just written to.
 
-    It is written beside, to a new file with a random name that only this user may read until it is in its place.
+    The content goes to a new file beside it, with a random name, that only this user may read until it is in its place.
 
     Args:
-        is_private: it stays so; else it has the mode of the file that it replaces, or that of a new one.
+        is_private: keep the file private; else it gets the mode of the file that it replaces, or of a new file.
 
     Raises:
-        OSError: it cannot be done; what was there is there still.
-        RefusedError: a link of another user lies there.
+        OSError: the file cannot be replaced; the old one is still there.
+        RefusedError: the path is a link of another user.
     """
     target = followed(path)
     if str(target).startswith(_OPEN_FILES) and not target.exists() and path.exists():  # a pipe
@@ -68,29 +66,29 @@ def replace_file(path: Path, data: bytes, *, is_private: bool = False) -> None:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Reading a file of a folder and replacing it is one step for all runs of this machine that share it."""
+    """Lock a folder, so that processes on this machine read and replace a file of it one after the other."""
     with held(os.open(folder, os.O_RDONLY)) as descriptor:
-        with suppress(OSError):  # a file system without locks
+        with suppress(OSError):  # the file system has no locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
 
 
 def open_folder(folder: Path) -> int:
-    """A descriptor of a directory that this user's files go to.
+    """Return a descriptor of a directory that this user's files go to.
 
     Raises:
-        RefusedError: a link of another user on the way to it leads to what is not his.
+        RefusedError: a link of another user on the way leads out of that user's files.
         OSError: it cannot be opened.
     """
-    here = os.path.join(Path.cwd(), folder)  # noqa: PTH118 - with its "..", which lead out of what links lead to
+    absolute = os.path.join(Path.cwd(), folder)  # noqa: PTH118 - keeps "..", which apply after links
     try:
-        return Beneath(here).open(here, os.O_RDONLY | os.O_DIRECTORY)
+        return Beneath(absolute).open(absolute, os.O_RDONLY | os.O_DIRECTORY)
     except ForeignLinkError as error:
         raise RefusedError(f"will not write to {printable(str(folder))}", error.why, "give another place") from None
 
 
 def _is_stream(name: str, folder: int) -> bool:
-    """Whether what is there is written to, and not replaced."""
+    """Return whether a file is written to rather than replaced."""
     try:
         return not stat.S_ISREG(kind := os.lstat(name, dir_fd=folder).st_mode) and not stat.S_ISLNK(kind)
     except FileNotFoundError:
@@ -98,7 +96,7 @@ def _is_stream(name: str, folder: int) -> bool:
 
 
 def _write_through(descriptor: int, data: bytes) -> None:
-    """Neither made nor emptied, should it be a file by now."""
+    """Write to an open stream; fail if it has become a regular file, which is neither created nor emptied."""
     with os.fdopen(descriptor, "wb") as stream:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -106,11 +104,11 @@ def _write_through(descriptor: int, data: bytes) -> None:
 
 
 def followed(path: Path) -> Path:
-    """Where links at a path lead to, while they are this user's or root's.
+    """Follow links at a path, as long as they belong to this user or root.
 
     Raises:
-        RefusedError: one is of another user, who could have any file written or replaced so.
-        OSError: they lead in a circle.
+        RefusedError: a link belongs to another user, who could redirect the write to any file.
+        OSError: the links form a circle.
     """
     for _ in range(_MOST_LINKS):
         try:
@@ -127,7 +125,7 @@ def followed(path: Path) -> Path:
 
 
 def _mode(name: str, folder: int) -> int:
-    """Of this user's file that is replaced; else what the user gives to new files."""
+    """Return the mode of this user's file that is replaced; else the default mode of new files."""
     with suppress(FileNotFoundError):
         before = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if before.st_uid == os.geteuid():
@@ -138,36 +136,36 @@ def _mode(name: str, folder: int) -> int:
 
 
 def new_run_id() -> str:
-    """``<UTC time>-<id>``, in milliseconds: the runs of a moment keep their order, since they are undone backwards."""
+    """Return ``<UTC time>-<id>``, in milliseconds: runs are undone in reverse order."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3] + f"Z-{uuid.uuid4().hex[:8]}"
 
 
 def not_ours(fs: FileSystem, parent: str, name: str) -> str:
-    """Why a hidden directory that acidctl could have made does not count as its own; empty where it does.
+    """Return why a hidden directory does not count as acidctl's own; empty if it does.
 
-    Whoever may write into a table may plant one: it has to be a directory of who runs this, or of the superuser.
+    Anyone who may write into a table could plant one: it must belong to the current user or to the superuser.
 
     Raises:
-        NotFoundError: there is no such parent.
+        NotFoundError: the parent does not exist.
     """
     return foreign(fs.access_below(parent, name).get(name))
 
 
 def foreign(access: Access | None) -> str:
-    """The same of an entry whose access is known; None where its store keeps none."""
+    """Return why an entry with this access does not count as acidctl's own; None is an unknown access."""
     if access is None or (access.is_own and not access.is_link):
         return ""
     return "it is a symbolic link" if access.is_link else f"it belongs to the user {access.owner}"
 
 
 def require_ours(fs: FileSystem, parent: str, name: str) -> None:
-    """Raises RefusedError where such a directory is somebody else's: what goes into it would be his."""
+    """Raise RefusedError if another user owns a directory: that user would control everything in it."""
     if why := not_ours(fs, parent, name):
         raise not_ours_error(fs, join(parent, name), why)
 
 
 def not_ours_error(fs: FileSystem, path: str, why: str) -> RefusedError:
-    """What there is to say of what is somebody else's."""
+    """Return the error for a file or directory of another user."""
     return RefusedError(
         f"will not use {printable(fs.display(path))}",
         f"{why}, and acidctl uses directories of its own only",
@@ -176,22 +174,22 @@ def not_ours_error(fs: FileSystem, path: str, why: str) -> RefusedError:
 
 
 def write_checked(fs: FileSystem, path: str, content: bytes) -> None:
-    """A small file that something is about to depend on: read again, and removed when it is not whole.
+    """Write a small file that something is about to depend on; read it again, and remove it if it differs.
 
     Raises:
         ConflictError: it exists.
-        StorageError: the store took it, and gives something else back.
+        StorageError: the store returned other content.
     """
     fs.write_bytes(path, content)
     require_content(fs, path, content)
 
 
 def write_whole(fs: FileSystem, path: str, content: bytes) -> None:
-    """A small file in a location, whole or not at all: torn, it would look like damage; read again before it appears.
+    """Write a small file, whole or not at all: it gets its name only after it was read again.
 
     Raises:
         ConflictError: it exists.
-        StorageError: the store took it, and gives something else back.
+        StorageError: the store returned other content.
     """
     torn = f"{parent_of(path)}/{TORN}"
     if fs.exists(torn):

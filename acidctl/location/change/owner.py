@@ -1,4 +1,4 @@
-"""Who works on a location: written beside the work, so that whoever finds it later knows whether it is dead."""
+"""The process that works on a location, recorded beside its work to detect later whether it has ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from acidctl.storage.port import FileSystem
-from acidctl.storage.small_files import MOST_METADATA, read_small
+from acidctl.storage.ranged import MOST_METADATA, read_small
 
 OWNER = "_owner.json"
 """In a staging directory: the process that works there."""
@@ -25,10 +25,10 @@ class Owner:
     """A process.
 
     Attributes:
-        started: when the process began, in the kernel's ticks; 0 where that is not known. Process ids are used again.
+        started: when the process began, in the kernel's ticks; 0 if not known. It tells reused process ids apart.
         since: when it began this work, seconds since the epoch.
-        where: the machine, its start, and the space of process ids that `pid` is one of, as containers have their own,
-            often under the name of their host; empty where that is not known.
+        where: the machine, its boot, and the namespace of process ids, since containers have their own, often under the
+            name of their host; empty if not known.
     """
 
     host: str
@@ -40,30 +40,30 @@ class Owner:
 
     @classmethod
     def this(cls) -> Owner:
-        """The running process."""
+        """Return the running process."""
         try:
             user = getpass.getuser()
-        except (KeyError, OSError):  # no name for the user id, as in a container
+        except (KeyError, OSError):  # the user id has no name, as in a container
             user = str(os.getuid())
         return cls(socket.gethostname(), os.getpid(), _started(os.getpid()), user, time.time(), _here())
 
     def to_bytes(self) -> bytes:
-        """JSON."""
+        """Return its JSON."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Owner | None:
-        """None when it is torn, or somebody else's."""
+        """Parse a file; return None if it is torn, or not acidctl's."""
         try:
-            found = json.loads(data)
-            names = str(found["host"]), int(found["pid"]), int(found["started"]), str(found["user"])
-            owner = cls(*names, float(found["since"]), str(found.get("where", "")))
+            record = json.loads(data)
+            names = str(record["host"]), int(record["pid"]), int(record["started"]), str(record["user"])
+            owner = cls(*names, float(record["since"]), str(record.get("where", "")))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
-        return owner if 0 < owner.pid < _NO_PID else None  # nobody else's can be asked for
+        return owner if 0 < owner.pid < _NO_PID else None  # os.kill would address a group
 
     def is_dead(self) -> bool:
-        """Whether the process certainly ended: only the machine, and the container, it ran in can tell."""
+        """Return whether the process certainly ended, which shows only on its own machine and in its container."""
         if not self.is_here():
             return self.host == socket.gethostname() and _has_restarted(self.where, _here())
         try:
@@ -75,11 +75,11 @@ class Owner:
         return self.started != 0 and _started(self.pid) not in (0, self.started)
 
     def is_alive(self) -> bool:
-        """Whether the process certainly still runs: on this machine, and not only another one of the same id."""
+        """Return whether the process certainly still runs on this machine, and not another one with the same id."""
         return self.is_here() and not self.is_dead()
 
     def is_here(self) -> bool:
-        """Whether its process id means the same here."""
+        """Return whether its process id means the same here."""
         return self.host == socket.gethostname() and (not self.where or self.where == _here())
 
     def __str__(self) -> str:
@@ -87,13 +87,13 @@ class Owner:
 
 
 def owner_at(fs: FileSystem, path: str) -> Owner | None:
-    """Whom a file names: a lock, a claim on one, or the note in a staging directory.
+    """Return the process that a file names: a lock, a claim on one, or the file in a staging directory.
 
     Returns:
-        None where it is torn, or somebody else's file.
+        None if it is torn, or not acidctl's file.
 
     Raises:
-        BadDataError: it is larger than any of ours, or not a file.
+        BadDataError: it is longer than any of acidctl's, or not a file.
         NotFoundError, AccessError, RefusedError, StorageError: it cannot be read.
     """
     return Owner.from_bytes(read_small(fs, path, MOST_METADATA))
@@ -108,7 +108,7 @@ def started_at() -> float:
 
 
 def _here() -> str:
-    """``<machine>/<start of the kernel>/<space of process ids>``; empty where the kernel does not tell."""
+    """Return ``<machine>/<boot>/<namespace of process ids>``; empty if the kernel does not show it."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{_machine()}/{boot}/{Path('/proc/self/ns/pid').readlink()}"
@@ -117,7 +117,7 @@ def _here() -> str:
 
 
 def _machine() -> str:
-    """What stays when it is started again; empty in many containers."""
+    """Return an id that survives a reboot; empty in many containers."""
     try:
         return Path("/etc/machine-id").read_text().strip().replace("/", "")
     except OSError:
@@ -125,13 +125,13 @@ def _machine() -> str:
 
 
 def _has_restarted(before: str, now: str) -> bool:
-    """Whether a machine was started since, so that nothing runs any more that ran then."""
+    """Return whether a machine was restarted since, which ended all its processes."""
     old, new = before.split("/"), now.split("/")
     return len(old) == len(new) == 3 and bool(old[0]) and old[0] == new[0] and old[1] != new[1]
 
 
 def _started(pid: int) -> int:
-    """The kernel's start time of a process; 0 where there is no /proc."""
+    """Return the kernel's start time of a process; 0 without /proc."""
     try:
         # The name, in parentheses, may hold spaces.
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])

@@ -1,10 +1,10 @@
-"""Showing what was staged for one location: a note of intent, the renames or copies, and how to finish or undo them.
+"""Publishes staged results: a note of intent, the renames or copies, and how to finish or undo them.
 
-A store renames one directory at a time. Where two must appear (a minor compaction, format section 8.6), what is meant
-is written down first, in the staging directory: whoever finds the note later can finish.
+A store renames one directory at a time. If two must appear (a minor compaction, format section 8.6), the intent is
+first written to the staging directory, so that any later run can finish.
 
-An object store renames nothing, and copies one file at a time: there every publication has its note. Whoever copies
-holds the lock of the location.
+An object store has no renames, and copies one file at a time: there every publication has a note, and the process that
+copies holds the lock of the location.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ INTENT = "_publish.json"
 _HALF = "appeared, and what belongs to it did not"
 
 Copy = tuple[str, str]
-"""A staged file, relative to the staging directory, and what it becomes, relative to the location."""
+"""A staged file, relative to the staging directory, and its target, relative to the location."""
 
 
 def shows_by_copies(fs: FileSystem) -> bool:
-    """Whether results appear file by file, since nothing can be renamed."""
+    """Return whether results appear file by file, because the store cannot rename."""
     return not fs.can_rename and fs.can_copy
 
 
@@ -39,13 +39,13 @@ def show(fs: FileSystem, location: str, staging: str, names: Sequence[str]) -> N
     """Rename the staged directories into the location: all of them, or none.
 
     Args:
-        staging: absolute; holds the directories.
+        staging: the parent of the directories, absolute.
         names: in the order in which they appear.
 
     Raises:
-        ConflictError: one of them is there already; nothing is left shown.
+        ConflictError: one of them exists already; none of them was published.
         StorageError: a rename failed half-way and could not be undone; the message says how to finish.
-        KeyboardInterrupt: and whatever else interrupts it: all of them are shown, or none.
+        KeyboardInterrupt: like any other interruption; either all of them were published, or none.
     """
     if len(names) > 1:
         write_checked(fs, join(staging, INTENT), json.dumps({"names": list(names)}).encode())
@@ -67,7 +67,7 @@ def show(fs: FileSystem, location: str, staging: str, names: Sequence[str]) -> N
 
 
 def _arrived(fs: FileSystem, location: str, step: Step) -> bool:
-    """Whether a directory has left the staging directory; what cannot be seen is taken to be where it was."""
+    """Return whether a directory has left the staging directory; if that cannot be checked, it has not."""
     try:
         return not fs.exists(join(location, step.source)) and fs.exists(join(location, step.target))
     except AcidctlError:
@@ -75,19 +75,19 @@ def _arrived(fs: FileSystem, location: str, step: Step) -> bool:
 
 
 def show_copies(fs: FileSystem, location: str, staging: str, copies: Sequence[Copy]) -> None:
-    """Copy staged files into the location, where nothing can be renamed.
+    """Copy staged files into the location, if nothing can be renamed.
 
-    A copy that is refused is the end of all of them. One without an answer may still arrive: then what is shown stays,
-    and so does the note, with which the next run finishes. The same goes for an interruption.
+    A refused copy undoes all of them. A copy without an answer may still arrive: then the published files stay, and so
+    does the note, with which the next run finishes. An interruption has the same effect.
 
     Args:
         staging: absolute.
-        copies: in the order in which they appear. Data comes before side files: a directory with hidden files alone
-            is empty to readers, and hides what it replaces.
+        copies: in the order in which they appear, data before side files: a directory with hidden files alone is empty
+            to readers, and hides what it replaces.
 
     Raises:
-        ConflictError, AccessError, NotFoundError: a copy was refused; nothing is left shown.
-        StorageError: a copy has no answer, or could not be taken back; the message says how to finish.
+        ConflictError, AccessError, NotFoundError: a copy was refused; nothing remains published.
+        StorageError: a copy has no answer, or could not be undone; the message says how to finish.
     """
     write_checked(fs, join(staging, INTENT), json.dumps({"copies": copies}).encode())
     shown: list[Step] = []
@@ -114,7 +114,7 @@ def _copies(staging: str, copies: Sequence[Copy]) -> list[Step]:
 
 
 def _take_back(fs: FileSystem, location: str, shown: Sequence[Step]) -> None:
-    """Data last: what it replaced is hidden until then, and side files alone would be an empty directory."""
+    """Undo steps, data last: until then readers do not see what it replaced."""
     for step in reversed(shown):
         try:
             take_back(fs, location, step)
@@ -140,10 +140,10 @@ def _no_copy(fs: FileSystem, location: str, step: Step) -> StorageError:
 
 
 def half_published(snapshot: Snapshot) -> list[tuple[str, tuple[str, ...]]]:
-    """Staging directories with a note of intent of which a part is shown and a part is not.
+    """Return the staging directories of half-finished publications.
 
     Returns:
-        (name of the staging directory, what is not shown yet, relative to the location).
+        (name of the staging directory, the unpublished paths, relative to the location).
 
     Raises:
         AccessError, StorageError: a note cannot be read.
@@ -152,7 +152,7 @@ def half_published(snapshot: Snapshot) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _unfinished(snapshot: Snapshot) -> Iterator[tuple[str, Sequence[Step]]]:
-    """Staging directories, with the steps that are still to be done."""
+    """Yield staging directories with the steps that remain to be done."""
     notes = [entry.path for entry in snapshot.listing.entries if entry.path.endswith(f"/{INTENT}")]
     for staging in (note.removesuffix(f"/{INTENT}") for note in notes):
         if staging.startswith("_tmp_") and "/" not in staging:
@@ -162,7 +162,7 @@ def _unfinished(snapshot: Snapshot) -> Iterator[tuple[str, Sequence[Step]]]:
 
 
 def _waiting(snapshot: Snapshot, staging: str) -> Sequence[Step]:
-    """The renames that are still to be done, where a twin is shown; what is where tells, whatever the note says."""
+    """Return the renames that remain if a twin is published, by the state of the disk, whatever the note contains."""
     paths = [entry.path.split("/") for entry in snapshot.listing.entries]
     children = {path[0] for path in paths}
     waiting = sorted({path[1] for path in paths if path[0] == staging and len(path) > 1 and path[1][:1] != "_"})
@@ -171,13 +171,13 @@ def _waiting(snapshot: Snapshot, staging: str) -> Sequence[Step]:
 
 
 def _copies_of(snapshot: Snapshot, staging: str) -> list[Step]:
-    """The copies that a note speaks of; none when it speaks of renames, or of what no compaction does."""
+    """Return the copies in a note; none if it contains renames, or anything that a compaction does not do."""
 
-    def understood(said: Any) -> list[Step]:
-        steps = _copies(staging, [(str(source), str(target)) for source, target in said["copies"]])
+    def understood(note: Any) -> list[Step]:
+        steps = _copies(staging, [(str(source), str(target)) for source, target in note["copies"]])
         return steps if all(is_inside(step.source) and _is_output(step.target) for step in steps) else []
 
-    with suppress(NotFoundError):  # it went meanwhile
+    with suppress(NotFoundError):  # it was removed meanwhile
         return read_note(snapshot.fs, snapshot.absolute(f"{staging}/{INTENT}"), understood) or []
     return []
 
@@ -188,7 +188,7 @@ def _is_output(path: str) -> bool:
 
 
 def _missing(snapshot: Snapshot, steps: Sequence[Step]) -> Sequence[Step]:
-    """The copies that are still to be made, where some are; none where another's files have these names."""
+    """Return the copies that remain if some are published; none if other files have these names."""
     sizes = {entry.path: entry.size for entry in snapshot.listing.entries if not entry.is_dir}
     shown = [step for step in steps if step.target in sizes]
     ours = all(sizes.get(step.source) == sizes[step.target] for step in shown)
@@ -196,7 +196,7 @@ def _missing(snapshot: Snapshot, steps: Sequence[Step]) -> Sequence[Step]:
 
 
 def refuse_half_published(snapshot: Snapshot) -> None:
-    """Raises RefusedError when a publication was interrupted half-way."""
+    """Raise RefusedError if a publication was interrupted half-way."""
     for staging, waiting in half_published(snapshot):
         raise RefusedError(
             f"a compaction of {snapshot.fs.display(snapshot.path)} was interrupted while it was published",
@@ -206,13 +206,13 @@ def refuse_half_published(snapshot: Snapshot) -> None:
 
 
 def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:
-    """Finish publications that were interrupted half-way; the names of the directories that are whole now.
+    """Finish interrupted publications; return the names of the directories that are whole now.
 
-    Where results appear by copies, the caller holds the location's lock, and made the snapshot after taking it.
+    If results appear by copies, the caller holds the location's lock, and made the snapshot after taking it.
 
     Raises:
         ConflictError, AccessError, StorageError: it cannot be finished.
-        RefusedError: somebody else staged it.
+        RefusedError: the staging directory belongs to another user.
     """
     finished: list[str] = []
     for staging, missing in list(_unfinished(snapshot)):
@@ -222,11 +222,11 @@ def finish_half_published(snapshot: Snapshot) -> tuple[str, ...]:
             if undid_torn(snapshot.fs, snapshot.path, step):
                 raise _no_copy(snapshot.fs, snapshot.path, step)
             finished.append(step.target.partition("/")[0])
-        with suppress(NotFoundError):  # another run took it for what is left of a compaction that was published
+        with suppress(NotFoundError):  # another run removed it as stale
             remove_staging(snapshot.fs, snapshot.absolute(staging))
     return tuple(dict.fromkeys(finished))
 
 
 def remove_staging(fs: FileSystem, staging: str) -> None:
-    """The owner's name goes last: what is left of an interrupted removal is still known to be dead."""
+    """Remove a staging directory, its owner file last: a partly removed one must still be recognized as dead."""
     remove_run(fs, staging, INTENT, (OWNER,))

@@ -1,12 +1,12 @@
-"""What acidctl has done in a location: one line of JSON for each operation that ended, the newest of them kept.
+"""The log of a location: one line of JSON for each finished operation, of which the newest are kept.
 
-They lie in one hidden file of the location, ``.acidctl-log-<time>-<id>.jsonl``, which no look at a location shows. It
-is never written to: who adds a line writes all lines to a new file and removes those that it has read, which is the
-same on every store. Two at once leave two files, each with what the other has not; whoever comes next makes one of
-them.
+The lines are in one hidden file of the location, ``.acidctl-log-<time>-<id>.jsonl``, which no listing shows. The file
+is never changed: to add a line, all lines are written to a new file, and the files that were read are removed, which
+works the same on every store. Two writers at the same time leave two files, each without the other's line; the next
+writer merges them.
 
-It is for people, and nothing rests on it. Whoever may write into a table may plant one: what is read is bounded, and
-what a line says is text.
+The log is for people, and nothing depends on it. Anyone who may write into a table may plant one: reading is bounded,
+and the content of a line is only shown as text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,13 +28,13 @@ from acidctl.location.walk import LOG, LOG_SUFFIX, is_log
 from acidctl.storage.port import FileSystem, join
 
 MOST_LINES, MOST_LOG_BYTES = 200, 128 << 10
-"""So much is kept."""
+"""The limits of the log."""
 
 _MOST_FILES = 8
-"""There are two at most, unless somebody plants them."""
+"""There are at most two, unless they were planted."""
 
 _END = b"\n"
-"""An empty line: a file without it is being written, or was torn."""
+"""An empty line at the end: a file without it is being written, or was torn."""
 
 _TORN_SECONDS = 3600.0
 
@@ -45,27 +45,27 @@ _TEXTS = {
     "id": "id", "verb": "verb", "result": "result", "run": "run", "user": "user", "host": "host",
     "version": "acidctl", "source": "source",
 }  # fmt: skip
-"""Attributes, and what they are called in a line."""
+"""The JSON keys of attributes."""
 
 Fact = str | int | float | bool | list[str] | None
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """An operation that has ended.
+    """A finished operation.
 
     Attributes:
-        verb: as it is typed: compact, clean, restore...
-        result: what became of the location.
-        run: the id of the run in the trash or the backup, which one of several locations shares; of a compaction that
-            of the night that it was a part of; of others its own.
+        verb: the command: compact, clean, restore...
+        result: the outcome for the location.
+        run: the id of the run in the trash or the backup, which several locations may share; for a compaction the id of
+            its nightly run; else its own.
         at: when it ended, seconds since the epoch.
-        user, host: who did it, and where, as it says itself.
-        version: of acidctl.
-        source: who said what was committed; empty where nothing rested on that.
-        facts: what else there is to say, by its key in JSON.
+        user, host: as the writer gives them.
+        version: the version of acidctl.
+        source: what decided which write ids were committed; empty if nothing depended on that.
+        facts: further results by their key in JSON.
         id: of the line.
-        owner: of the file where the store knows that; who writes a line may call himself anything.
+        owner: of the file, if the store knows it; the user in a line can be forged.
     """
 
     verb: str
@@ -81,31 +81,31 @@ class LogEntry:
     owner: str = ""
 
     def line(self) -> str:
-        """As the log has it: ASCII, without the owner, which the store knows."""
+        """Return the line: ASCII, without the owner, which the store knows."""
         texts = {key: getattr(self, name) for name, key in _TEXTS.items()}
-        said = {"version": _VERSION, "at": self.at, **texts, "facts": _facts(self.facts)}
-        line = json.dumps(said)
-        return line if len(line) <= _MOST_LINE else json.dumps({**said, "facts": {}})
+        record = {"version": _VERSION, "at": self.at, **texts, "facts": _facts(self.facts)}
+        line = json.dumps(record)
+        return line if len(line) <= _MOST_LINE else json.dumps({**record, "facts": {}})
 
     def number(self, key: str) -> int | None:
-        """A count among the facts; None for what is none, whoever wrote it."""
+        """Return a count among the facts; None if the value is not a count, since anyone may have written it."""
         value = self.facts.get(key)
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
     @classmethod
     def of(cls, line: str, owner: str = "") -> LogEntry | None:
-        """Of a line; None for what acidctl writes never."""
+        """Parse a line; return None for anything that acidctl never writes."""
         try:
-            said = json.loads(line)
-            if said["version"] != _VERSION:
+            record = json.loads(line)
+            if record["version"] != _VERSION:
                 return None
-            at = float(said["at"])
+            at = float(record["at"])
             if not (math.isfinite(at) and 0 <= at <= LAST_SECONDS):
                 return None
-            texts = {name: said[key][:_MOST_TEXT] for name, key in _TEXTS.items()}
+            texts = {name: record[key][:_MOST_TEXT] for name, key in _TEXTS.items()}
             if not all(isinstance(text, str) for text in texts.values()):
                 return None
-            return cls(at=at, owner=owner, facts=_facts(said["facts"]), **texts)
+            return cls(at=at, owner=owner, facts=_facts(record["facts"]), **texts)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
 
@@ -116,18 +116,18 @@ def _cut_short(value: Fact) -> Fact:
     return value[:_MOST_TEXT] if isinstance(value, str) else value
 
 
-def _facts(said: Any) -> dict[str, Fact]:
-    found: dict[str, Fact] = {}
-    for name, value in list(said.items())[:_MOST_FACTS]:
+def _facts(record: Any) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {}
+    for name, value in list(record.items())[:_MOST_FACTS]:
         is_number = isinstance(value, int | float) and math.isfinite(value) and abs(value) < 1 << 63
-        is_names = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        is_names = isinstance(value, list) and all(isinstance(item, str) for item in value)
         if is_number or is_names or isinstance(value, str):
-            found[name[:_MOST_TEXT]] = _cut_short(value)
-    return found
+            facts[name[:_MOST_TEXT]] = _cut_short(value)
+    return facts
 
 
 def of_night(night: str) -> dict[str, Fact]:
-    """What the facts of an operation say of the night that it was a part of; nothing for the empty id."""
+    """Return the fact that links an operation to its nightly run; nothing for the empty id."""
     return {"night": night} if night else {}
 
 
@@ -137,18 +137,18 @@ def log_done(
     entry: LogEntry,
     tell: Callable[[str], None] | None = None,
 ) -> None:
-    """Write down an operation that has ended; it has, whether this succeeds or not.
+    """Log an operation that has ended; a failure to log it does not fail the operation.
 
     Args:
         location: absolute.
-        entry: what is not known yet of who, where and with which version is added.
-        tell: called with a sentence where it cannot be written.
+        entry: who, where and the version are added.
+        tell: called with a sentence if the log cannot be written.
     """
     log_all(fs, location, [signed(entry)], tell)
 
 
 def signed(entry: LogEntry) -> LogEntry:
-    """Add to an operation that it has ended now, who did it, where, and with which version."""
+    """Return an operation with its end, user, host and version set."""
     from acidctl import __version__  # noqa: PLC0415 - of the package that this is a part of
 
     us, new_id = Owner.this(), new_run_id()
@@ -160,7 +160,7 @@ def signed(entry: LogEntry) -> LogEntry:
 def log_all(
     fs: FileSystem, location: str, entries: Sequence[LogEntry], tell: Callable[[str], None] | None = None
 ) -> None:
-    """Write down signed operations, the oldest first, by one change of the log; otherwise as :func:`log_done`."""
+    """Log signed operations, the oldest first, with one change of the log; otherwise like :func:`log_done`."""
     try:
         if entries:
             _add(fs, location, entries)
@@ -173,7 +173,7 @@ def _add(fs: FileSystem, location: str, entries: Sequence[LogEntry]) -> None:
     new_id = entries[-1].id
     before = _own_files(fs, location)
     merged, whole = _merged(fs, location, before)
-    lines = [one.line() for one in [*reversed(merged), *entries]]
+    lines = [entry.line() for entry in [*reversed(merged), *entries]]
     data = _END
     for line in reversed(lines[-MOST_LINES:]):
         more = line.encode("ascii") + b"\n"
@@ -183,7 +183,7 @@ def _add(fs: FileSystem, location: str, entries: Sequence[LogEntry]) -> None:
     try:
         write_checked(fs, join(location, f"{LOG}{new_id}{LOG_SUFFIX}"), data)
     except StorageError:
-        # Others may have found it, and made it a part of their own, before it was read again.
+        # Another writer may have merged it into its own file before it was read again.
         now = _log_files(fs, location)
         if f"{LOG}{new_id}{LOG_SUFFIX}" in now or not now.keys() - before.keys():
             raise
@@ -194,10 +194,10 @@ def _add(fs: FileSystem, location: str, entries: Sequence[LogEntry]) -> None:
 
 
 def read_log(fs: FileSystem, location: str, top: Listing | None = None) -> list[LogEntry]:
-    """What was done in a location, newest first; what cannot be used is passed over.
+    """Return the operations in a location, newest first; unusable lines are ignored.
 
     Args:
-        top: its own children, if they were listed a moment ago.
+        top: its own children, if they were just listed.
 
     Raises:
         NotFoundError, AccessError, StorageError: the location cannot be listed.
@@ -208,42 +208,37 @@ def read_log(fs: FileSystem, location: str, top: Listing | None = None) -> list[
 
 
 def _log_files(fs: FileSystem, location: str) -> dict[str, str]:
-    """The newest of the files, each with its owner, where the store knows that."""
-    names = [one.path for one in fs.list_dir(location).entries if not one.is_dir and logged_at(one.path) is not None]
+    """Return the newest log files, each with its owner, if the store knows it."""
+    names = [e.path for e in fs.list_dir(location).entries if not e.is_dir and logged_at(e.path) is not None]
     if not names:
         return {}
     access = fs.access_below(location)
-    files = (name for name in sorted(names) if not ((one := access.get(name)) and one.is_link))
-    return {name: one.owner if (one := access.get(name)) else "" for name in list(files)[-_MOST_FILES:]}
+    files = (name for name in sorted(names) if not ((info := access.get(name)) and info.is_link))
+    return {name: info.owner if (info := access.get(name)) else "" for name in list(files)[-_MOST_FILES:]}
 
 
 def _own_files(fs: FileSystem, location: str) -> dict[str, str]:
-    """Those that are ours to replace."""
+    """Return the log files that this user may replace."""
     files = _log_files(fs, location)
     access = fs.access_below(location) if files else {}
     return {name: owner for name, owner in files.items() if not foreign(access.get(name))}
 
 
 def _merged(fs: FileSystem, location: str, files: Mapping[str, str]) -> tuple[list[LogEntry], list[str]]:
-    """What files hold, newest first; and which of them may go when that stands elsewhere: not what is being written."""
-    found: dict[tuple[str, str], LogEntry] = {}
+    """Return the entries of files, newest first, and the names of the complete files, which may be removed."""
+    by_id: dict[tuple[str, str], LogEntry] = {}
     whole: list[str] = []
     for name, owner in files.items():
-        with suppress(AcidctlError):  # gone meanwhile, closed, or no file at all: the others tell what they know
+        with suppress(AcidctlError):  # it is gone, not readable, or not a file
             data = fs.read_bytes(join(location, name), 0, 2 * MOST_LOG_BYTES)
-            for entry in _entries(data, owner):
-                found.setdefault((owner, entry.id), entry)
+            for line in data.decode("utf-8", "replace").split("\n")[: 2 * MOST_LINES]:
+                if entry := LogEntry.of(line, owner):
+                    by_id.setdefault((owner, entry.id), entry)
             if data.endswith(b"\n" + _END) or (logged_at(name) or 0.0) < time.time() - _TORN_SECONDS:
                 whole.append(name)
-    return sorted(found.values(), key=lambda one: (one.at, one.id), reverse=True), whole
-
-
-def _entries(data: bytes, owner: str) -> Iterable[LogEntry]:
-    for line in data.decode("utf-8", "replace").split("\n")[: 2 * MOST_LINES]:
-        if entry := LogEntry.of(line, owner):
-            yield entry
+    return sorted(by_id.values(), key=lambda entry: (entry.at, entry.id), reverse=True), whole
 
 
 def logged_at(name: str) -> float | None:
-    """When the newest operation of a log ended, by the name of its file; None where it is none."""
+    """Return when the newest operation of a log ended, by the name of its file; None for other names."""
     return Run("", name[len(LOG) : -len(LOG_SUFFIX)]).began if is_log(name) else None

@@ -7,8 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from acidctl.location.contents import Child, children_of
-from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot import Child, Snapshot, children_of
 from acidctl.rows.scan.arrow_rows import ArrowRows
 
 SCHEMA = pa.schema(

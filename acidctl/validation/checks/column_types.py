@@ -1,4 +1,4 @@
-"""Whether the columns of a file can be read as a table's: which types Hive converts."""
+"""Whether the columns of a file can be read as a table's, by the types that Hive converts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _LEAVES = _NUMBERS | _TEXTS | {"date", *TIMESTAMP_KINDS, "binary"}
 
 
 def misfit(row: OrcType, table: OrcType) -> str:
-    """Why a file's columns cannot be read as the table's, by position; empty when they can.
+    """Return why a file's columns cannot be read as the table's, by position; empty if they can.
 
-    More columns in the table than in the file are fine: they were added later.
+    The table may have more columns than the file: they were added later.
     """
     for place, (child, wanted) in enumerate(zip(row.children, table.children, strict=False)):
         if not _converts(child, wanted):
@@ -24,24 +24,24 @@ def misfit(row: OrcType, table: OrcType) -> str:
     return ""
 
 
-def _converts(one: OrcType, other: OrcType) -> bool:
-    if one.kind in _LEAVES and other.kind in _LEAVES:
-        pair = {one.kind, other.kind}
-        if one.kind == other.kind or pair & _TEXTS:
+def _converts(source: OrcType, target: OrcType) -> bool:
+    if source.kind in _LEAVES and target.kind in _LEAVES:
+        pair = {source.kind, target.kind}
+        if source.kind == target.kind or pair & _TEXTS:
             return True
         return "binary" not in pair and not ("date" in pair and pair & _NUMBERS)
-    if one.kind != other.kind:
+    if source.kind != target.kind:
         return False
-    if one.kind == "uniontype" and len(one.children) > len(other.children):
+    if source.kind == "uniontype" and len(source.children) > len(target.children):
         return False
-    return all(_converts(a, b) for a, b in zip(one.children, other.children, strict=False))
+    return all(_converts(a, b) for a, b in zip(source.children, target.children, strict=False))
 
 
 def parse_columns(text: str) -> OrcType:
-    """The columns of a table, ``id int, name string`` or ``struct<id:int,name:string>``.
+    """Parse the columns of a table, ``id int, name string`` or ``struct<id:int,name:string>``.
 
     Raises:
-        UsageProblem: not such a list.
+        UsageProblem: the text is not a list of columns.
     """
     try:
         return columns_of(text)

@@ -1,4 +1,4 @@
-"""What the rows of all files show together: duplicates, dangling and repeated deletes, half compactions."""
+"""Findings from the rows of all files together: duplicates, dangling and repeated deletes, half compactions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from acidctl.validation.checks.key_order import V34
 from acidctl.validation.checks.listing import V11
-from acidctl.validation.checks.row_facts import RowFacts
+from acidctl.validation.checks.row_facts import RowFacts, shown_key
 from acidctl.validation.checks.spans import Spans, shared, uncovered, united
-from acidctl.validation.checks.stripe_ids import shown_key
-from acidctl.validation.findings import Finding, Severity
-from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
+from acidctl.validation.findings import DEEP, ERROR, WARNING, Finding, Rule, Severity
 from acidctl.wording import human_count
 
 V27 = Rule(
@@ -29,33 +27,33 @@ V33 = Rule(
 def across_rows(
     current: Mapping[str, RowFacts], hidden: Mapping[str, RowFacts], made: Mapping[str, Spans], sure_above: int
 ) -> Iterator[Finding]:
-    """Findings of the rules V11, V27, V33 and V34.
+    """Yield the findings of the rules V11, V27, V33 and V34.
 
     Args:
-        current: what readers open, by path.
-        hidden: of obsolete directories that only half a compaction hides, by path.
-        made: the ids of current files that have none of their own, by path.
-        sure_above: a row of a later write id than this that is in no file is lost; an earlier one may be gone rightly.
+        current: facts of the files that readers open, by path.
+        hidden: facts of the files that only half a compaction hides, by path.
+        made: the ids that readers give to current files without ids, by path.
+        sure_above: a row of a later write id that is in no file is lost; an earlier row may be gone correctly.
     """
     inserts = {**made, **{path: facts.inserts for path, facts in current.items() if facts.inserts}}
     deletes = {path: facts.deletes for path, facts in current.items() if facts.deletes}
     yield from _repeated(current)
     yield from _shared(V27, "in both files", inserts)
     yield from _shared(V34, "deleted in both files", deletes)
-    there = united(list(inserts.values()))
+    existing = united(list(inserts.values()))
     changes = [(path, facts.changes) for path, facts in current.items() if facts.changes]
     for path, spans in [*deletes.items(), *changes]:
-        yield from _dangling(path, spans, there, sure_above)
+        yield from _dangling(path, spans, existing, sure_above)
     deleted = united(list(deletes.values()))
     for path, facts in hidden.items():
         total = _size(facts.deletes)
-        hits = total - sum(count for _, count, _ in uncovered(facts.deletes, there))
+        hits = total - sum(count for _, count, _ in uncovered(facts.deletes, existing))
         if hits:
             text = f"it is not read, so that rows that it deletes are back: {hits:,} of {total:,}"
             yield V11.finding(path, text, {"rows": hits})
-    known = united([there, deleted])
+    accounted = united([existing, deleted])
     for path, facts in hidden.items():
-        lost = list(uncovered(facts.inserts, known))
+        lost = list(uncovered(facts.inserts, accounted))
         if lost:
             count = sum(item[1] for item in lost)
             first = shown_key((*lost[0][0], lost[0][2]))
@@ -64,7 +62,7 @@ def across_rows(
 
 
 def _repeated(files: Mapping[str, RowFacts]) -> Iterator[Finding]:
-    """Rows that share a ROW__ID with another row of their file."""
+    """Yield findings for rows that share a ROW__ID with another row of their file."""
     for path, facts in files.items():
         count = facts.keys - _size(facts.inserts)
         if count:
@@ -75,16 +73,16 @@ def _repeated(files: Mapping[str, RowFacts]) -> Iterator[Finding]:
 def _shared(rule: Rule, text: str, files: Mapping[str, Spans]) -> Iterator[Finding]:
     paths = list(files)
     for pair in shared([files[path] for path in paths]):
-        one, other = paths[pair.one], paths[pair.other]
-        message = f"{human_count(pair.count, 'row')} {text}, this and {one}; first: {shown_key(pair.example)}"
-        evidence = {"others": [one], "rows": pair.count, "first": list(pair.example)}
+        first, other = paths[pair.one], paths[pair.other]
+        message = f"{human_count(pair.count, 'row')} {text}, this and {first}; first: {shown_key(pair.example)}"
+        evidence = {"others": [first], "rows": pair.count, "first": list(pair.example)}
         yield rule.finding(other, message, evidence)
 
 
-def _dangling(path: str, spans: Spans, there: Spans, sure_above: int) -> Iterator[Finding]:
-    """A target above the base must be there, as nothing but a compaction removes rows; below it may be gone."""
+def _dangling(path: str, spans: Spans, existing: Spans, sure_above: int) -> Iterator[Finding]:
+    """Yield findings for deletes of missing rows: only below the base may a compaction have removed them."""
     worst: dict[Severity, tuple[int, tuple[int, int, int]]] = {}
-    for (original, bucket), count, row in sorted(uncovered(spans, there)):
+    for (original, bucket), count, row in sorted(uncovered(spans, existing)):
         severity = Severity.ERROR if original > sure_above else WARNING
         before, first = worst.get(severity, (0, (original, bucket, row)))
         worst[severity] = (before + count, first)

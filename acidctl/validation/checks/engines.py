@@ -1,4 +1,4 @@
-"""What one kind of reader refuses or misreads: the R rules (format sections 1.4, 3.4 and 6.5)."""
+"""The R rules: what one kind of reader refuses or misreads (format sections 1.4, 3.4 and 6.5)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ from acidctl.acid.state import EntryKind, State
 from acidctl.rows.foreign.format import Format
 from acidctl.validation.checks.footers import TailFacts
 from acidctl.validation.checks.listing import ListingToCheck
-from acidctl.validation.findings import Finding
-from acidctl.validation.rules import DECLARED, ERROR, FOOTERS, INFO, LISTING, WARNING, Rule
+from acidctl.validation.findings import DECLARED, ERROR, FOOTERS, INFO, LISTING, WARNING, Finding, Rule
 from acidctl.wording import human_count, text_of
 
 _MOST = 10
 
 
 def wanted_rules(readers: Sequence[str]) -> set[str]:
-    """Ids of the rules that concern some readers."""
-    return {one.id for one in DECLARED.values() if set(one.readers) & set(readers)}
+    """Return the ids of the rules that concern some readers."""
+    return {rule.id for rule in DECLARED.values() if set(rule.readers) & set(readers)}
 
 
 def for_readers(look: ListingToCheck, readers: Sequence[str]) -> Iterator[Finding]:
-    """What the listing shows."""
+    """Yield the findings of R rules that the listing shows."""
     wanted = wanted_rules(readers)
     return (finding for finding in _by_listing(look, readers) if finding.rule in wanted)
 
@@ -231,14 +230,14 @@ R15 = Rule(
 def for_readers_by_tails(
     files: Mapping[str, TailFacts], markers: Container[str], readers: Sequence[str]
 ) -> Iterator[Finding]:
-    """What the tails show: one finding a rule, with the files.
+    """Yield the findings of R rules that the footers show, one for each rule, with the files.
 
     Args:
         markers: the directories with an ``_orc_acid_version``.
     """
     native = [facts for facts in files.values() if facts.is_acid]
     inserts = [facts for facts in native if not facts.path.startswith("delete_delta_")]
-    # An update in a base is the row that is left, as a compaction of Hive 2 writes it: Hive's own tool passes over it.
+    # An update in a base is the remaining row, as a compaction of Hive 2 writes it; Hive's own tool ignores it.
     takes_bases = bool(set(readers) & {"trino", "impala"})
     changing = [facts for facts in inserts if takes_bases or not facts.path.startswith("base_")]
     cases = {

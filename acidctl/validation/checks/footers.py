@@ -1,4 +1,4 @@
-"""What the tail of one data file shows. Runs in a worker process: the file may be anything."""
+"""The check of the footer of one data file, in a worker process, because the file may be damaged."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
 from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format, TableFile, read_any_tail
 from acidctl.storage.port import FileSystem, FileSystemSpec
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.storage.registry import open_file_system
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
 from acidctl.validation.checks.column_types import misfit
 from acidctl.validation.checks.listing import V13, V24, V25, V36
-from acidctl.validation.findings import Finding, Severity, Unchecked
-from acidctl.validation.rules import DEEP, ERROR, FOOTERS, INFO, WARNING, Rule
+from acidctl.validation.findings import DEEP, ERROR, FOOTERS, INFO, WARNING, Finding, Rule, Severity, Unchecked
 from acidctl.wording import human_count
 from acidctl.worker_pool import Beat
 
@@ -35,30 +34,29 @@ _MOST_TEXT = 200
 
 @lru_cache(maxsize=8)
 def opened(spec: FileSystemSpec) -> FileSystem:
-    """The file system of a spec, connected once a process."""
+    """Return the file system of a spec, connected once in each process."""
     return open_file_system(spec)
 
 
 def severity_of_index(role: Role) -> Severity | None:
-    """Of a key index that does not fit: of delete events no reader looks at it."""
+    """Return the severity of a key index that does not fit: no reader uses that of delete events."""
     return INFO if role is Role.DELETE else None
 
 
 @dataclass(frozen=True, slots=True)
 class TailFacts:
-    """What is known of a file once its tail was read.
+    """The facts that the footer of a file shows.
 
     Attributes:
         path: relative to the location.
-        rows: None when the tail cannot be read.
+        rows: None if the footer cannot be read.
         stripes: (bytes, rows) of each.
         length: the logical length; None for the whole file.
-        is_acid: it has the six columns.
-        acid_version: ``hive.acid.version``; None when missing or unusable.
-        has_changes: updates or deletes are among its events, by the statistics of the operation; None where nothing
-            counts them.
-        stats: inserts, updates and deletes by ``hive.acid.stats``; None when missing or unusable.
-        row: the table's columns; None when the tail cannot be read.
+        is_acid: it has the six ACID columns.
+        acid_version: ``hive.acid.version``; None if missing or unusable.
+        has_changes: updates or deletes are among its events, by the statistics of the operation; None without these.
+        stats: inserts, updates and deletes by ``hive.acid.stats``; None if missing or unusable.
+        row: the table's columns; None if the footer cannot be read.
     """
 
     path: str
@@ -78,19 +76,19 @@ class TailFacts:
 
     @property
     def directory(self) -> str:
-        """The name of the directory that it lies in."""
+        """Return the name of the directory that the file is in."""
         return self.path.partition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class TailTask:
-    """Look at one file's tail.
+    """The task to check the footer of one file.
 
     Attributes:
         path: absolute.
-        is_full: of a full-ACID table: every file is ORC.
-        is_compacted: it lies in a base that a compaction made, or a ``_v`` directory.
-        schema: the table's columns, when the user gave them.
+        is_full: the table is full ACID: every file is ORC.
+        is_compacted: it is in a base that a compaction made, or in a ``_v`` directory.
+        schema: the table's columns, if the user gave them.
     """
 
     storage: FileSystemSpec
@@ -100,16 +98,16 @@ class TailTask:
     is_compacted: bool
     schema: OrcType | None = None
     weight: ClassVar[int] = 0
-    """A tail is small."""
+    """Footers are small."""
 
     def run(self, _beat: Beat) -> TailFacts:
-        """The facts. Raises NotFoundError, AccessError or StorageError when the file cannot be opened."""
+        """Return the facts. Raises NotFoundError, AccessError or StorageError if the file cannot be opened."""
         return _Look(self, opened(self.storage)).facts()
 
 
 @dataclass(frozen=True, slots=True)
 class MarkerTask:
-    """Read an ``_orc_acid_version``.
+    """The task to read an ``_orc_acid_version``.
 
     Attributes:
         path: absolute.
@@ -120,13 +118,13 @@ class MarkerTask:
     weight: ClassVar[int] = 0
 
     def run(self, _beat: Beat) -> int:
-        """The version. Raises BadDataError, NotFoundError, AccessError or StorageError."""
+        """Return the version. Raises BadDataError, NotFoundError, AccessError or StorageError."""
         fs = opened(self.storage)
         content = fs.read_bytes(self.path, 0, 16)
         shown = fs.display(self.path)
         version = parse_orc_acid_version(content, shown)
         if len(content) > 1:
-            # Hive looks at the first byte only, but no writer adds anything (section 3.3).
+            # Hive reads the first byte only, but no writer adds anything (section 3.3).
             raise BadDataError(f"cannot use {shown}", f"it begins with {content!r}, not the one byte {version} alone")
         return version
 
@@ -161,8 +159,6 @@ V39 = Rule(
 
 
 class _Look:
-    """One file being looked at; findings gather."""
-
     def __init__(self, task: TailTask, fs: FileSystem) -> None:
         self._task = task
         self._file = task.file
@@ -175,8 +171,8 @@ class _Look:
         try:
             length = self._logical_length()
             if length == 0 or not self._file.size:
-                return self._made(rows=0)  # which the listing tells
-            found = self._tail(ByteSource(self._fs, self._task.path, length))
+                return self._made(rows=0)  # the check of the listing reports it
+            table_file = self._tail(ByteSource(self._fs, self._task.path, length))
         except UnsupportedCodec as error:
             self._unchecked.append(Unchecked(self._file.path, error))
             return self._made()
@@ -184,7 +180,7 @@ class _Look:
             if not self._is_side_bad:
                 self._add(V24, _reason(error, self._task.path))
             return self._made()
-        return self._of_tail(found, length)
+        return self._of_tail(table_file, length)
 
     def _add(
         self,
@@ -209,7 +205,7 @@ class _Look:
         finding = V36.finding
         self._is_side_bad = True
         if not lengths or lengths[-1] < 0:
-            if content:  # an empty one the listing shows
+            if content:  # the check of the listing reports an empty file
                 text = f"it says {lengths[-1]}" if lengths else f"it holds {len(content)} bytes, no complete length"
                 self._findings.append(finding(side, text, {"bytes": len(content)}))
             raise BadDataError(f"cannot use {side}")
@@ -222,16 +218,16 @@ class _Look:
         self._is_side_bad = False
         return lengths[-1]
 
-    # --- the tail ---
+    # --- the footer ---
 
     def _tail(self, source: ByteSource) -> TableFile:
-        found = TableFile(Format.ORC, read_tail(source)) if self._task.is_full else read_any_tail(source)
-        # Both are parsed when first asked for, and may be damaged.
-        _ = found.tail.type_tree, found.tail.metadata
-        return found
+        table_file = TableFile(Format.ORC, read_tail(source)) if self._task.is_full else read_any_tail(source)
+        # Both are parsed on first use, and may be damaged.
+        _ = table_file.tail.type_tree, table_file.tail.metadata
+        return table_file
 
-    def _of_tail(self, found: TableFile, length: int | None) -> TailFacts:
-        tail = found.tail
+    def _of_tail(self, table_file: TableFile, length: int | None) -> TailFacts:
+        tail = table_file.tail
         if tail.type_tree.kind != "struct":
             self._add(V25, f"it holds single values of type {_clipped(hive_type(tail.type_tree))}, not rows")
             return self._made()
@@ -239,7 +235,7 @@ class _Look:
             shown = self._fs.display(self._task.path)
             problem = BadDataError(f"the rows of {shown} cannot be checked", "it has encrypted columns")
             self._unchecked.append(Unchecked(self._file.path, problem))
-        is_acid = tail.is_acid and found.format is Format.ORC
+        is_acid = tail.is_acid and table_file.format is Format.ORC
         version = stats = None
         row = tail.type_tree
         if is_acid:
@@ -256,7 +252,7 @@ class _Look:
             tail.rows if not self._unchecked else None,
             tuple((stripe.indexLength + stripe.dataLength, stripe.numberOfRows) for stripe in tail.stripes),
             length,
-            found.format,
+            table_file.format,
             is_acid,
             version,
             KEY_INDEX in tail.user_metadata,
@@ -300,7 +296,7 @@ class _Look:
             self._add(V25, "a file without ids in a directory that a compaction or a stream wrote")
 
     def _is_never_raw(self) -> bool:
-        """Its directory was made by a compaction or a stream: Hive takes no file there for one without ids."""
+        """Return whether a compaction or a stream made its directory: Hive expects ids in every file there."""
         directory = self._file.directory
         if directory is None:
             return False
@@ -308,8 +304,8 @@ class _Look:
         return is_wide or self._task.is_compacted
 
     def _if_missing(self) -> Severity:
-        """Of metadata that the query-based compaction of Hive 4 never writes, and its readers do without."""
-        return INFO if _is_of_hive_4(self._file.directory) else WARNING
+        """Return the severity of missing metadata that Hive 4's query-based compaction never writes or needs."""
+        return INFO if _is_compacted_by_hive_4(self._file.directory) else WARNING
 
     def _columns(self, row: OrcType) -> None:
         if row.kind != "struct" or self._file.role is Role.DELETE:
@@ -355,15 +351,14 @@ class _Look:
         return stats
 
 
-def _is_of_hive_4(directory: AcidDirectory | None) -> bool:
-    """Whether a compaction of Hive 4 wrote it."""
+def _is_compacted_by_hive_4(directory: AcidDirectory | None) -> bool:
     return directory is not None and directory.visibility_txn > 0
 
 
 def _has_changes(tail: Tail, stats: tuple[int, int, int] | None) -> bool | None:
-    """Decide by the statistics of the operation, which mean nothing without a row index (section 3.4).
+    """Return whether the operation's statistics show changes; they mean nothing without a row index (section 3.4).
 
-    Those of ``hive.acid.stats`` are second best: Hive 2 gives the inserts of an UPDATE the counts of its deletes.
+    ``hive.acid.stats`` is the second choice: Hive 2 gives the inserts of an UPDATE the counts of its deletes.
     """
     statistics = tail.column_statistics(1)
     if statistics is not None and tail.stride and statistics.HasField("intStatistics"):
@@ -374,7 +369,7 @@ def _has_changes(tail: Tail, stats: tuple[int, int, int] | None) -> bool | None:
 
 
 def _reason(error: AcidctlError, path: str) -> str:
-    """Why, without the path, which the finding names."""
+    """Return what is wrong, without the path, which the finding has."""
     what = " ".join(error.what.replace(path, "it").split())
     return _clipped(f"{what}: {error.why}" if error.why else what)
 
@@ -384,30 +379,30 @@ def _clipped(text: str) -> str:
 
 
 def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) -> Iterator[Finding]:
-    """What the tails show together: versions, and whether this is ACID v1.
+    """Yield findings from all footers together: versions, and whether this is ACID v1.
 
     Args:
         files: by path.
-        markers: the version in ``_orc_acid_version`` by directory; None where it cannot be used.
+        markers: the version in ``_orc_acid_version`` by directory; None if it is unusable.
     """
     old = []
     missing: dict[str, int] = {}
     for path, facts in files.items():
         directory = facts.directory
-        is_of_hive_4 = _is_of_hive_4(parse_directory(directory))
+        is_of_hive_4 = _is_compacted_by_hive_4(parse_directory(directory))
         if not facts.is_acid:
             continue
         if facts.has_changes and facts.acid_version is None and not directory.startswith("delete_delta_"):
             old.append(path)
         if directory not in markers:
-            if facts.acid_version is not None and not is_of_hive_4:  # of those the listing tells
+            if facts.acid_version is not None and not is_of_hive_4:  # the check of the listing reports those
                 missing.setdefault(directory, facts.acid_version)
             continue
         marker = markers[directory]
         if marker is None:
             continue
         if facts.acid_version is None and not any(f.rule == "V32" for f in facts.findings):
-            # Where Hive 4 joins files, they have no such key.
+            # Files that Hive 4 concatenates do not have this key.
             severity = INFO if is_of_hive_4 else None
             yield V32.finding(path, f"it is missing, _orc_acid_version says {marker}", severity=severity)
         elif facts.acid_version is not None and facts.acid_version != marker:
@@ -428,7 +423,7 @@ V12 = Rule(
 
 
 def acid_v1(paths: list[str]) -> Finding:
-    """Rule V12's remark on a table of ACID version 1."""
+    """Return rule V12's finding about a table of ACID version 1."""
     count = f"{len(paths)} files hold" if len(paths) > 1 else "1 file holds"
     text = f"ACID v1: {count} updates or deletes; compact before Hive 3 reads them"
     return V12.finding("", text, {"files": paths[:10], "count": len(paths)}, Severity.INFO)

@@ -1,4 +1,4 @@
-"""Rule V26: the events of a file ascend by their key; where keys may be equal, the newest event comes first."""
+"""Rule V26: the events of a file ascend by their key; if keys may be equal, the newest event comes first."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from acidctl.rows.read.events import Ids
-from acidctl.validation.checks.row_facts import Tally, tally_where
-from acidctl.validation.checks.stripe_ids import compare
-from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
+from acidctl.validation.checks.row_facts import Tally, compare, tally_where
+from acidctl.validation.findings import DEEP, ERROR, WARNING, Rule
 
 V26 = Rule(
     "V26", ERROR, DEEP, "Events are not in ascending order of their key, or an event is there twice.",
@@ -27,10 +26,10 @@ V34 = Rule(
 
 @dataclass(frozen=True, slots=True)
 class KeyOrder:
-    """What may stand in a file.
+    """The order that the events of a file must have.
 
     Attributes:
-        is_delete: delete events, of which several may name one row.
+        is_delete: the file holds delete events; several may name one row.
         is_old: its footer has no ``hive.acid.version``: in ACID v1 updates and deletes follow the row's insert.
     """
 
@@ -38,7 +37,7 @@ class KeyOrder:
     is_old: bool
 
     def check(self, before: Ids, after: Ids) -> Iterator[Tally]:
-        """What is wrong between each event and the one after it (section 4.1)."""
+        """Yield the violations between each event and the one after it (section 4.1)."""
         if not len(after.keys) or _ascend(before, after):
             return
         same, down = compare(before.keys, after.keys)
@@ -59,7 +58,7 @@ class KeyOrder:
 
 
 def _ascend(before: Ids, after: Ids) -> bool:
-    """Whether they certainly ascend: most stripes hold rows of one writer, one after another."""
+    """Return whether events certainly ascend: most stripes hold consecutive rows of one writer."""
     keys = after.keys
     for then, now in ((before.keys.original, keys.original), (before.keys.bucket, keys.bucket)):
         if now[0] != now[-1] or then[0] != now[0] or not (then == now).all():

@@ -1,4 +1,4 @@
-"""What a listing shows: rules on names, ranges, side files and sizes. A snapshot in, findings out."""
+"""The rules that a listing shows: on names, ranges, side files and sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 from acidctl.acid.bucket import MAX_STATEMENT
 from acidctl.acid.doubts import half_finished, layout_problems, spelled_twice
-from acidctl.acid.layout import DataFile, Role, data_files_of, is_full_acid
+from acidctl.acid.layout import Role, data_files_of, is_full_acid, passed_over
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import (
     ACID_PREFIXES,
@@ -30,19 +30,17 @@ from acidctl.acid.names import (
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
-from acidctl.acid.unread import passed_over
 from acidctl.acid.writeids import holes
 from acidctl.errors import AcidctlError
 from acidctl.location.change.publication import half_published
 from acidctl.location.snapshot import Snapshot
-from acidctl.validation.findings import Finding
-from acidctl.validation.rules import ERROR, INFO, LISTING, WARNING, Rule
+from acidctl.validation.findings import ERROR, INFO, LISTING, WARNING, Finding, Rule
 from acidctl.wording import some_of, text_of
 
 STALE_SECONDS = 24 * 3600
-"""A staging directory that nothing has changed for this long belongs to nobody at work."""
+"""A staging directory that did not change for this long does not belong to a writer at work."""
 _MOST_NAMES = 10
-"""Names that one finding lists at most."""
+"""The most names in one finding."""
 
 
 _Check = Callable[["ListingToCheck"], Iterator[Finding]]
@@ -51,12 +49,12 @@ _CHECKS: list[_Check] = []
 
 @dataclass(frozen=True)
 class ListingToCheck:
-    """What the listing rules look at.
+    """The input of the listing rules.
 
     Attributes:
         now: seconds since the epoch.
         thresholds: of rule V19.
-        bad_metadata: errors of ``_metadata_acid`` files that cannot be used, by their path in the location.
+        bad_metadata: errors of unusable ``_metadata_acid`` files, by their path in the location.
     """
 
     snapshot: Snapshot
@@ -66,46 +64,46 @@ class ListingToCheck:
 
     @cached_property
     def children(self) -> Mapping[str, list[Entry]]:
-        """The files of each child of the location."""
+        """Return the files of each child of the location."""
         return self.snapshot.listing.files_by_child
 
     @cached_property
     def is_full(self) -> bool:
-        """Whether names alone show a full-ACID table."""
+        """Return whether names alone show a full-ACID table."""
         return is_full_acid(self.snapshot.listing)
 
     @cached_property
     def directories(self) -> list[AcidDirectory]:
-        """Every ACID directory whose name can be parsed, whatever its state."""
+        """Return every ACID directory whose name can be parsed, whatever its state."""
         return [v.directory for v in self.snapshot.state.verdicts if v.directory]
 
     @cached_property
     def current(self) -> list[AcidDirectory]:
-        """The base and the current deltas."""
+        """Return the base and the current deltas."""
         state = self.snapshot.state
         return [v.directory for v in (state.base, *state.deltas) if v and v.directory]
 
     def files(self, name: str) -> list[Entry]:
-        """Everything below a child."""
+        """Return every file below a child."""
         return self.children.get(name, [])
 
     def direct(self, name: str) -> set[str]:
-        """Names of the files right in a directory."""
+        """Return the names of the files directly in a directory."""
         return {entry.path.partition("/")[2] for entry in self.files(name) if entry.path.count("/") == 1}
 
     def has_data(self, directory: AcidDirectory) -> bool:
-        """Whether a data file is in it."""
+        """Return whether a directory has a data file."""
         return bool(data_files_of(directory, self.files(directory.name), self.snapshot.table_type))
 
 
 def on_listing(check: _Check) -> _Check:
-    """Have a function called by :func:`check_listing`."""
+    """Register a function that :func:`check_listing` calls."""
     _CHECKS.append(check)
     return check
 
 
 def check_listing(look: ListingToCheck) -> Iterator[Finding]:
-    """Every finding that names, sizes and times give."""
+    """Yield every finding that names, sizes and times show."""
     for check in _CHECKS:
         yield from check(look)
 
@@ -199,7 +197,7 @@ V22 = Rule(
 
 @on_listing
 def _layout(look: ListingToCheck) -> Iterator[Finding]:
-    """V5, V7, V9, V10, V17, V22: what no merge may be built on either."""
+    """Report V5, V7, V9, V10, V17, V22: layouts that must not be merged, either."""
     rules = {rule.id: rule for rule in (V5, V7, V9, V10, V22)}
     nested: dict[str, str] = {}
     for problem in layout_problems(look.snapshot.listing, look.snapshot.state):
@@ -207,7 +205,7 @@ def _layout(look: ListingToCheck) -> Iterator[Finding]:
             nested.setdefault("/".join(problem.path.split("/")[:2]), text_of(problem.reason))
         elif problem.reason.code in (Code.PARTITION_BESIDE, Code.UNPADDED_DELETES):
             yield (V45 if problem.rule == V45.id else V1).finding(problem.path, text_of(problem.reason))
-        elif problem.rule in rules:  # the others say more below
+        elif problem.rule in rules:  # other checks report more about the other rules
             yield rules[problem.rule].finding(problem.path, text_of(problem.reason), {"others": list(problem.others)})
     current = {directory.name for directory in look.current}
     for entry in look.snapshot.listing.entries:
@@ -260,7 +258,7 @@ V11 = Rule(
 @on_listing
 def _half(look: ListingToCheck) -> Iterator[Finding]:
     for name, wide in half_finished(look.snapshot.state).items():
-        # Whether rows are wrong hangs on the events in them, which the deepest check compares.
+        # Whether rows are wrong depends on their events, which the deepest check compares.
         text = f"only {wide}, which has no twin of this kind, hides it"
         yield V11.finding(name, text, {"others": [wide]}, WARNING)
     for staging, waiting in half_published(look.snapshot):
@@ -388,7 +386,9 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
             if file.flush_length_path and not file.size:
                 continue  # a streaming writer has just begun
             if not file.size:
-                yield _no_bytes(file)
+                # Harmless without ids, but vectorized readers of Hive fail on such a file in a delete delta.
+                severity = INFO if not file.native_name else ERROR if file.role is Role.DELETE else WARNING
+                yield V46.finding(file.path, "it has 0 bytes", {"bytes": 0}, severity)
         raw = [file for file in files if not file.native_name]
         if raw and len(raw) < len(files):
             text = f"{len(raw)} raw files stand beside {len(files) - len(raw)} bucket files"
@@ -404,12 +404,6 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
     for entry in look.snapshot.state.originals:
         if not entry.size:
             yield V46.finding(entry.path, "it has 0 bytes", {"bytes": 0}, INFO)
-
-
-def _no_bytes(file: DataFile) -> Finding:
-    """Hive itself writes empty files without ids; on one in a delete delta vectorized readers of both Hives fail."""
-    severity = INFO if not file.native_name else ERROR if file.role is Role.DELETE else WARNING
-    return V46.finding(file.path, "it has 0 bytes", {"bytes": 0}, severity)
 
 
 V18 = Rule(
@@ -447,10 +441,10 @@ def _passed_over(look: ListingToCheck) -> Iterator[Finding]:
     for problem in layout_problems(listing, state):
         if problem.rule == "V45":
             yield V45.finding(problem.path, text_of(problem.reason))
-    found = list(passed_over(listing, state))
-    for one in found[:_MOST_NAMES]:
-        yield V45.finding(one.path, text_of(one.reason), severity=ERROR if one.is_certain else WARNING)
-    more = len(found) - _MOST_NAMES
+    unread = list(passed_over(listing, state))
+    for path in unread[:_MOST_NAMES]:
+        yield V45.finding(path.path, text_of(path.reason), severity=ERROR if path.is_certain else WARNING)
+    more = len(unread) - _MOST_NAMES
     if more > 0:
         yield V45.finding("", f"{more} further files that Hive does not read", {"count": more})
 

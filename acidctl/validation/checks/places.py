@@ -1,4 +1,4 @@
-"""What shows before a location's own files do: where it lies among others, and whether it is one at all."""
+"""Rules on a location as a whole: its position among others, whether it is one at all, and lost rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from acidctl.acid.reasons import Code
 from acidctl.location.evidence import evidence_of
 from acidctl.location.snapshot import Look as Seen
-from acidctl.validation.findings import Finding
+from acidctl.location.snapshot import Snapshot
+from acidctl.rows.read.lost_rows import find_lost_rows
+from acidctl.validation.findings import ERROR, INFO, LISTING, WARNING, Finding, Rule
 from acidctl.validation.model import Place
-from acidctl.validation.rules import ERROR, INFO, LISTING, WARNING, Rule
-from acidctl.wording import text_of
+from acidctl.wording import lost_events, text_of
 
 V41 = Rule(
     "V41", WARNING, LISTING, "Files, or ACID directories, lie in a folder that holds tables deeper below.",
@@ -26,13 +27,13 @@ V42 = Rule(
 
 
 def folder_of_tables(place: Place) -> Finding:
-    """A location that is none: a table lies deeper below."""
+    """Return the finding for a folder that is not a location: a table lies deeper below."""
     below = place.holds.removeprefix(f"{place.path}/")
     return V41.finding("", f"files lie in this folder of tables: {below} stands deeper in it", {"table": below})
 
 
 def evidence(place: Place, seen: Seen) -> Iterator[Finding]:
-    """Tables below the location; or nothing that shows that it is one itself."""
+    """Yield a finding if tables lie below the location, or if nothing shows that it is a transactional table."""
     shown = evidence_of(place.fs, place.path, seen)
     if not shown.may_change:
         rule = V41 if shown.reason.code == "tables-below" else V42
@@ -49,7 +50,7 @@ V44 = Rule(
 
 
 def newer_than_metastore(place: Place) -> Iterator[Finding]:
-    """Names with ids above all that the metastore gave; if it could not be asked, that is reported as info."""
+    """Yield names with ids above all that the metastore allocated; if that is unknown, report it as info."""
     for why in place.ahead:
         severity = INFO if why.code is Code.GIVEN_UNKNOWN else None
         yield V44.finding("", text_of(why), {"code": why.code, "directories": list(why.by)}, severity)
@@ -63,20 +64,20 @@ V40 = Rule(
 
 
 class Misplaced:
-    """ACID directories where partitions lie; a partition that is a link to elsewhere. Knows the locations before."""
+    """Finds ACID directories beside partitions, and partitions that link to elsewhere, among successive locations."""
 
     def __init__(self) -> None:
         self._above: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def check(self, place: Place, *, has_directories: bool) -> Iterator[Finding]:
-        """What is wrong with the next location, of some that come depth first."""
-        # What does not lead here leads to none that follows.
+        """Yield the findings about the next location of a depth-first walk."""
+        # A directory that is not above this location is not above any later one.
         self._above = {path: shown for path, shown in self._above.items() if place.path.startswith(f"{path}/")}
         table = place.path.rsplit("/", len(place.partition))[0] if place.partition else place.path
         for path, shown in self._above.items():
-            if path not in self._told and len(path) >= len(table):
-                self._told.add(path)
+            if path not in self._reported and len(path) >= len(table):
+                self._reported.add(path)
                 what = "the table's own directory" if path == table else "the directory of its partitions"
                 text = f"{what} {shown} holds ACID directories too"
                 yield V40.finding("", text, {"table" if path == table else "directory": shown})
@@ -88,3 +89,24 @@ class Misplaced:
             if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
                 text = f"it is a link to {real}, outside of the table's directory"
                 yield V40.finding("", text, {"target": real}, INFO)
+
+
+V43 = Rule(
+    "V43", ERROR, LISTING, "A compaction's result has no file, while what it replaced has rows that nobody deleted.",
+    "Readers do not see these rows, and Hive's cleaner removes them for good. Hive 4 loses them where the path of a "
+    "partition is not ASCII and it compacts by MapReduce.",
+    "Run `repair('empty-result')` before a cleaner does its work, and let Hive compact by queries.", "10",
+)  # fmt: skip
+
+
+def lost_by_compactions(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield the findings of rule V43."""
+    for lost in find_lost_rows(snapshot):
+        result = lost.result
+        evidence = {
+            "rows": lost.rows,
+            "deletes": lost.deletes,
+            "replaced": list(result.replaced),
+            "isRead": result.is_read,
+        }
+        yield V43.finding(result.name, lost_events(lost.rows, lost.deletes), evidence)

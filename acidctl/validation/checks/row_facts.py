@@ -1,4 +1,4 @@
-"""What the rows of a file came to: plain values, sent from the process that read them, and added up."""
+"""The facts about the rows of a file: plain values, sent from the process that read them, and added up."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pyarrow as pa
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import NO_STATEMENT, Kind
-from acidctl.rows.read.delete_set import Bools
-from acidctl.rows.read.events import Ids
+from acidctl.rows.read.delete_set import Bools, Keys
+from acidctl.rows.read.events import ID_COLUMNS, Ids
 from acidctl.validation.checks.spans import Spans, united
-from acidctl.validation.checks.stripe_ids import shown_event, shown_key
-from acidctl.validation.findings import Severity, Unchecked
-from acidctl.validation.rules import DEEP, ERROR, Rule
+from acidctl.validation.findings import DEEP, ERROR, Rule, Severity, Unchecked
 
 
 @dataclass(slots=True)
 class Tally:
-    """How often one thing was seen in a file: parts of a file are added up.
+    """The count of one violation in a file; the parts of a file are added up.
 
     Attributes:
-        text: follows the count.
-        example: of the first, for people.
+        text: follows the count in messages.
+        example: describes the first case, for people.
     """
 
     rule: Rule
@@ -35,13 +34,13 @@ class Tally:
 
 @dataclass(slots=True)
 class RowFacts:
-    """What was seen in some stripes of one file.
+    """The facts about some stripes of one file.
 
     Attributes:
         first, last: the first and the last event.
-        keys: rows whose ids are in `inserts`, which holds each id once.
+        keys: number of rows whose ids are in `inserts`, which holds each id once.
         inserts: ids of rows; deletes: of delete events; changes: of updates and deletes of ACID v1.
-        is_complete: every stripe's ids were read.
+        is_complete: the ids of every stripe were read.
     """
 
     rows: int = 0
@@ -58,13 +57,13 @@ class RowFacts:
 
 
 def tally_where(rule: Rule, text: str, where: Bools, events: Ids, severity: Severity | None = None) -> Iterator[Tally]:
-    """How often something is so of some events; nothing where it never is."""
+    """Yield a tally of the events that a mask selects, if there are any."""
     if where.any():
         yield Tally(rule, text, int(np.count_nonzero(where)), shown_event(events, int(np.argmax(where))), severity)
 
 
 def added_up(tallies: Iterable[Tally]) -> list[Tally]:
-    """Those of one rule and text as one, with the first's example."""
+    """Merge tallies of one rule and text into one, with the first example."""
     sums: dict[tuple[Rule, str], Tally] = {}
     for tally in tallies:
         sums.setdefault((tally.rule, tally.text), replace(tally, count=0)).count += tally.count
@@ -72,11 +71,11 @@ def added_up(tallies: Iterable[Tally]) -> list[Tally]:
 
 
 Between = Callable[[Ids, Ids], Iterable[Tally]]
-"""What is wrong between an event and the one after it."""
+"""Returns the violations between an event and the one after it."""
 
 
 def facts_of_file(parts: Sequence[RowFacts], between: Between) -> RowFacts:
-    """The facts of a file from those of its parts, in order."""
+    """Return the facts of a file from those of its parts, in order."""
     if len(parts) == 1:
         return parts[0]
     whole = RowFacts()
@@ -107,7 +106,7 @@ V29 = Rule(
 
 
 def gaps(file: DataFile, spans: Spans) -> Tally | None:
-    """Row ids of a new delta that do not begin at 0 and go on by 1 (rule V29)."""
+    """Return a tally of the gaps in the row ids of a new delta, which begin at 0 and ascend by 1 (rule V29)."""
     directory = file.directory
     fresh = (
         directory is not None
@@ -126,3 +125,63 @@ def gaps(file: DataFile, spans: Spans) -> Tally | None:
     hole = 0 if first[0] else int(last[0]) + 1
     text = "a row id is missing between 0 and the last"
     return Tally(V29, text, missing, shown_key((original, bucket, hole)), Severity.WARNING)
+
+
+# --- the ids of a stripe: unlike a reader's, they may be NULL, and need not be in order ------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the greatest value of each column, which settle most rules."""
+
+    operation: tuple[int, int]
+    original: tuple[int, int]
+    bucket: tuple[int, int]
+    row_id: tuple[int, int]
+    current: tuple[int, int]
+
+    @staticmethod
+    def of(events: Ids) -> Bounds:
+        """Return the bounds of some events, at least one."""
+        keys = events.keys
+        columns = (events.operation, keys.original, keys.bucket, keys.row_id, events.current)
+        return Bounds(*((int(column.min()), int(column.max())) for column in columns))
+
+
+def shown_key(key: Sequence[int]) -> str:
+    """Format a key for people."""
+    return f"({key[0]}, {key[1]}, {key[2]})"
+
+
+def shown_event(events: Ids, place: int) -> str:
+    """Format one event for people."""
+    key = shown_key((events.keys.original[place], events.keys.bucket[place], events.keys.row_id[place]))
+    return f"{key}, operation {int(events.operation[place])}, currentTransaction {int(events.current[place])}"
+
+
+def whole_events(batch: pa.RecordBatch) -> tuple[Ids | None, Bools | None]:
+    """Return the events that have all ids, and a mask of them in the batch; None if it would select all.
+
+    Without columns of integers there are no events: the check of the footer reports that.
+    """
+    columns = [batch.column(name) for name in ID_COLUMNS]
+    if any(not pa.types.is_integer(column.type) for column in columns):
+        return None, None
+    there: Bools | None = None
+    if any(column.null_count for column in columns):
+        there = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
+        columns = [column.filter(pa.array(there)) for column in columns]
+    operation, original, bucket, row_id, current = (
+        np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False) for column in columns
+    )
+    return Ids(operation, Keys(original, bucket, row_id), current), there
+
+
+def compare(before: Keys, after: Keys) -> tuple[Bools, Bools]:
+    """Return masks of the keys that equal the one before, and of those that are less."""
+    tied: Bools = after.original == before.original
+    down: Bools = after.original < before.original
+    for now, then in ((after.bucket, before.bucket), (after.row_id, before.row_id)):
+        down |= tied & (now < then)
+        tied = tied & (now == then)
+    return tied, down

@@ -1,4 +1,4 @@
-"""What the rows of some stripes of one file show. Runs in a worker process; no loop over rows."""
+"""The check of the rows of some stripes of one file, in a worker process, without a loop over rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import BadDataError
 from acidctl.orc.byte_source import ByteSource
-from acidctl.orc.read.map_keys import NullMapKey
+from acidctl.orc.read.hostile_streams import NullMapKey
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.tail import RecordKey, Tail
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
@@ -26,11 +26,18 @@ from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.checks.footers import V12, V30, V31, V39, opened, severity_of_index
 from acidctl.validation.checks.key_order import KeyOrder
 from acidctl.validation.checks.listing import V24
-from acidctl.validation.checks.row_facts import V29, RowFacts, Tally, added_up, tally_where
+from acidctl.validation.checks.row_facts import (
+    V29,
+    Bounds,
+    RowFacts,
+    Tally,
+    added_up,
+    shown_key,
+    tally_where,
+    whole_events,
+)
 from acidctl.validation.checks.spans import SpanBuilder
-from acidctl.validation.checks.stripe_ids import Bounds, shown_key, whole_events
-from acidctl.validation.findings import Severity, Unchecked
-from acidctl.validation.rules import DEEP, ERROR, WARNING, Rule
+from acidctl.validation.findings import DEEP, ERROR, WARNING, Rule, Severity, Unchecked
 from acidctl.worker_pool import Beat
 
 _DELETE = 2
@@ -40,17 +47,17 @@ _RESERVED = 1 << 28 | 0xF000
 
 @dataclass(frozen=True, slots=True)
 class RowTask:
-    """Look at every row of some stripes.
+    """The task to check every row of some stripes.
 
     Attributes:
         path: absolute.
-        first, end: the stripes, the end not among them.
-        is_native: it has the six columns.
+        first, end: the stripes; `end` is excluded.
+        is_native: it has the six ACID columns.
         is_old: its footer has no ``hive.acid.version``: written by Hive before 3, or by a merge of files.
-        is_compacted: it lies in a base or delta that a compaction certainly made.
-        stamp: of the check: a file that was opened for an earlier one may have changed since.
+        is_compacted: it is in a base or delta that a compaction certainly made.
+        stamp: identifies the check: a file that was opened for an earlier check may have changed since.
         weight: bytes of the stripes.
-        ids_only: leave the table's columns out: they ended the reader before.
+        ids_only: leave out the table's columns, because they crashed the reader before.
     """
 
     storage: FileSystemSpec
@@ -70,20 +77,20 @@ class RowTask:
 
     @property
     def stripes(self) -> int:
-        """How many stripes it reads."""
+        """Return the number of stripes it reads."""
         return self.end - self.first
 
     @property
     def order(self) -> KeyOrder:
-        """The order that its events must have."""
+        """Return the order that its events must have."""
         return KeyOrder(self.file.role is Role.DELETE, self.is_old)
 
     def part(self, first: int, end: int, weight: int, *, ids_only: bool = False) -> RowTask:
-        """The same for other stripes."""
+        """Return the task for other stripes."""
         return replace(self, first=first, end=end, weight=weight, ids_only=ids_only)
 
     def run(self, beat: Beat) -> RowFacts:
-        """The facts. Raises NotFoundError, AccessError or StorageError when the file cannot be opened."""
+        """Return the facts. Raises NotFoundError, AccessError or StorageError if the file cannot be opened."""
         reader, tail = _opened_file(self.storage, self.path, self.length, self.file.size, self.format, self.stamp)
         look = _Look(self, tail)
         for stripe in range(self.first, self.end):
@@ -135,8 +142,6 @@ V37 = Rule(
 
 
 class _Look:
-    """The stripes of one task being looked at."""
-
     def __init__(self, task: RowTask, tail: Tail) -> None:
         self._task = task
         self._tail = tail
@@ -146,7 +151,7 @@ class _Look:
         try:
             self._index: list[RecordKey | None] = (tail.key_index() or []) if task.is_native else []
         except BadDataError:
-            self._index = []  # the tail's own check says so
+            self._index = []  # the check of the footer reports it
 
     def facts(self) -> RowFacts:
         facts = self._facts
@@ -177,7 +182,7 @@ class _Look:
             self._tail_of_stripe(ids, bounds, number)
 
     def add(self, rule: Rule, text: str, count: int, example: str, severity: Severity | None = None) -> None:
-        """Count something."""
+        """Count a violation."""
         if count:
             self._facts.tallies.append(Tally(rule, text, count, example, severity))
 
@@ -204,7 +209,7 @@ class _Look:
                 self.add(V24, "the ids of a stripe cannot be read", 1, f"stripe {number}")
             return None
 
-    # --- what each event says ---
+    # --- each event ---
 
     def _events(self, ids: Ids, bounds: Bounds, batch: pa.RecordBatch) -> None:
         task, directory = self._task, self._task.file.directory
@@ -231,7 +236,7 @@ class _Look:
         self._gather(ids, is_v1=is_v1)
 
     def _without_row(self, batch: pa.RecordBatch) -> None:
-        """Only a delete has no row (section 4)."""
+        """Report events without a row, which only deletes may be (section 4)."""
         deletes = pc.equal(batch.column("operation"), _DELETE).fill_null(True)
         bare = pc.and_not(batch.column("row").is_null(), deletes).to_numpy(zero_copy_only=False)
         text = "inserted rows are NULL as a whole, not in their columns"
@@ -244,7 +249,7 @@ class _Look:
             self._counts += np.bincount(np.clip(operation, 0, 2), minlength=3)
 
     def _buckets(self, ids: Ids, bounds: Bounds) -> None:
-        """The codec of section 2, and the number against the file's name."""
+        """Check the codec of section 2, and the bucket number against the file's name."""
         number = self._task.file.bucket
         bad, other = _bucket_faults(_few(ids.keys.bucket, bounds.bucket), number)
         if bad.any() or other.any():
@@ -253,13 +258,13 @@ class _Look:
             self._add_where(V21, f"events are of another bucket than the file's, {number}", other, ids)
 
     def _gather(self, ids: Ids, *, is_v1: bool) -> None:
-        """Keep the keys for what only all files together show."""
+        """Keep the keys for the checks over all files."""
         task, directory = self._task, self._task.file.directory
         if task.file.role is Role.DELETE:
             keys = ids.keys
             written = directory is not None and directory.statement_id != NO_STATEMENT
             if not written or task.is_compacted:
-                # A minor compaction leaves of an insert and its delete in one write id only the delete (section 8.2).
+                # If one write id inserts and deletes a row, a minor compaction keeps only the delete (section 8.2).
                 keys = keys.take(ids.current != keys.original)
             self._deletes.add(keys)
         elif is_v1:
@@ -281,7 +286,7 @@ class _Look:
         if self._facts.last is not None:
             self._facts.tallies += order.check(self._facts.last, ids.take(slice(1)))
         self._facts.tallies += order.check(ids.take(slice(-1)), ids.take(slice(1, None)))
-        # By places, which makes copies: a slice would keep the whole stripe.
+        # An index array makes copies; a slice would keep the whole stripe in memory.
         self._facts.first = self._facts.first or ids.take(np.array([0]))
         self._facts.last = ids.take(np.array([-1]))
 
@@ -300,17 +305,17 @@ class _Look:
                 newer = (current > original) & (ids.operation == 0)
                 self._add_where(V28, text, newer, ids, Severity.WARNING if in_base else None)
         if is_delete and directory is not None and directory.min_write_id == directory.max_write_id:
-            own: Bools = current == original
-            if own.any():
-                own &= decode_all(ids.keys.bucket).statement >= max(directory.statement_id, 0)
-                self._add_where(V35, "delete events are of no later statement than their rows", own, ids)
+            same_id: Bools = current == original
+            if same_id.any():
+                same_id &= decode_all(ids.keys.bucket).statement >= max(directory.statement_id, 0)
+                self._add_where(V35, "delete events are of no later statement than their rows", same_id, ids)
         if task.is_compacted:
             valid = valid_mask(current, task.write_ids.high_watermark, task.write_ids.exceptions)
             if valid is not None:
                 self._add_where(V37, "events are of write ids that are not committed", ~valid, ids)
 
     def _tail_of_stripe(self, ids: Ids, bounds: Bounds, number: int) -> None:
-        """The key index and the statistics against the rows."""
+        """Check the key index and the statistics against the rows."""
         severity = Severity.WARNING if self._task.is_old else None
         of_index = severity_of_index(self._task.file.role) or severity
         keys = ids.keys
@@ -327,10 +332,10 @@ class _Look:
         for place, (name, there) in enumerate(zip(ID_COLUMNS, columns, strict=True), 1):
             if place >= len(statistics) or not statistics[place].HasField("intStatistics"):
                 continue
-            told = statistics[place].intStatistics
-            if told.HasField("minimum") and told.HasField("maximum") and (told.minimum, told.maximum) != there:
+            stored = statistics[place].intStatistics
+            if stored.HasField("minimum") and stored.HasField("maximum") and (stored.minimum, stored.maximum) != there:
                 text = f"stripes have other values of {name} than their statistics say"
-                example = f"stripe {number} holds {there[0]} to {there[1]}, not {told.minimum} to {told.maximum}"
+                example = f"stripe {number} holds {there[0]} to {there[1]}, not {stored.minimum} to {stored.maximum}"
                 self.add(V31, text, 1, example, severity)
 
 
@@ -344,12 +349,12 @@ def _outside(values: Longs, allowed: tuple[int, int]) -> Bools:
 
 
 def _few(values: Longs, bounds: tuple[int, int]) -> Longs:
-    """One value where all are equal."""
+    """Return one value if all are equal."""
     return values[:1] if bounds[0] == bounds[1] else values
 
 
 def _bucket_faults(bucket: Longs, number: int) -> tuple[Bools, Bools]:
-    """Which values no codec has, and which name another bucket than `number`."""
+    """Return masks of the values that no codec has, and of those with another bucket than `number`."""
     parts = decode_all(bucket)
     bad: Bools = (parts.version > 1) | ((parts.version == 1) & ((bucket & _RESERVED) != 0))
     if number == NO_BUCKET:
@@ -358,7 +363,7 @@ def _bucket_faults(bucket: Longs, number: int) -> tuple[Bools, Bools]:
 
 
 def _range(directory: AcidDirectory) -> tuple[int, int]:
-    """The write ids that belong in the directory."""
+    """Return the write ids that belong in the directory."""
     if directory.kind is not Kind.BASE:
         return directory.min_write_id, directory.max_write_id
     return (0, 0) if directory.max_write_id == MINL else (-_MOST, directory.max_write_id)

@@ -1,4 +1,4 @@
-"""Row ids as runs: for every (originalTransaction, bucket) the first and the last of each run, sorted and apart.
+"""Row ids as runs: the first and the last id of each run for every (originalTransaction, bucket), sorted and apart.
 
 Insert files hold few long runs, so that duplicates and dangling deletes of large tables are found in little memory;
 keys that do not follow each other take 16 bytes each.
@@ -21,7 +21,7 @@ Spans = dict[Group, tuple[Longs, Longs]]
 
 
 class SpanBuilder:
-    """Gathers keys in any order, a stripe at a time."""
+    """Collects keys in any order, a stripe at a time."""
 
     def __init__(self) -> None:
         self._parts: dict[Group, list[tuple[Longs, Longs]]] = {}
@@ -40,21 +40,21 @@ class SpanBuilder:
             self._parts.setdefault(group, []).append((first[low:high], last[low:high]))
 
     def build(self) -> Spans:
-        """The runs; the builder is empty afterwards."""
-        found: Spans = {}
+        """Return the runs and empty the builder."""
+        spans: Spans = {}
         while self._parts:
             group, parts = self._parts.popitem()
-            found[group] = _joined(parts)
-        return found
+            spans[group] = _joined(parts)
+        return spans
 
 
 def one_run(group: Group, first: int, last: int) -> Spans:
-    """The runs of a file whose row ids follow each other."""
+    """Return the runs of a file whose row ids follow each other."""
     return {group: (np.array([first], np.int64), np.array([last], np.int64))}
 
 
 def _joined(parts: Sequence[tuple[Longs, Longs]]) -> tuple[Longs, Longs]:
-    """Runs that overlap or touch become one."""
+    """Merge runs that overlap or touch."""
     first = parts[0][0] if len(parts) == 1 else np.concatenate([part[0] for part in parts])
     last = parts[0][1] if len(parts) == 1 else np.concatenate([part[1] for part in parts])
     if len(first) == 1:
@@ -69,7 +69,7 @@ def _joined(parts: Sequence[tuple[Longs, Longs]]) -> tuple[Longs, Longs]:
 
 
 def united(many: Sequence[Spans]) -> Spans:
-    """Every key that is in any of them."""
+    """Return every key that is in any of them."""
     parts: dict[Group, list[tuple[Longs, Longs]]] = {}
     for spans in many:
         for group, runs in spans.items():
@@ -79,12 +79,11 @@ def united(many: Sequence[Spans]) -> Spans:
 
 @dataclass(slots=True)
 class Shared:
-    """Keys that two files have in common.
+    """The keys that two files have in common.
 
     Attributes:
-        one, other: their places.
-        count: keys.
-        example: one of them.
+        one, other: positions of the files.
+        count: number of common keys.
     """
 
     one: int
@@ -94,7 +93,7 @@ class Shared:
 
 
 def shared(files: Sequence[Spans]) -> list[Shared]:
-    """The pairs of files with common keys; of a key in three files two pairs are found at least."""
+    """Return the pairs of files with common keys; a key in three files is in at least two pairs."""
     places: dict[Group, list[int]] = {}
     for place, spans in enumerate(files):
         for group in spans:
@@ -118,7 +117,7 @@ def _shared_of_group(
     hits = np.flatnonzero(first[1:] <= reach[:-1]) + 1
     if not len(hits):
         return
-    # Runs of one file lie apart: what reaches into a run is always of another file.
+    # Runs of one file lie apart, so a run that reaches into another one belongs to another file.
     index = np.arange(len(last))
     holder = owner[np.maximum.accumulate(np.where(last == reach, index, 0))]
     counts = np.minimum(last[hits], reach[hits - 1]) - first[hits] + 1
@@ -126,14 +125,14 @@ def _shared_of_group(
     couples.sort(axis=0)
     for one, other in np.unique(couples, axis=1).T.tolist():
         mine = (couples[0] == one) & (couples[1] == other)
-        found = pairs.setdefault((one, other), Shared(one, other))
-        if not found.count:
-            found.example = (*group, int(first[hits[np.flatnonzero(mine)[0]]]))
-        found.count += int(counts[mine].sum())
+        pair = pairs.setdefault((one, other), Shared(one, other))
+        if not pair.count:
+            pair.example = (*group, int(first[hits[np.flatnonzero(mine)[0]]]))
+        pair.count += int(counts[mine].sum())
 
 
 def uncovered(wanted: Spans, there: Spans) -> Iterator[tuple[Group, int, int]]:
-    """(group, number of keys of `wanted` that are not `there`, the row id of one of them)."""
+    """Yield (group, number of keys of `wanted` that are not in `there`, the row id of one of them)."""
     for group, (first, last) in wanted.items():
         runs = there.get(group)
         if runs is None:
@@ -141,23 +140,23 @@ def uncovered(wanted: Spans, there: Spans) -> Iterator[tuple[Group, int, int]]:
             continue
         covered = _count_up_to(runs, last) - _count_up_to(runs, first - 1)
         short = (last - first + 1) - covered
-        at = np.flatnonzero(short)
-        if len(at):
-            yield group, int(short.sum()), _first_gap(runs, int(first[at[0]]))
+        incomplete = np.flatnonzero(short)
+        if len(incomplete):
+            yield group, int(short.sum()), _first_gap(runs, int(first[incomplete[0]]))
 
 
 def _count_up_to(runs: tuple[Longs, Longs], ids: Longs) -> Longs:
-    """How many ids of the runs are at most each of `ids`."""
+    """Return for each of `ids` how many ids of the runs are at most as large."""
     first, last = runs
     before = np.concatenate([[0], np.cumsum(last - first + 1)])
-    at = np.searchsorted(first, ids, "right")
-    inside = np.maximum(at - 1, 0)
-    counts: Longs = before[at] - np.where(at > 0, np.maximum(last[inside] - ids, 0), 0)
+    position = np.searchsorted(first, ids, "right")
+    inside = np.maximum(position - 1, 0)
+    counts: Longs = before[position] - np.where(position > 0, np.maximum(last[inside] - ids, 0), 0)
     return counts
 
 
 def _first_gap(runs: tuple[Longs, Longs], row_id: int) -> int:
-    """The least id from `row_id` on that is in no run."""
+    """Return the least id from `row_id` on that is in no run."""
     first, last = runs
     at = int(np.searchsorted(first, row_id, "right")) - 1
     return int(last[at]) + 1 if at >= 0 and last[at] >= row_id else row_id

@@ -17,7 +17,7 @@ from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.state import select
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.cli.inspect.timeline import BLOCKS, timeline
-from acidctl.location.contents import Amount, Child
+from acidctl.location.snapshot import Amount, Child
 from acidctl.overview.lanes import Lanes, lanes, lanes_of
 
 Acidctl = Callable[..., Result]

@@ -14,9 +14,8 @@ from acidctl.spark.driver.session import Session
 from acidctl.spark.isolated import SparkRunner
 from acidctl.storage.registry import open_location
 from acidctl.validation import location
-from acidctl.validation.findings import Depth
+from acidctl.validation.findings import READERS, Depth
 from acidctl.validation.model import Options, Place
-from acidctl.validation.rules import READERS
 from acidctl.validation.run import validate
 from support.files.acid_files import insert, write_by_pyorc
 from support.made.planted import CASES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acidctl.location.wishes import wishes_of
+from acidctl.location.declared import wishes_of
 
 OFF, ON = {"no_auto_compaction": "true"}, {"no_auto_compaction": "false"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from acidctl.acid.doubts import is_overtaken, unseen_results
 from acidctl.acid.listing import Entry, Listing
-from acidctl.acid.overtaken import is_overtaken, unseen_results
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 
 _NONE = 2**63 - 1

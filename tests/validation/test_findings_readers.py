@@ -10,9 +10,8 @@ import pytest
 from support.files.acid_files import delete, insert, write_by_pyorc, write_orc
 from support.validating import check, found, healthy
 
-from acidctl.validation.findings import Depth
+from acidctl.validation.findings import READERS, Depth
 from acidctl.validation.registry import RULES
-from acidctl.validation.rules import READERS
 
 Plant = Callable[[Path], object]
 
