@@ -23,7 +23,7 @@ from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restore
 from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.compaction.proof.row_digest import RowDigest, row_digest
+from acidctl.compaction.proof.values import RowDigest, row_digest
 from acidctl.compaction.request import Mode, Nothing, Planned, Refused
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.deadline import Duration, as_seconds

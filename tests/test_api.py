@@ -17,8 +17,7 @@ from support.trouble.locks import locked
 
 import acidctl
 from acidctl.cleaning.outcomes import PlannedCleaning
-from acidctl.cleaning.request import RefusedCleaning
-from acidctl.cleaning.undo import delete
+from acidctl.cleaning.request import RefusedCleaning, delete
 from acidctl.cli.main import main
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.proof.verify import Verify

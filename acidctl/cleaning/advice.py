@@ -1,4 +1,4 @@
-"""Advice: what a user does next about an entry that a cleaning does not take; reasons say why it does not."""
+"""Advice on what a user does next about an entry that a cleaning does not take."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from acidctl.spelling import spelled
 
 
 class Action(StrEnum):
-    """What to do next; stable, for programs."""
+    """What to do next; these values are stable, for programs."""
 
     ALLOW_CLEANUP = "allow-cleanup"
     BY_HAND = "by-hand"
@@ -31,11 +31,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do next.
-
-    Attributes:
-        text: for people, as the rest of a sentence; verbs in backticks are spelled as Python does.
-    """
+    """What to do next; `text` completes a sentence for people, with verbs in backticks spelled for Python."""
 
     action: Action
     text: str
@@ -49,10 +45,9 @@ class HiddenKind:
     """A kind of hidden entry that acidctl or a writer makes in a location (format sections 1.4 and 8.6).
 
     Attributes:
-        prefix: of its name.
-        what: it is, at work or dead.
-        clears: what makes it go.
-        abandoned: what it is when nobody works in it; empty where a cleaning never takes it.
+        what: what an entry of this kind is, whether its writer is at work or dead.
+        clears: the advice by which such an entry disappears.
+        abandoned: what a dead writer's entry is; empty if a cleaning never takes one.
     """
 
     prefix: str
@@ -110,7 +105,7 @@ _SCRATCH = HiddenKind(
 
 
 def hidden_kind(name: str) -> HiddenKind:
-    """Return what a hidden entry of a location is."""
+    """Return the kind of a hidden entry of a location."""
     if manifest_for(name):
         return INSERT_MANIFEST
     return next((kind for kind in _OTHERS if name.startswith(kind.prefix)), _SCRATCH)

@@ -1,4 +1,4 @@
-"""Carrying a plan out: list again, compare, and take one entry after the other."""
+"""Carry a cleaning plan out: list the location again, compare it, and take one entry after another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from acidctl.storage.port import FileSystem, base_name, join
 
 
 class How(StrEnum):
-    """Where to what is removed goes."""
+    """The destination of removed entries."""
 
     TRASH = "trash"
     HDFS = "hdfs"
@@ -26,7 +26,7 @@ class How(StrEnum):
 
 
 def never() -> bool:
-    """Go on."""
+    """Never stop."""
     return False
 
 
@@ -41,15 +41,15 @@ def apply_plan(
     """Carry a plan out, after listing the location again.
 
     Args:
-        run_id: of the run in the trash, the same for all locations of one cleaning; without it a new one.
-        should_stop: asked before every entry; what is left then stays where it is.
+        run_id: id of the run in the trash, the same for all locations of one cleaning; default: a new id.
+        should_stop: called before every entry; once it is true, the remaining entries stay.
         on_removed: called after every entry.
 
     Raises:
-        ConflictError: the location changed since it was planned, so that the plan is another one now, it is locked, or
-            somebody else removes from it, too.
-        RefusedError: its store has no rename, so there is no trash.
-        UsageProblem: the trash of HDFS was asked for on another store.
+        ConflictError: the location changed so that its plan differs now, it is locked, or another process removes
+            entries from it.
+        RefusedError: the store cannot rename, so it has no trash.
+        UsageProblem: `how` is the trash of HDFS, and the store is another.
     """
     if not plan.removals:
         return Cleaned.after(plan)
@@ -84,7 +84,7 @@ def apply_plan(
 
 
 def _require_children(plan: CleaningPlan) -> None:
-    """Whatever a listing, or a saved plan, calls them: nothing but what lies in the location is removed."""
+    """Require that every name is a child of the location, whatever a listing or a saved plan contains."""
     for name in plan.names:
         if name in ("", ".", "..") or "/" in name:
             raise BadDataError(
@@ -95,7 +95,7 @@ def _require_children(plan: CleaningPlan) -> None:
 
 
 def _with_what_was_done(error: AcidctlError, done: int, planned: int, how: How, run: TrashRun | None) -> AcidctlError:
-    """An error in the middle of a cleaning leaves what was removed before it where it is."""
+    """Add to the hint where the entries are that were removed before the error."""
     if not done:
         return error
     where = {
@@ -109,7 +109,7 @@ def _with_what_was_done(error: AcidctlError, done: int, planned: int, how: How, 
 
 
 def _remove(fs: FileSystem, source: str, trash: str, run: TrashRun | None) -> str:
-    """Where to in the trash of HDFS it went, if one is given; empty when it went elsewhere."""
+    """Remove one entry; return its path in the trash of HDFS, empty if it did not go to that."""
     try:
         if trash:
             return move_to_hdfs_trash(fs, source, trash)
@@ -160,6 +160,5 @@ def _refuse_changed(plan: CleaningPlan) -> Snapshot:
 
 
 def _entries_of(names: Sequence[str], snapshot: Snapshot) -> set[Entry]:
-    """All that lies in some children, with sizes and times."""
     wanted = set(names)
-    return {one for one in snapshot.listing.entries if one.path.partition("/")[0] in wanted and not one.is_dir}
+    return {entry for entry in snapshot.listing.entries if entry.path.partition("/")[0] in wanted and not entry.is_dir}

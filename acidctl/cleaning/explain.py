@@ -1,7 +1,7 @@
-"""Proofs of verdicts: what decided each, with the ids and names, and what must happen before cleaning may take it.
+"""Proofs of verdicts: what decided each, with ids and names, and what must happen before cleaning may take an entry.
 
-Nothing is decided here. Verdicts are those of :func:`acidctl.acid.state.select`; whether cleaning may take an entry
-is what its planner answered.
+Nothing is decided here: verdicts come from :func:`acidctl.acid.state.select`, and the planner of cleanings decides
+whether an entry may be taken.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from acidctl.wording import span, spans, status_text, text_of, write_id_range, w
 
 
 class Topic(StrEnum):
-    """What a step of a proof is about."""
+    """The subject of a step of a proof."""
 
     WHAT = "what"
     WRITE_IDS = "write-ids"
@@ -60,15 +60,15 @@ class MayClean(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CleaningAnswer:
-    """What the planner of cleanings said of a location.
+    """The result of planning the cleaning of a location.
 
     Attributes:
-        removable: names that it would remove, leftovers among them.
-        kept_back: names that are obsolete, aborted or leftovers but stay, with its reason.
-        waiting: names that are too young, with its reason.
-        refusal: why it makes no plan at all; None when there is a plan.
+        removable: names that a cleaning would remove, leftovers included.
+        kept_back: names that are obsolete, aborted or leftovers but stay, with the reason.
+        waiting: names that are too young, with the reason.
+        refusal: why no plan can be made; None if there is a plan.
         hint: what to do about the refusal.
-        unfinished: staging directories of a publication that was interrupted half-way.
+        unfinished: staging directories of an interrupted publication.
     """
 
     removable: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ class CleaningAnswer:
 
 @dataclass(frozen=True)
 class ProofInputs:
-    """All that proofs are made from: a location, its state in one snapshot, and the cleaning's answer."""
+    """Everything that proofs are made from: a location, its state in one snapshot, and what cleaning may take."""
 
     listing: Listing
     state: AcidState
@@ -91,7 +91,7 @@ class ProofInputs:
 
     @cached_property
     def by_name(self) -> Mapping[str, Verdict]:
-        """The verdicts on the children of the location."""
+        """Map the names of the location's children to their verdicts."""
         return {verdict.name: verdict for verdict in self.state.verdicts}
 
 
@@ -100,8 +100,8 @@ class ProofStep:
     """One step of a proof.
 
     Attributes:
-        names: entries it speaks of.
-        ids: the write ids (transactions, where the topic is that) it rests on; a run once, by its first and last id.
+        names: the entries that it mentions.
+        ids: the write ids (or transactions, by the topic) that it rests on; only the first and last id of a run.
     """
 
     topic: Topic
@@ -115,10 +115,10 @@ class VerdictProof:
     """Why one child of a location has its verdict.
 
     Attributes:
-        write_ids: of its range, as runs; empty where it has none.
-        txn: of its name's ``_v``, with what the snapshot knows of it; None where the name has none.
+        write_ids: the runs of its range.
+        txn: the transaction of its name's ``_v`` and its status; None if the name has none.
         may_clean, cleaning: whether and why cleaning may take it.
-        next: what must happen before cleaning may take it, or what takes it; empty where nothing ever does.
+        next: what must happen before cleaning may take it, or what takes it; empty if nothing ever does.
     """
 
     __repr__ = one_line
@@ -137,12 +137,12 @@ class VerdictProof:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether it is none of the table's data."""
+        """Say if it is not part of the table's data."""
         return self.verdict.reason.code is Code.HIDDEN
 
 
 def proof_inputs(snapshot: Snapshot) -> ProofInputs:
-    """What proofs of a location are made from; what may be cleaned is asked of the planner of cleanings."""
+    """Collect what proofs of a location are made from, with a plan of its cleaning."""
     unfinished = frozenset(staging for staging, _ in half_published(snapshot))
     try:
         plan = plan_cleaning(snapshot, Policy(leftovers=True))
@@ -150,27 +150,27 @@ def proof_inputs(snapshot: Snapshot) -> ProofInputs:
         refusal = reason(Code.REFUSED, how="error", why=str(error))
         answer = CleaningAnswer(refusal=refusal, hint=error.hint, unfinished=unfinished)
     else:
-        waiting = {one.name: one.reason for one in plan.waiting}
+        waiting = {entry.name: entry.reason for entry in plan.waiting}
         answer = CleaningAnswer(frozenset(plan.names), dict(plan.kept_back), waiting, unfinished=unfinished)
     return ProofInputs(snapshot.listing, snapshot.state, snapshot.write_ids, snapshot.txns, answer)
 
 
 def prove_all(evidence: ProofInputs) -> tuple[VerdictProof, ...]:
-    """A proof for every child of the location, in the order of its verdicts."""
+    """Prove the verdict of every child of the location, in the order of the verdicts."""
     children = evidence.listing.files_by_child
     return tuple(_proof(verdict, evidence, children) for verdict in evidence.state.verdicts)
 
 
 def explain_history(evidence: ProofInputs) -> tuple[ProofStep, ...]:
-    """Why the snapshot is refused for "not enough history", and which one would not be; empty when it is read."""
+    """Explain why the snapshot lacks history, and which snapshot would not; empty if it can be read."""
     problem, ids = evidence.state.history_problem, evidence.write_ids
     if problem is None:
         return ()
     opened, aborted = id_list_runs(ids.open, IdStatus.OPEN), id_list_runs(ids.aborted, IdStatus.ABORTED)
     listed = f"open: {spans(opened) or 'none'}, aborted: {spans(aborted) or 'none'}"
-    known = f"this snapshot has the high watermark {ids.high_watermark}, {listed}"
+    watermark = f"this snapshot has the high watermark {ids.high_watermark}, {listed}"
     steps = [ProofStep(Topic.VERDICT, text_of(problem), problem.by, problem.ids)]
-    steps.append(ProofStep(Topic.SNAPSHOT, known, ids=ids.open))
+    steps.append(ProofStep(Topic.SNAPSHOT, watermark, ids=ids.open))
     bases = (verdict for verdict in evidence.state.verdicts if verdict.kind is EntryKind.BASE)
     steps += [ProofStep(Topic.BASE, f"{base.name}: {decided(base, evidence)}", (base.name,)) for base in bases]
     for name in problem.by:
@@ -181,7 +181,6 @@ def explain_history(evidence: ProofInputs) -> tuple[ProofStep, ...]:
 
 
 def _blocking(directory: AcidDirectory, evidence: ProofInputs) -> tuple[IdRun, ...]:
-    """The open write ids at or below a compacted base."""
     ids = evidence.write_ids
     below = tuple(id_ for id_ in ids.open if id_ <= directory.max_write_id)
     # A list may name its smallest open id without listing it (section 7.2).
@@ -199,15 +198,15 @@ def _proof(verdict: Verdict, evidence: ProofInputs, children: Mapping[str, list[
     if runs:
         blocked = of_status(runs, IdStatus.OPEN, IdStatus.ABORTED, IdStatus.ABOVE)
         ends = tuple(dict.fromkeys(id_ for run in blocked for id_ in (run.first, run.last)))
-        known = _statuses(runs, is_everything=evidence.write_ids.is_everything)
-        steps.append(ProofStep(Topic.WRITE_IDS, known, ids=ends))
+        statuses = _statuses(runs, is_everything=evidence.write_ids.is_everything)
+        steps.append(ProofStep(Topic.WRITE_IDS, statuses, ids=ends))
     if directory and directory.visibility_txn:
         txn = (directory.visibility_txn, txn_status(evidence.txns, directory.visibility_txn))
         steps.append(ProofStep(Topic.TRANSACTION, f"transaction {txn[0]} {_TRANSACTION[txn[1]]}", ids=txn[:1]))
     steps.append(ProofStep(Topic.VERDICT, decided(verdict, evidence), verdict.reason.by, verdict.reason.ids))
     if directory and directory.kind is Kind.BASE and verdict.state is State.IGNORED:
         steps.append(ProofStep(Topic.READERS, _readable_by(verdict, directory)))
-    if verdict.kind is EntryKind.STAGING and verdict.name in children:  # some are listed without what is below
+    if verdict.kind is EntryKind.STAGING and verdict.name in children:  # some are listed without their files
         steps.append(ProofStep(Topic.CONTENT, _content(children[verdict.name])))
     may, cleaning = _may_clean(verdict, evidence)
     then = tuple(_next(verdict, runs, evidence))
@@ -215,7 +214,7 @@ def _proof(verdict: Verdict, evidence: ProofInputs, children: Mapping[str, list[
 
 
 def _runs(verdict: Verdict, ids: ValidWriteIds) -> tuple[IdRun, ...]:
-    """Of a compacted base all from the first on, as it holds them; of any other directory those of its name."""
+    """Return the write ids of a directory's name; a compacted base holds all from the first on."""
     directory = verdict.directory
     if directory is None or directory.max_write_id < max(0, directory.min_write_id):
         return ()
@@ -226,7 +225,7 @@ def _runs(verdict: Verdict, ids: ValidWriteIds) -> tuple[IdRun, ...]:
 
 
 def _content(files: list[Entry]) -> str:
-    """Return how much a leftover holds, and when it changed last, which shows whether somebody is at work."""
+    """Say how much a staging directory holds and when it last changed, which shows if a writer is at work."""
     newest = max((entry.modified for entry in files if entry.modified is not None), default=None)
     text = f"{len(files):,} {'file' if len(files) == 1 else 'files'}, {sum(entry.size for entry in files):,} bytes"
     if newest is None:
@@ -238,7 +237,7 @@ def _statuses(runs: tuple[IdRun, ...], *, is_everything: bool) -> str:
     if is_everything:
         return f"{span(runs[0].first, runs[-1].last)}, counted as committed: no list of write ids was given"
     by_status = {status: of_status(runs, status) for status in IdStatus}
-    return "; ".join(f"{status_text(status)}: {spans(found)}" for status, found in by_status.items() if found)
+    return "; ".join(f"{status_text(status)}: {spans(ids)}" for status, ids in by_status.items() if ids)
 
 
 _TRANSACTION = {
@@ -263,17 +262,14 @@ def _what(verdict: Verdict) -> str:
     if directory.kind is not Kind.BASE:
         did = "inserted" if directory.kind is Kind.DELTA else "deleted"
         statement = "" if directory.statement_id == NO_STATEMENT else f", statement {directory.statement_id}"
-        return f"what {_range(directory)} {did}{statement}{', by a compaction' if verdict.compacted else ''}"
+        write_ids = write_id_range(directory.min_write_id, directory.max_write_id)
+        return f"what {write_ids} {did}{statement}{', by a compaction' if verdict.compacted else ''}"
     wid = directory.max_write_id
     if wid == MINL:
         return "a base made of original files alone"
     if verdict.compacted:
         return f"a base: all rows up to write id {wid}, by a compaction"
     return f"a base without the mark of a compaction: an INSERT OVERWRITE of write id {wid}, or a compaction of Hive 2"
-
-
-def _range(directory: AcidDirectory) -> str:
-    return write_id_range(directory.min_write_id, directory.max_write_id)
 
 
 def decided(verdict: Verdict, evidence: ProofInputs) -> str:
@@ -288,7 +284,7 @@ def decided(verdict: Verdict, evidence: ProofInputs) -> str:
 
 
 def _readable_by(verdict: Verdict, directory: AcidDirectory) -> str:
-    """Return which snapshots may read a base (section 6.2)."""
+    """Say which snapshots may read a base (format section 6.2)."""
     wid, txn = directory.max_write_id, directory.visibility_txn
     text = f"a snapshot in which write id {wid} is committed"
     if wid == MINL:
@@ -322,7 +318,7 @@ def _may_clean(verdict: Verdict, evidence: ProofInputs) -> tuple[MayClean, Reaso
 
 
 def _kept_back(verdict: Verdict, answer: CleaningAnswer) -> Reason:
-    """Return the planner's reason; of several doubts in the location the one on what takes this entry's place."""
+    """Return the planner's reason; of several parts only the one about the directory that supersedes this entry."""
     why = answer.kept_back.get(verdict.name) or reason(Code.NOT_PLANNED)
     mine = [part for name in verdict.reason.by for part in why.parts if name in part.by]
     return reason(why.code, mine[0]) if mine else why
@@ -330,15 +326,15 @@ def _kept_back(verdict: Verdict, answer: CleaningAnswer) -> Reason:
 
 def _next(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> Iterator[Advice]:
     answer, name = evidence.cleaning, verdict.name
-    told = [Advice(Action.FOLLOW_HINT, answer.hint)] if answer.hint else []
+    hints = [Advice(Action.FOLLOW_HINT, answer.hint)] if answer.hint else []
     if verdict.kind is EntryKind.STAGING:
         yield _next_of_staging(name, answer)
     elif verdict.state is State.CURRENT:
-        yield from told if evidence.state.history_problem else [_next_of_current(verdict, runs)]
+        yield from hints if evidence.state.history_problem else [_next_of_current(verdict, runs)]
     elif verdict.state is State.IGNORED:
         yield from _next_of_ignored(verdict, runs, evidence)
     elif answer.refusal:
-        yield from told
+        yield from hints
     elif name in answer.waiting:
         yield _when_old(answer.waiting[name], "clean()")
     elif name in answer.kept_back:
@@ -395,13 +391,13 @@ def _next_of_kept_back(why: Reason) -> Iterator[Advice]:
         yield Advice(Action.REPAIR, f"run `repair('empty-result')`: {away}")
     elif why.code is Code.ONLY_BY_DOUBT and not why.parts:
         yield _GIVE_TRANSACTIONS
-    yield from dict.fromkeys(_REMEDIES[one.code] for one in (why, *why.parts) if one.code in _REMEDIES)
-    if any(one.value("how") == "overwrite" for one in why.parts):
+    yield from dict.fromkeys(_REMEDIES[part.code] for part in (why, *why.parts) if part.code in _REMEDIES)
+    if any(part.value("how") == "overwrite" for part in why.parts):
         yield _WAIT_FOR_WRITER
 
 
 def _after_queries(verdict: Verdict, evidence: ProofInputs) -> Advice:
-    """Cleaning takes an obsolete entry, when those queries have ended that may still read it."""
+    """Advise to clean an obsolete entry after the queries that may still read it."""
     by = evidence.by_name.get(verdict.reason.by[0]) if verdict.reason.by else None
     directory = by.directory if by else None
     queries = "queries that began earlier"
@@ -448,6 +444,6 @@ def _next_of_ignored(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofI
             newer = f"with a high watermark of {above[-1].last} or more: this one ends before it"
             yield Advice(Action.GIVE_LISTS, f"a newer snapshot, {newer}")
         if not waiting and not above:
-            # Hive drops it without a word: a committed id it has lies below what is read, the others are aborted.
+            # Hive drops it silently: its committed ids lie below what is read, and the others are aborted.
             wider = f"a base or a wider delta that reaches write id {directory.max_write_id} first"
             yield Advice(Action.COMPACT, wider)

@@ -1,4 +1,4 @@
-"""The user's trash of HDFS, as Hadoop's TrashPolicyDefault fills it."""
+"""The user's trash of HDFS, filled as Hadoop's TrashPolicyDefault fills it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ATTEMPTS = 3
 
 
 def is_hdfs(fs: FileSystem) -> bool:
-    """Whether a store is HDFS."""
+    """Say if a store is HDFS."""
     return fs.spec.protocol in _PROTOCOLS
 
 
 def require_hdfs(fs: FileSystem) -> None:
-    """Raises UsageProblem for a store that is not HDFS, or cannot rename."""
+    """Raise UsageProblem for a store that is not HDFS, or cannot rename."""
     if not is_hdfs(fs) or not fs.can_rename:
         raise UsageProblem(
             f"{fs.url} has no trash of HDFS", "", "leave out `trash='hdfs'`: the trash of the location itself serves"
@@ -26,17 +26,17 @@ def require_hdfs(fs: FileSystem) -> None:
 
 
 def trash_of(fs: FileSystem, location: str) -> str:
-    """Where what a location loses goes; HDFS makes checkpoints of it, and deletes them by ``fs.trash.interval``.
+    """Return the trash directory for a location; HDFS makes checkpoints and deletes them by ``fs.trash.interval``.
 
-    ``/user/<user>/.Trash/Current``, or ``<zone>/.Trash/<user>/Current`` for a location in an encryption zone, which
-    nothing can be moved out of. WebHDFS tells (Hadoop 2.9 and later); where nobody does it is the one in the home.
+    It is ``/user/<user>/.Trash/Current``, or ``<zone>/.Trash/<user>/Current`` in an encryption zone, because nothing
+    can be moved out of a zone. Only WebHDFS of Hadoop 2.9 and later reports zones; otherwise it is the home's trash.
 
     Raises:
-        UsageProblem: who the user is, is not known.
-        AccessError, StorageError: the store cannot be asked.
+        UsageProblem: the user is not known.
+        AccessError, StorageError: the store does not answer.
     """
-    ask: Callable[[str], str | None] = getattr(fs, "trash_root", lambda _: None)
-    root = ask(location)
+    trash_root: Callable[[str], str | None] = getattr(fs, "trash_root", lambda _: None)
+    root = trash_root(location)
     if root and root.startswith("/"):
         return f"{root.rstrip('/')}/Current"
     user = dict(fs.spec.options).get("user", "")
@@ -46,19 +46,16 @@ def trash_of(fs: FileSystem, location: str) -> str:
 
 
 def move_to_hdfs_trash(fs: FileSystem, source: str, root: str) -> str:
-    """Move a file or directory to the user's trash.
+    """Move a file or directory to the user's trash and return its new path.
 
-    It keeps its absolute path there; the time is put behind a name that is taken, as Hadoop does.
+    It keeps its absolute path below `root`; the time is added to a name that is taken, as Hadoop does.
 
     Args:
-        root: of :func:`trash_of`.
-
-    Returns:
-        Where it is now.
+        root: the trash directory, from :func:`trash_of`.
 
     Raises:
-        NotFoundError: there is no such source.
-        StorageError, AccessError: the store says no.
+        NotFoundError: the source does not exist.
+        StorageError, AccessError: the store refuses.
     """
     folder = _make_folder(fs, root, parent_of(source))
     plain = join(folder, source.rpartition("/")[2])
@@ -68,16 +65,16 @@ def move_to_hdfs_trash(fs: FileSystem, source: str, root: str) -> str:
             target = _with_time(plain)
         try:
             fs.rename(source, target)
-        except ConflictError:  # somebody else took the name meanwhile
+        except ConflictError:  # another process took the name meanwhile
             continue
         except StorageError as error:
-            raise _of_zone(error) from error
+            raise _with_zone_hint(error) from error
         return target
     raise ConflictError(f"cannot move {fs.display(source)} to the trash", f"{fs.display(plain)} is always taken")
 
 
 def _make_folder(fs: FileSystem, root: str, path: str) -> str:
-    """The path below the root, as a directory; where a file is in the way, the name of that part gets the time."""
+    """Make the path below the root; the time is added to the name of a part that is taken by a file."""
     folder = root + path if path != "/" else root
     try:
         fs.make_dirs(folder)
@@ -99,8 +96,7 @@ def _make_folder(fs: FileSystem, root: str, path: str) -> str:
 _OWN = "leave out `trash='hdfs'`, for the trash of the location itself"
 
 
-def _of_zone(error: StorageError) -> StorageError:
-    """The same; where an encryption zone is the cause, with what to do."""
+def _with_zone_hint(error: StorageError) -> StorageError:
     if "encryption zone" not in error.why:
         return error
     hint = f"WebHDFS (webhdfs://) of Hadoop 2.9 and later says where the trash of the zone is; or {_OWN}"

@@ -1,7 +1,4 @@
-"""Staging that nobody finished: what writers and compactions left hidden in a location (format sections 1.4, 8.6).
-
-And what a run of acidctl left that was killed while it removed a stale lock.
-"""
+"""Abandoned staging: hidden entries that dead writers, compactions and runs of acidctl left (format 1.4, 8.6)."""
 
 from __future__ import annotations
 
@@ -25,12 +22,12 @@ _COMPACTION, _QUERY, _CLAIM = COMPACTION_STAGING.prefix, QUERY_STAGING.prefix, L
 
 @dataclass(slots=True)
 class Leftovers:
-    """What was found.
+    """The abandoned staging of a location.
 
     Attributes:
         removable: names with the reason, in the order of removal.
-        kept_back: names that are old enough, with what speaks against it.
-        young: name, when it was last written, and the reason to wait.
+        kept_back: names that are old enough but must stay, with the reason.
+        young: name, time of the last write in seconds since the epoch, and the reason to wait.
     """
 
     removable: list[tuple[str, Reason]] = field(default_factory=list)
@@ -39,40 +36,40 @@ class Leftovers:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a hidden name is a writer's staging, or a claim on a lock; nothing else hidden is ever removed."""
+    """Say if a hidden name is a writer's staging or a claim on a lock; no other hidden entry is ever removed."""
     if target := manifest_for(name):
         return target.startswith(tuple(f"{kind.value}_" for kind in Kind))
     return name.startswith((_COMPACTION, _QUERY, _CLAIM))
 
 
 def is_query_staging(name: str) -> bool:
-    """Whether it is a query's: what becomes of it hangs on nothing beside it."""
+    """Say if a name is the staging of a query, which does not depend on other entries of the location."""
     return name.startswith(_QUERY)
 
 
 def query_staging(fs: FileSystem, path: str) -> Snapshot:
-    """The staging of queries in a directory, and nothing else that is there.
+    """Return a snapshot of only the staging of queries in a directory.
 
     Hive stages inserts into partitions in the directory of the table, which is not a location.
 
     Raises:
-        NotFoundError, AccessError, StorageError: it cannot be listed.
+        NotFoundError, AccessError, StorageError: the directory cannot be listed.
     """
     top = tuple(entry for entry in fs.list_dir(path).entries if entry.is_dir and is_query_staging(entry.path))
     entries = fs.list_tree(path, Listing(path, top)).entries if top else ()
-    # Some stores list all there is at once.
+    # Some stores list the whole directory at once.
     listing = Listing(path, tuple(entry for entry in entries if is_query_staging(entry.path)))
     return Snapshot(fs, path, listing, select(listing), ValidWriteIds(), None, {})
 
 
 def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Policy, now: float) -> Leftovers:
-    """The staging directories of a location: which are abandoned.
+    """Find the abandoned staging of a location.
 
     Args:
         gone: visible names that the same plan removes.
         now: seconds since the epoch.
     """
-    found = Leftovers()
+    leftovers = Leftovers()
     children = snapshot.listing.files_by_child
     directories = {
         entry.path.partition("/")[0]
@@ -85,15 +82,15 @@ def find_leftovers(snapshot: Snapshot, ages: Ages, gone: set[str], policy: Polic
             why = reason(Code.AGE_UNKNOWN)
             if since is not None:
                 why = reason(Code.TOO_YOUNG, since=since, until=policy.until(since), how="written")
-            found.young.append((name, since, why))
-        elif against := _against(snapshot, name, children, directories - gone):
-            found.kept_back.append((name, against))
+            leftovers.young.append((name, since, why))
+        elif against := _objection(snapshot, name, children, directories - gone):
+            leftovers.kept_back.append((name, against))
         else:
-            found.removable.append((name, reason(Code.LEFTOVER, what=hidden_kind(name).abandoned, since=since)))
-    return found
+            leftovers.removable.append((name, reason(Code.LEFTOVER, what=hidden_kind(name).abandoned, since=since)))
+    return leftovers
 
 
-def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> Reason | None:
+def _objection(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]], staying: set[str]) -> Reason | None:
     if target := manifest_for(name):
         return _unproven_insert(snapshot, target, staying)
     if name.startswith(_CLAIM):
@@ -110,7 +107,7 @@ def _against(snapshot: Snapshot, name: str, children: Mapping[str, list[Entry]],
 
 
 def _at_work(snapshot: Snapshot, path: str, *, is_claim: bool) -> Reason | None:
-    """That the process which a file names still runs, as far as this machine can tell."""
+    """Return the reason that the process named in an owner file still runs, as far as this machine can see."""
     try:
         owner = owner_at(snapshot.fs, snapshot.absolute(path))
     except AcidctlError as error:
@@ -119,7 +116,7 @@ def _at_work(snapshot: Snapshot, path: str, *, is_claim: bool) -> Reason | None:
 
 
 def _unproven_insert(snapshot: Snapshot, target: str, staying: set[str]) -> Reason | None:
-    """The manifest of a direct insert is the only sign that its directory may be unfinished: it stays as long."""
+    """Keep the manifest of a direct insert while its directory stays: only it shows that this may be unfinished."""
     if target not in staying:
         return None
     directory = acid_directory(target)

@@ -1,4 +1,4 @@
-"""What a cleaning, and what undoes it, makes of one location: planned, cleaned, restored, purged."""
+"""The outcomes of a cleaning, a restore and a purge for one location."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from acidctl.wording import iso_time, text_of
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCleaning(Outcome):
-    """What a cleaning would remove from a location, keeps back, and leaves for later."""
+    """The entries that a cleaning would remove from a location, keeps back, and postpones."""
 
     plan: CleaningPlan
 
@@ -26,12 +26,12 @@ class PlannedCleaning(Outcome):
 
     @classmethod
     def of(cls, plan: CleaningPlan) -> Self:
-        """The outcome that a plan is, where nothing more is done."""
+        """Return the outcome of a plan that is not carried out."""
         idle = Result.POSTPONED if plan.postponed else Result.NOTHING_TO_DO
         return cls(location=plan.shown, result=Result.PLANNED if plan.removals else idle, plan=plan)
 
     def facts(self) -> Mapping[str, Any]:
-        """Entries with their reasons, in words and as codes."""
+        """Return the entries with their reasons, in words and as codes."""
         plan = self.plan
         return {
             "bytes": plan.bytes,
@@ -40,31 +40,31 @@ class PlannedCleaning(Outcome):
             "keptBack": [{"name": name, "reason": text_of(why), "code": why.code} for name, why in plan.kept_back],
             "waiting": [
                 {
-                    "name": one.name,
-                    "since": iso_time(one.since),
-                    "until": iso_time(one.until),
-                    "reason": text_of(one.reason),
-                    "code": one.reason.code,
+                    "name": entry.name,
+                    "since": iso_time(entry.since),
+                    "until": iso_time(entry.until),
+                    "reason": text_of(entry.reason),
+                    "code": entry.reason.code,
                 }
-                for one in plan.waiting
+                for entry in plan.waiting
             ],
             "postponed": list(plan.postponed),
             "snapshotSource": plan.snapshot.source.record,
         }
 
     def reported(self) -> Mapping[str, Any]:
-        """How many entries would go."""
+        """Return how many entries would be removed."""
         return {"removals": len(self.plan.removals)} if self.plan.removals else {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cleaned(PlannedCleaning):
-    """What was removed from a location: all that was planned, a part of it from the beginning, or nothing yet.
+    """The entries that were removed from a location: all that were planned, the first of them, or none yet.
 
     Attributes:
-        removed: in this order.
-        run: in the location's trash; None when there is none.
-        places: where to in the trash of HDFS each entry went.
+        removed: in the order of removal.
+        run: the run in the location's trash; None if the entries went elsewhere.
+        places: the path of each entry in the trash of HDFS.
     """
 
     __repr__ = one_line
@@ -81,7 +81,7 @@ class Cleaned(PlannedCleaning):
         run: TrashRun | None = None,
         places: tuple[str, ...] = (),
     ) -> Self:
-        """The outcome of a plan of which so much was done."""
+        """Return the outcome of a plan after some of its entries were removed."""
         result = Result.CLEANED if len(removed) == len(plan.removals) else Result.STOPPED
         if not removed:
             result = Result.POSTPONED if plan.removals or plan.postponed else Result.NOTHING_TO_DO
@@ -89,30 +89,30 @@ class Cleaned(PlannedCleaning):
 
     @property
     def bytes(self) -> int:
-        """Of everything that was removed."""
+        """Return how many bytes were removed."""
         return sum(removal.bytes for removal in self.removed)
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The names that were planned and are still there."""
+        """Return the planned names that are still in the location."""
         return tuple(removal.name for removal in self.plan.removals[len(self.removed) :])
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything was removed."""
+        """Say if anything was removed."""
         return bool(self.removed)
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether something that may go is still there."""
+        """Say if an entry that may be removed is still in the location."""
         return bool(self.left or self.plan.postponed)
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Bytes that were removed."""
+        """Return how many bytes were removed."""
         return {"removed": self.bytes}
 
     def facts(self) -> Mapping[str, Any]:
-        """The plan, what is left of it, and where what was removed can be found."""
+        """Return the plan, its remaining entries, and the paths of the removed ones."""
         return {
             **super().facts(),
             "postponed": [*self.left, *self.plan.postponed],
@@ -121,13 +121,13 @@ class Cleaned(PlannedCleaning):
         }
 
     def reported(self) -> Mapping[str, Any]:
-        """How many entries went, and how many are left."""
+        """Return how many entries were removed, and how many remain."""
         return {"removals": len(self.removed), "left": len(self.left) + len(self.plan.postponed)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class InTrash(Outcome):
-    """A run in the trash of a location: there, to be restored, or purged.
+    """A run that is in the trash of a location, will be restored, or was purged.
 
     Attributes:
         shown: the directory of the run, as a user would type it.
@@ -137,11 +137,11 @@ class InTrash(Outcome):
     shown: str = ""
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Bytes that a purge removed."""
+        """Return how many bytes a purge removed."""
         return {"removed": self.run.bytes} if self.result is Result.PURGED else {}
 
     def facts(self) -> Mapping[str, Any]:
-        """The run."""
+        """Return the run's id, state, names and size."""
         return {
             "trashRun": self.run.id,
             "isComplete": self.run.is_complete,
@@ -150,18 +150,18 @@ class InTrash(Outcome):
         }
 
     def reported(self) -> Mapping[str, Any]:
-        """How many names would come back."""
+        """Return how many names would be restored."""
         return {"names": len(self.run.names)} if self.result is Result.PLANNED else {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restored(InTrash):
-    """A run that is back.
+    """A restored run.
 
     Attributes:
-        names: that came back now.
-        changes: how the state differs from the one before the cleaning; None where that is not known.
-        not_compared: why it is not known, where the comparison failed.
+        names: the names that this restore moved back.
+        changes: how the state differs from the one before the cleaning; None if that is not known.
+        not_compared: the error with which the comparison failed.
     """
 
     names: tuple[str, ...] = ()
@@ -170,18 +170,18 @@ class Restored(InTrash):
     result: Result = Result.RESTORED
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Bytes that are back."""
+        """Return how many bytes were restored."""
         return {"restored": self.run.bytes}
 
     def facts(self) -> Mapping[str, Any]:
-        """The run, and what others did meanwhile."""
+        """Return the run, and what others changed meanwhile."""
         return {**super().facts(), "changes": None if self.changes is None else list(self.changes)}
 
     def reported(self) -> Mapping[str, Any]:
-        """How many names came back."""
+        """Return how many names were restored."""
         return {"names": len(self.names)}
 
 
 def in_trash(fs: FileSystem, run: TrashRun, result: Result = Result.IN_TRASH) -> InTrash:
-    """A run as an outcome of its location."""
+    """Return a run as an outcome of its location."""
     return InTrash(location=fs.display(run.location), result=result, run=run, shown=fs.display(run.path))

@@ -1,4 +1,4 @@
-"""What may be removed from a location, in the order that is safe to interrupt (format section 10)."""
+"""The plan of a cleaning: what may be removed from a location, in an order that is safe to interrupt (section 10)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from acidctl.acid.names import acid_directory, is_hidden, manifest_for, other_ki
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
-from acidctl.cleaning.readers import ReaderLists, broken_reader, may_supersede
+from acidctl.cleaning.readers import Contents, ReaderLists, broken_reader, may_supersede
 from acidctl.cleaning.retention import Policy
-from acidctl.cleaning.soundness import Contents
 from acidctl.errors import RefusedError
 from acidctl.location.change.publication import refuse_half_published
 from acidctl.location.snapshot import Reader, Snapshot
@@ -29,11 +28,7 @@ from acidctl.wording import text_of
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """One child of the location that is to go.
-
-    Attributes:
-        bytes, files: of everything below it.
-    """
+    """One child of the location that is to be removed; `files` and `bytes` count everything below it."""
 
     name: str
     kind: EntryKind
@@ -44,7 +39,7 @@ class Removal:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Its JSON form, in results and in saved plans."""
+        """Return its JSON form, for results and saved plans."""
         return {
             "name": self.name,
             "kind": self.kind.value,
@@ -58,13 +53,11 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class LaterEntry:
-    """An entry that goes later, when nothing else happens.
+    """An entry that a later cleaning may remove.
 
     Attributes:
-        since: when it became obsolete, or was last written, in seconds since the epoch; None where the store has no
-            times.
-        until: when it may go; None where that is not known.
-        reason: why it waits.
+        since: when it became obsolete, or was last written, in seconds since the epoch; None if the store has no times.
+        until: when it may be removed; None if that is not known.
     """
 
     name: str
@@ -75,11 +68,11 @@ class LaterEntry:
 
 @dataclass(frozen=True, slots=True)
 class CleaningPlan:
-    """What one location's cleaning removes; a value that can be printed, pickled and saved.
+    """The removals of one location's cleaning, as a value that can be printed, pickled and saved.
 
     Attributes:
-        removals: in the order of removal; a part from the beginning is safe, too.
-        kept_back: entries that are obsolete, but only if something is true that a listing cannot tell; with the reason.
+        removals: in the order of removal; it is safe to stop after any of them.
+        kept_back: entries that look obsolete, with the reason why a listing alone cannot prove it.
         waiting: entries that are too young.
         postponed: names that were planned and left for another run.
     """
@@ -99,12 +92,12 @@ class CleaningPlan:
     def _repr_html_(self) -> str:
         from acidctl.notebook import html_table  # noqa: PLC0415 - only for notebooks
 
-        rows = [(one.name, one.state.value, f"{one.bytes:,}", text_of(one.reason)) for one in self.removals]
+        rows = [(r.name, r.state.value, f"{r.bytes:,}", text_of(r.reason)) for r in self.removals]
         return html_table(repr(self), ("removed", "state", "bytes", "reason"), rows, 50)
 
     @property
     def shown(self) -> str:
-        """The location, as a user would type it."""
+        """Return the location, as a user would type it."""
         return self.snapshot.fs.display(self.snapshot.path)
 
     @property
@@ -117,47 +110,47 @@ class CleaningPlan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What goes, in the order of removal."""
+        """Return the names to remove, in the order of removal."""
         return tuple(removal.name for removal in self.removals)
 
     @property
     def is_query_staging(self) -> bool:
-        """Whether nothing else is removed: then nothing else needs to be looked at again."""
+        """Say if only staging of queries is removed: then nothing else needs to be listed again."""
         return bool(self.removals) and all(is_query_staging(name) for name in self.names)
 
     def look_again(self) -> Snapshot:
-        """The location, or what of it matters, listed anew by the same lists."""
+        """List the location again, as far as the plan needs it, with the same lists."""
         before = self.snapshot
         if self.is_query_staging:
             return query_staging(before.fs, before.path)
         return before.again()
 
     def within(self, budget: int) -> CleaningPlan:
-        """The part from the beginning that has at most so many bytes."""
+        """Return the first removals, as many as hold no more bytes than the budget; the others are postponed."""
         taken = 0
         for count, removal in enumerate(self.removals):
             taken += removal.bytes
             if taken > budget:
-                left = tuple(removal.name for removal in self.removals[count:])
-                return replace(self, removals=self.removals[:count], postponed=(*left, *self.postponed))
+                postponed = tuple(removal.name for removal in self.removals[count:])
+                return replace(self, removals=self.removals[:count], postponed=(*postponed, *self.postponed))
         return self
 
 
 def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float | None = None) -> CleaningPlan:
-    """Plan one location: obsolete and aborted directories, originals that a base holds, and leftovers if asked for.
+    """Plan one location: obsolete and aborted directories, originals that a base holds, and leftovers if requested.
 
-    An entry goes when it was obsolete already for readers that began as long ago as the retention says; a chain of
-    compactions does not start it anew. What is obsolete only because of a directory that may not be finished (format
-    section 10, and :mod:`acidctl.acid.doubts`) is kept back, and so is what only one half of a minor compaction hides.
+    An entry may go if it was obsolete for all readers that began before the retention; a chain of compactions does not
+    restart that time. An entry is kept back if it is obsolete only because of a directory that may be unfinished
+    (format section 10, and :mod:`acidctl.acid.doubts`), or because of one half of a minor compaction.
 
     Args:
-        policy: what may be taken; without it what is older than a day, and no leftovers.
+        policy: default: entries older than a day, and no leftovers.
         now: seconds since the epoch.
 
     Raises:
         HistoryError: the snapshot cannot be read, so nothing may be removed.
-        RefusedError: a compaction was interrupted while it was published, a delta lies across the base, or the plan
-            would change what readers see (it proves itself before it is returned).
+        RefusedError: a publication was interrupted, a delta lies across the base, or the plan would change what readers
+            see, which is proven before it is returned.
     """
     policy, now = policy or Policy(), time.time() if now is None else now
     snapshot.require_history()
@@ -170,7 +163,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
     present = judge.at(None)
     kept_back = judge.kept_back()
     old = judge.old(policy, now) if present else present
-    held = judge.held(present)  # whatever its age: when it is old enough it stays all the same
+    held = judge.held(present)  # readers need these at any age
     waiting = judge.waiting(present - old - held.keys(), policy, now)
     kept_back |= held
     gone = (present & old) - held.keys()
@@ -179,17 +172,17 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
         for verdict in sorted((v for v in snapshot.state.verdicts if v.name in gone), key=_removal_order)
     ]
     if policy.leftovers:
-        found = find_leftovers(snapshot, ages, gone, policy, now)
-        removals += [_removal(name, EntryKind.STAGING, State.IGNORED, why, children) for name, why in found.removable]
-        kept_back |= dict(found.kept_back)
-        waiting += [LaterEntry(name, since, policy.until(since), why) for name, since, why in found.young]
+        staging = find_leftovers(snapshot, ages, gone, policy, now)
+        removals += [_removal(name, EntryKind.STAGING, State.IGNORED, why, children) for name, why in staging.removable]
+        kept_back |= dict(staging.kept_back)
+        waiting += [LaterEntry(name, since, policy.until(since), why) for name, since, why in staging.young]
     plan = CleaningPlan(snapshot, tuple(removals), tuple(sorted(kept_back.items())), policy, tuple(waiting))
     _prove(plan, ages, lists, now)
     return plan
 
 
 def _refuse_straddling(snapshot: Snapshot) -> None:
-    """Raises RefusedError where a base and a delta overlap: one of the two is wrong, and nobody knows which."""
+    """Raise RefusedError if a base and a delta overlap: one of them is wrong, and a listing cannot show which."""
     if problem := next(straddling(snapshot.state), None):
         raise RefusedError(
             f"cannot clean {snapshot.fs.display(snapshot.path)}",
@@ -204,54 +197,53 @@ def _removal(name: str, kind: EntryKind, state: State, why: Reason, children: Ma
 
 
 class _Judge:
-    """Which names the rules let go, in the location as it is or as it was at a moment."""
+    """Decides which names the rules release, in the location as it is or as it was at some moment."""
 
     def __init__(self, snapshot: Snapshot, lists: ReaderLists, ages: Ages, children: Mapping[str, list[Entry]]) -> None:
         self._snapshot, self._cleaner, self._ages, self._children = snapshot, lists.for_cleaner(), ages, children
         self._is_reader = self._cleaner is lists
-        self._known: dict[frozenset[str], set[str]] = {}
-        self._asked: dict[tuple[float | None, bool, frozenset[str]], set[str]] = {}
+        self._released_without: dict[frozenset[str], set[str]] = {}
+        self._released_at: dict[tuple[float | None, bool, frozenset[str]], set[str]] = {}
         self._verdicts = {verdict.name: verdict for verdict in snapshot.state.verdicts}
         self._contents = Contents(snapshot)
 
     def at(self, moment: float | None, *, unknown: bool = False, keep: frozenset[str] = frozenset()) -> set[str]:
-        """What was obsolete or aborted beyond doubt; None means now, `keep` names what is taken to be there already."""
-        asked = moment, unknown, keep
-        if asked not in self._asked:
+        """Return what was certainly obsolete or aborted at a moment (None: now), if `keep` existed by then."""
+        key = moment, unknown, keep
+        if key not in self._released_at:
             young = frozenset() if moment is None else self._ages.young_at(moment, unknown=unknown) - keep
-            self._asked[asked] = self._without(young)
-        return self._asked[asked]
+            self._released_at[key] = self._without(young)
+        return self._released_at[key]
 
     def _without(self, young: frozenset[str]) -> set[str]:
-        if young not in self._known:
-            if not young:  # what was free then and no more is never asked for
-                self._known[young] = self._free_now()
+        if young not in self._released_without:
+            if not young:  # callers never need what was released earlier and is not now
+                self._released_without[young] = self._free_now()
             elif len(young) == self._visible:
-                self._known[young] = set()
+                self._released_without[young] = set()
             else:
-                self._known[young] = self._free(self._ages.listing_without(young))
-        return self._known[young]
+                self._released_without[young] = self._free(self._ages.listing_without(young))
+        return self._released_without[young]
 
     def old(self, policy: Policy, now: float) -> set[str]:
-        """What was so for readers that began as long ago as the retention says."""
+        """Return what was released for all readers that began before the retention."""
         cutoff, unknown = policy.cutoff(now), policy.older_than <= 0
-        found = self.at(cutoff, unknown=unknown)
-        # What was touched since, as by a removal that was interrupted, still goes by what supersedes it.
+        released = self.at(cutoff, unknown=unknown)
+        # An entry that was touched since, for example by an interrupted removal, has the age of what supersedes it.
         touched = frozenset(
             name
-            for name in self.at(None) - found
+            for name in self.at(None) - released
             if (by := self._verdicts[name].reason.by)
             and all(self._ages.is_old(other, cutoff, unknown=unknown) for other in by)
         )
-        return found | (self.at(cutoff, unknown=unknown, keep=touched) & touched) if touched else found
+        return released | (self.at(cutoff, unknown=unknown, keep=touched) & touched) if touched else released
 
     def kept_back(self) -> dict[str, Reason]:
-        """What readers do not need now, but the rules keep, with the reason."""
+        """Return what readers do not need now but the rules keep, with the reason."""
         unneeded = {verdict.name for verdict in _removable(self._snapshot.state)} - self.at(None)
         return {name: self._reasons.get(name) or self._beyond_cleaner() for name in unneeded}
 
     def waiting(self, names: Iterable[str], policy: Policy, now: float) -> list[LaterEntry]:
-        """Since when some names have been free to go, and until when they stay."""
         return [self._later(name, since, policy, now) for name, since in sorted(self._since(names).items())]
 
     def _later(self, name: str, since: float | None, policy: Policy, now: float) -> LaterEntry:
@@ -264,14 +256,15 @@ class _Judge:
         return LaterEntry(name, since, until, reason(Code.TOO_YOUNG, since=since, until=until, how=how))
 
     def held(self, names: set[str]) -> dict[str, Reason]:
-        """Those that somebody may still read who took a lock before they became obsolete, with the reason, or began
-        before a commit made them so; all of them where the owner of the table wants nothing cleaned.
+        """Return the names that a reader may still need, with the reason; all of them if the table forbids cleaning.
+
+        Such a reader took a lock before they became obsolete, or began before a commit made them obsolete.
         """
         readers = self._snapshot.readers
         if by := self._snapshot.no_cleanup:
             return dict.fromkeys(names, reason(Code.NO_CLEANUP, who=by))
-        found: dict[str, Reason] = {}
-        # No reader ever saw what was aborted.
+        held: dict[str, Reason] = {}
+        # No reader ever saw an aborted entry.
         seen = [name for name in names if self._verdicts[name].state is not State.ABORTED]
         for name, since in self._since(seen if readers else ()).items():
             by_commit = self._appeared_by_commit(name)
@@ -279,40 +272,41 @@ class _Judge:
                 if not (reader.lock or reader.compaction or by_commit):
                     continue
                 if since is None or reader.since is None or reader.since <= since + CLOCKS_SECONDS:
-                    found[name] = _held_by(reader)
+                    held[name] = _held_by(reader)
                     break
-        return found
+        return held
 
     def _appeared_by_commit(self, name: str) -> bool:
-        """Whether what superseded it may be hidden from a transaction that began before, whatever their numbers are."""
-        found = map(acid_directory, self._verdicts[name].reason.by)
-        return any(one and one.visibility_txn for one in found)
+        """Say if a transaction that began earlier may not see what supersedes an entry, whatever their numbers are."""
+        superseding = map(acid_directory, self._verdicts[name].reason.by)
+        return any(directory and directory.visibility_txn for directory in superseding)
 
     def _since(self, names: Iterable[str]) -> dict[str, float | None]:
-        """Since when each of some names has been free to go; None where the store does not tell."""
-        times, found = self._ages.times, dict[str, float | None]()
-        asked = []
+        """Return since when each name has been released; None if the store has no time."""
+        times, since = self._ages.times, dict[str, float | None]()
+        searched = []
         for name in names:
             by = self._verdicts[name].reason.by
             own, superseding = times.get(name), [times.get(other) for other in by]
             if own is None or not by:
-                found[name] = own
-            elif None in superseding or own > max(filter(None, superseding), default=own):  # touched since, see above
-                found[name] = None if None in superseding else max(filter(None, superseding))
+                since[name] = own
+            elif None in superseding or own > max(filter(None, superseding), default=own):  # touched since, see `old`
+                since[name] = None if None in superseding else max(filter(None, superseding))
             else:
-                asked.append(name)
-        self._search(asked, 0, len(self._moments) - 1, found)
-        return found
+                searched.append(name)
+        self._search(searched, 0, len(self._moments) - 1, since)
+        return since
 
-    def _search(self, names: Sequence[str], low: int, high: int, found: dict[str, float | None]) -> None:
-        """Find the first moment at which each name was free, of those from `low` to `high`, by when all were.
+    def _search(self, names: Sequence[str], low: int, high: int, since: dict[str, float | None]) -> None:
+        """Find the first moment from `low` to `high` at which each name was released, by binary search.
 
-        Once obsolete, always obsolete. What came before `low` has freed none of them, so only what came since is there.
+        All were released at `high`, and an obsolete entry stays obsolete. What came before `low` released none of them,
+        so a listing of what came later suffices.
         """
         times = self._ages.times
         if low >= high or not names:
             last = self._moments[high] if high >= 0 else None
-            found.update((name, last and max(times[name] or 0.0, last)) for name in names)
+            since.update((name, last and max(times[name] or 0.0, last)) for name in names)
             return
         middle = (low + high) // 2
         last = self._moments[middle]
@@ -321,23 +315,21 @@ class _Judge:
         came |= {other for name in came if (times.get(other := other_kind(name)) or math.inf) <= last}
         there = {name for name in names if (times[name] or 0.0) <= last}
         free = self._free(self._listing_of(there | came)) if there else set()
-        self._search([name for name in names if name in free], low, middle, found)
-        self._search([name for name in names if name not in free], middle + 1, high, found)
+        self._search([name for name in names if name in free], low, middle, since)
+        self._search([name for name in names if name not in free], middle + 1, high, since)
 
     def _listing_of(self, names: set[str]) -> Listing:
-        """The part of the location that some directories are, with the manifests beside them."""
         listing = self._snapshot.listing
         wanted = names | {manifest for name in names for manifest in self._manifests.get(name, ())}
         return with_entries(listing, (entry for name in sorted(wanted) for entry in listing.by_child[name]))
 
     @cached_property
     def _manifests(self) -> Mapping[str, list[str]]:
-        """The manifests of directories, by the names of these."""
-        found: dict[str, list[str]] = {}
+        manifests: dict[str, list[str]] = {}
         for name in self._ages.times:
             if target := manifest_for(name):
-                found.setdefault(target, []).append(name)
-        return found
+                manifests.setdefault(target, []).append(name)
+        return manifests
 
     def _free(self, listing: Listing) -> set[str]:
         state = self._cleaner.select(listing)
@@ -346,7 +338,7 @@ class _Judge:
         return {verdict.name for verdict in _removable(state)} - self._doubts(listing, state).keys()
 
     def _free_now(self) -> set[str]:
-        """By the reader's own lists, too."""
+        """Return what both the cleaner's and the reader's lists release."""
         if self._now.history_problem:
             return set()
         free = {verdict.name for verdict in _removable(self._now)}
@@ -354,36 +346,36 @@ class _Judge:
 
     @cached_property
     def _visible(self) -> int:
-        """How many children there are that are not hidden."""
+        """Return the number of children that are not hidden."""
         return sum(not is_hidden(name) for name in self._ages.times)
 
     @cached_property
     def _moments(self) -> list[float]:
-        """When something came that may have made others obsolete, in order."""
+        """Return the times at which directories came that may have made others obsolete, in order."""
         return sorted({time for time, _ in self._came})
 
     @cached_property
     def _came(self) -> list[tuple[float, str]]:
-        """What may have made others obsolete, by the time at which it came."""
+        """Return the directories that may have made others obsolete, each with its time, in order."""
         times = self._ages.times
         return sorted((time, name) for name, time in times.items() if time is not None and may_supersede(name))
 
     @cached_property
     def _now(self) -> AcidState:
-        """As the cleaner's lists have it, which mostly are the reader's."""
+        """Return the state by the cleaner's lists, which mostly equal the reader's."""
         if self._is_reader:
             return self._snapshot.state
         return self._cleaner.select(self._snapshot.listing)
 
     @cached_property
     def _reasons(self) -> dict[str, Reason]:
-        """Why names stay that the cleaner's or the reader's state calls obsolete."""
+        """Return why names stay that the cleaner's or the reader's state calls obsolete."""
         listing, reader = self._snapshot.listing, self._snapshot.state
         reasons = self._doubts(listing, self._now)
         return reasons if self._now == reader else reasons | self._doubts(listing, reader)
 
     def _doubts(self, listing: Listing, state: AcidState) -> dict[str, Reason]:
-        """Names that stay although the state calls them obsolete, with the reason."""
+        """Return the names that stay although a state calls them obsolete, with the reason."""
         ids, txns, formats = self._snapshot.write_ids, self._snapshot.txns, self._snapshot.base_formats
         doubts = doubtful(listing, state, ids, txns)
         doubts.update((name, why) for name, why in self._unreadable(state) if name not in doubts)
@@ -404,7 +396,6 @@ class _Judge:
         return kept
 
     def _unreadable(self, state: AcidState) -> Iterator[tuple[str, Reason]]:
-        """What others are obsolete for, and is not data that readers can read."""
         for name in sorted({by for verdict in _removable(state) for by in verdict.reason.by}):
             directory = self._verdicts[name].directory
             if directory and (why := self._contents.fault(directory, self._entries.get(name, ()))):
@@ -412,31 +403,31 @@ class _Judge:
 
     @cached_property
     def _entries(self) -> Mapping[str, list[Entry]]:
-        """All there is, by child; whatever time is asked about, nothing strange may go."""
+        """Return all entries by child, at any time: a strange entry never may be removed."""
         return self._snapshot.listing.by_child
 
     @cached_property
     def _lost(self) -> dict[str, Reason]:
-        """What has rows that an empty result of a compaction lacks, and the results, which show it."""
+        """Return empty compaction results, and the entries that have rows which these lack, with the reason."""
         if not empty_results(self._snapshot.listing, self._snapshot.state):
             return {}
         from acidctl.rows.read.lost_rows import find_lost_rows  # noqa: PLC0415 - most locations need no row of theirs
 
-        found: dict[str, Reason] = {}
+        reasons: dict[str, Reason] = {}
         for lost in find_lost_rows(self._snapshot):
             why = reason(Code.LOST_ROWS, by=(lost.result.name,), rows=lost.rows, deletes=lost.deletes)
-            found |= dict.fromkeys((*lost.result.replaced, lost.result.name), why)
-        return found
+            reasons |= dict.fromkeys((*lost.result.replaced, lost.result.name), why)
+        return reasons
 
     def _beyond_cleaner(self) -> Reason:
         given, lowered = self._snapshot.txns, self._cleaner.txns
         if given is not None and lowered is not None and given.high_watermark > lowered.high_watermark:
             txn = lowered.high_watermark + 1
-            known = next((reader for reader in self._snapshot.readers if reader.txn == txn), None)
-            if known is None:
+            holder = next((reader for reader in self._snapshot.readers if reader.txn == txn), None)
+            if holder is None:
                 return reason(Code.READER_HOLDS, ids=(txn,), how="queries")
-            since, agent = known.since, known.agent
-            return reason(Code.READER_HOLDS, ids=(txn,), who=known.who, since=since, agent=agent, how="queries")
+            since, agent = holder.since, holder.agent
+            return reason(Code.READER_HOLDS, ids=(txn,), who=holder.who, since=since, agent=agent, how="queries")
         return reason(Code.ABOVE_CLEANER, high_watermark=self._cleaner.write_ids.high_watermark)
 
 
@@ -457,9 +448,9 @@ def _removable(state: AcidState) -> list[Verdict]:
 
 
 def _removal_order(verdict: Verdict) -> tuple[int, int, int, str]:
-    """Aborted deltas, obsolete insert deltas, bases, originals, and delete deltas last.
+    """Order aborted deltas first, then obsolete insert deltas, bases and originals, and delete deltas last.
 
-    Were what replaced them lost half-way, or taken for a loss (rule V43), deleted rows would otherwise come back.
+    In any other order deleted rows would come back if what replaced them were lost half-way, or judged lost (rule V43).
     """
     ranks = {EntryKind.DELTA: 1, EntryKind.BASE: 2, EntryKind.ORIGINAL: 3, EntryKind.DELETE_DELTA: 4}
     rank = 0 if verdict.state is State.ABORTED else ranks.get(verdict.kind, 3)
@@ -469,11 +460,7 @@ def _removal_order(verdict: Verdict) -> tuple[int, int, int, str]:
 
 
 def _prove(plan: CleaningPlan, ages: Ages, lists: ReaderLists, now: float) -> None:
-    """The location without the planned entries must read exactly the same.
-
-    Raises:
-        RefusedError: it would not; a bug or a layout that nobody foresaw.
-    """
+    """Raise RefusedError if the location would read differently: by a bug, or a layout that nobody foresaw."""
     if not plan.removals:
         return
     broken = broken_reader(plan.snapshot.state, ages, lists, set(plan.names), policy=plan.policy, now=now)

@@ -1,7 +1,8 @@
 """The proof of a plan: every reader that may still be running finds what its snapshot selects.
 
-A reader that began at a moment knew the write ids of that moment; it listed the location then, or lists it only after
-the cleaning. Both listings must read the same without what the plan removes, and the first must select none of it.
+A reader that began at some moment has the write ids of that moment; it listed the location then, or lists it only after
+the cleaning. Both listings must read the same without the planned entries, and the first must select none of these.
+What supersedes the planned entries must be readable itself.
 """
 
 from __future__ import annotations
@@ -9,21 +10,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from acidctl.acid.layout import DataFile, data_files_of, is_full_acid
 from acidctl.acid.listing import Ages, Entry, Listing, with_entries, without
-from acidctl.acid.names import MINL, NO_STATEMENT, Kind, acid_directory
+from acidctl.acid.names import METADATA_ACID, MINL, NO_STATEMENT, ORC_ACID_VERSION, AcidDirectory, Kind, acid_directory
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds, holes, ids_between
 from acidctl.cleaning.retention import Policy
+from acidctl.errors import AcidctlError, BadDataError, NotFoundError
+from acidctl.location.snapshot import Snapshot
 
 _MOMENTS = 16
-"""So many moments are replayed at most; between two of them the location only grew by what no reader confuses."""
+"""At most this many moments are replayed; between two of them nothing came that could change what a reader chooses."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderLists:
-    """What decides a state besides the listing."""
+    """The lists that decide a state together with the listing."""
 
     write_ids: ValidWriteIds
     txns: ValidTxns | None
@@ -33,10 +37,10 @@ class ReaderLists:
         return select(listing, self.write_ids, self.txns, self.formats)
 
     def for_cleaner(self) -> ReaderLists:
-        """Those of section 10: nothing above the high watermark counts, nor a transaction above the oldest open one.
+        """Return the cleaner's lists (section 10), ending at the high watermark and below the oldest open transaction.
 
-        A query of that open transaction does not see what was committed after it began. Where no list was given, all
-        answers are the same for a reader and for the cleaner.
+        A query of that open transaction does not see what was committed after it began. Without given lists, the
+        reader's lists serve the cleaner as well.
         """
         txns = self.txns
         if txns is None and self.write_ids.is_everything:
@@ -50,18 +54,18 @@ class ReaderLists:
 def broken_reader(
     state: AcidState, ages: Ages, lists: ReaderLists, names: set[str], *, policy: Policy, now: float
 ) -> Reason | None:
-    """Why a plan may not be carried out; None when no reader is hurt.
+    """Return the reason why a plan may not be carried out; None if it harms no reader.
 
     Args:
-        state: what the lists make of the listing.
-        names: what the plan removes.
+        state: the state that the lists give for the listing.
+        names: the names that the plan removes.
         now: seconds since the epoch.
     """
     names_only = _directories(ages.listing)
     after = without(names_only, names)
     cleaner = lists.for_cleaner()
-    left = lists.select(after)
-    if what_is_read(state) != what_is_read(left):
+    remaining = lists.select(after)
+    if what_is_read(state) != what_is_read(remaining):
         return reason(Code.UNSAFE_PLAN, how="new-reader")
     if cleaner is not lists and what_is_read(cleaner.select(names_only)) != what_is_read(cleaner.select(after)):
         return reason(Code.UNSAFE_PLAN, how="cleaner")
@@ -76,7 +80,7 @@ def broken_reader(
         hurt = min(names & seen.current_names, default="") if seen.history_problem is None else ""
         if hurt:
             return reason(Code.UNSAFE_PLAN, by=(hurt,), how="old-reader-reads")
-        if what_is_read(seen) != what_is_read(left if reader is lists else reader.select(without(then, names))):
+        if what_is_read(seen) != what_is_read(remaining if reader is lists else reader.select(without(then, names))):
             return reason(Code.UNSAFE_PLAN, how="old-reader")
         late = without(names_only, _invisible(young)) if young else then
         if late != then and what_is_read(reader.select(late)) != what_is_read(reader.select(without(late, names))):
@@ -85,7 +89,7 @@ def broken_reader(
 
 
 def what_is_read(state: AcidState) -> tuple[object, ...]:
-    """All of a state that a reader can tell."""
+    """Return everything in a state that affects a reader."""
     return (
         state.base and state.base.name,
         [verdict.name for verdict in state.deltas],
@@ -96,7 +100,7 @@ def what_is_read(state: AcidState) -> tuple[object, ...]:
 
 
 def may_supersede(name: str) -> bool:
-    """Whether a directory of that name can make others obsolete: bases, ranges, and deltas without a statement id."""
+    """Say if a directory of that name can make others obsolete: a base, a range, or a delta without a statement id."""
     directory = acid_directory(name)
     return directory is not None and (
         directory.kind is Kind.BASE
@@ -106,7 +110,7 @@ def may_supersede(name: str) -> bool:
 
 
 def _directories(listing: Listing) -> Listing:
-    """The same for every rule of selection, without the files of ACID directories: states are found much faster."""
+    """Drop the files of ACID directories: selection does not need them, and finds states much faster."""
     entries: list[Entry] = []
     seen: set[str] = set()
     for entry in listing.entries:
@@ -120,7 +124,7 @@ def _directories(listing: Listing) -> Listing:
 
 
 def _moments(ages: Ages, cutoff: float) -> list[float]:
-    """The cutoff, and the times at which directories came since; those that made others obsolete go first."""
+    """Return the cutoff, and the later times at which directories came; those that made others obsolete go first."""
     young = {time: False for time in ages.times.values() if time is not None and time > cutoff}
     for name, time in ages.times.items():
         if time in young and may_supersede(name):
@@ -137,16 +141,13 @@ def _spread(times: list[float], count: int) -> list[float]:
 
 
 def _reader_at(then: Listing, young: Collection[str], lists: ReaderLists) -> ReaderLists:
-    """What a reader that began at a moment knew of the write ids.
+    """Return the lists of a reader that began at a moment; `lists` itself if they are the same.
 
-    All up to the highest on disk were given out; of those of which everything came later the writer was still at work.
+    All write ids up to the highest on disk were given out; an id of which everything came later was still open.
 
     Args:
         then: the location at that moment.
-        young: what came later.
-
-    Returns:
-        The lists themselves for a reader that is as good as a new one.
+        young: names that came later.
     """
     ids = lists.write_ids
     if not young and ids.is_everything:
@@ -163,5 +164,62 @@ def _reader_at(then: Listing, young: Collection[str], lists: ReaderLists) -> Rea
 
 
 def _invisible(young: Iterable[str]) -> set[str]:
-    """What a reader never sees that began before it came: the results of transactions."""
-    return {name for name in young if (found := acid_directory(name)) and found.visibility_txn}
+    """Return the results of transactions, which a reader that began before they came never sees."""
+    return {name for name in young if (directory := acid_directory(name)) and directory.visibility_txn}
+
+
+_LOOKED_INTO = 16
+"""Number of files of one directory that are opened, evenly spread over it."""
+
+
+class Contents:
+    """Examines the directories of one location, each at most once: what supersedes others must be readable itself."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._is_full_acid = snapshot, is_full_acid(snapshot.listing)
+        self._faults: dict[str, Reason | None] = {}
+
+    def fault(self, directory: AcidDirectory, entries: Iterable[Entry]) -> Reason | None:
+        """Return why readers cannot read a directory of a full-ACID table; None if no fault shows.
+
+        A directory that has a marker file of Hive's writers is trusted without opening its data files.
+
+        Args:
+            entries: everything in the directory, with paths relative to the location.
+        """
+        if not self._is_full_acid:  # only the metastore has the format of other tables
+            return None
+        if (name := directory.name) not in self._faults:
+            self._faults[name] = self._first_fault(directory, [entry for entry in entries if not entry.is_dir])
+        return self._faults[name]
+
+    def _first_fault(self, directory: AcidDirectory, entries: list[Entry]) -> Reason | None:
+        marks = (f"{directory.name}/{ORC_ACID_VERSION}", f"{directory.name}/{METADATA_ACID}")
+        if any(entry.path in marks and entry.size for entry in entries):
+            return None
+        files = data_files_of(directory, entries)
+        faults = (self._fault_of(file, directory) for file in files[:: max(1, len(files) // _LOOKED_INTO)] if file.size)
+        return next(filter(None, faults), None)
+
+    def _fault_of(self, file: DataFile, directory: AcidDirectory) -> Reason | None:
+        # Most directories have a marker file, so the readers of ORC are rarely needed.
+        from acidctl.orc.byte_source import ByteSource  # noqa: PLC0415 - most locations need no tail for it
+        from acidctl.orc.tail import read_tail  # noqa: PLC0415 - ORC's messages
+
+        snapshot = self._snapshot
+        try:
+            length = snapshot.logical_length(file)
+            if length == 0:  # nothing was committed, so readers do not open it
+                return None
+            tail = read_tail(ByteSource(snapshot.fs, snapshot.absolute(file.path), length))
+        except NotFoundError:  # gone since it was listed, which applying the plan will find
+            return None
+        except BadDataError as error:
+            return _not_readable(directory, file, "bad-data", error.why or error.what)
+        except AcidctlError as error:
+            return _not_readable(directory, file, "error", error.what)
+        return _not_readable(directory, file, "not-acid") if file.native_name and not tail.is_acid else None
+
+
+def _not_readable(directory: AcidDirectory, file: DataFile, fault: str, why: str = "") -> Reason:
+    return reason(Code.NOT_READABLE, by=(directory.name,), how=fault, path=file.path, why=why)

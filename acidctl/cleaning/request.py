@@ -1,4 +1,4 @@
-"""The safe order of a cleaning, from what is asked for to what became of it; nothing here prints or asks."""
+"""A cleaning of one location, its restore and its purge, from request to outcome; nothing here prints or prompts."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from dataclasses import dataclass
 
 from acidctl.cleaning.apply import How, apply_plan, never
 from acidctl.cleaning.leftovers import query_staging
-from acidctl.cleaning.outcomes import Cleaned, PlannedCleaning
+from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored, in_trash
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError
+from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, trash_runs
+from acidctl.errors import AcidctlError, ConflictError
+from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
-from acidctl.location.change.work_log import LogEntry, log_done, of_night
+from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.outcome import Outcome, Result
+from acidctl.storage.port import FileSystem
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefusedCleaning(Outcome):
-    """A location that cannot be cleaned, or cannot be seen."""
+    """A location that cannot be cleaned or listed."""
 
     error: AcidctlError
     result: Result = Result.FAILED
@@ -29,13 +32,12 @@ class RefusedCleaning(Outcome):
 def plan_location(
     found: Found, lists: SnapshotLists, policy: Policy, *, is_table: bool = False, is_table_checked: bool = True
 ) -> PlannedCleaning | RefusedCleaning:
-    """What may be removed from one location, by a snapshot that is taken now.
+    """Plan the cleaning of one location from a new snapshot.
 
     Args:
-        lists: what was said of the snapshot.
-        is_table: it is the directory of a table with its partitions in it, where only staging of queries lies.
-        is_table_checked: ask whether its table is still the one that the lists are of; who does not, asks for many at
-            once by :func:`unless_changed`, before anything is done.
+        is_table: the location is the directory of a partitioned table, where only staging of queries is cleaned.
+        is_table_checked: check that the lists are still those of the table; a caller who passes False checks many
+            tables at once by :func:`unless_changed`, before anything is done.
     """
     try:
         snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists, readers=True)
@@ -51,18 +53,13 @@ def plan_location(
 def unless_changed(
     answers: Sequence[tuple[Found, PlannedCleaning | RefusedCleaning]], lists: SnapshotLists
 ) -> list[PlannedCleaning | RefusedCleaning]:
-    """The answers, but a refusal for each whose table was dropped and created again, or moved, since the lists were
-    taken and that has something to remove.
-    """
-    tables = [found.hive if _removes(answer) else None for found, answer in answers]
+    """Return the answers, with a refusal for each that has removals while its table was recreated or moved."""
+    removing = (isinstance(answer, PlannedCleaning) and answer.plan.removals for _, answer in answers)
+    tables = [found.hive if removes else None for (found, _), removes in zip(answers, removing, strict=True)]
     return [
         RefusedCleaning(location=answer.location, error=error) if error else answer
         for (_, answer), error in zip(answers, lists.changed(tables), strict=True)
     ]
-
-
-def _removes(answer: PlannedCleaning | RefusedCleaning) -> bool:
-    return isinstance(answer, PlannedCleaning) and bool(answer.plan.removals)
 
 
 def carry_out(
@@ -75,28 +72,101 @@ def carry_out(
     should_stop: Callable[[], bool] = never,
     on_removed: Callable[[Removal], None] | None = None,
 ) -> Cleaned:
-    """Carry a plan out under the lock of its location; for other arguments and errors see
-    :func:`acidctl.cleaning.apply.apply_plan`.
+    """Carry a plan out under the lock of its location.
+
+    For other arguments and errors see :func:`acidctl.cleaning.apply.apply_plan`.
 
     Args:
-        night: the id of the night that it is a part of; empty without one.
+        night: the id of the nightly run that it is a part of; empty without one.
     """
     snapshot = plan.snapshot
     with locking.at(snapshot.fs, snapshot.path):
         cleaned = apply_plan(plan, how, run_id=run_id, should_stop=should_stop, on_removed=on_removed)
         if cleaned.is_changed:
-            log_done(snapshot.fs, snapshot.path, _entry(cleaned, how, night), locking.tell)
+            log_done(snapshot.fs, snapshot.path, _clean_entry(cleaned, how, night), locking.tell)
         return cleaned
 
 
-def _entry(cleaned: Cleaned, how: How, night: str) -> LogEntry:
+def _clean_entry(cleaned: Cleaned, how: How, night: str) -> LogEntry:
     facts = {
         "to": how.value,
         "entries": len(cleaned.removed),
-        "names": [one.name for one in cleaned.removed],
+        "names": [removal.name for removal in cleaned.removed],
         "bytes": cleaned.bytes,
         "left": len(cleaned.left),
         **of_night(night),
     }
     source = cleaned.plan.snapshot.source.kind
     return LogEntry("clean", cleaned.result.value, cleaned.run.id if cleaned.run else "", source=source, facts=facts)
+
+
+USABLE = (RunState.WRITTEN, RunState.UNDONE, RunState.DAMAGED, RunState.FOREIGN)
+"""States of runs that a restore undoes, or refuses with a reason; runs in other states moved nothing."""
+
+
+def newest(runs: Sequence[TrashRun], beginning: str = "") -> TrashRun | None:
+    """Return the newest run that can be restored and has an id with this beginning.
+
+    Args:
+        runs: oldest first.
+    """
+    return next((run for run in reversed(runs) if run.state in USABLE and run.id.startswith(beginning)), None)
+
+
+def bring_back(fs: FileSystem, run: TrashRun, locking: Locking) -> Restored:
+    """Move a run's entries back, under the lock of its location, and compare the state with the one before the run.
+
+    Raises:
+        ConflictError: another process restored or purged it, or its entries hold other files than were moved.
+        BadDataError, RefusedError: it is damaged, or another user's.
+    """
+    with locking.at(fs, run.location):
+        now = next((other for other in trash_runs(fs, run.location) if other.id == run.id), None)
+        if now is None:
+            why = "somebody else restored or purged it"
+            raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `trash()`")
+        names = restore(fs, now)
+        log_done(fs, run.location, _trash_entry("restore", Result.RESTORED, run), locking.tell)
+        shown = fs.display(run.location)
+        try:
+            return Restored(location=shown, run=run, names=names, changes=changes_since(fs, now))
+        except AcidctlError as error:  # the entries are back all the same
+            return Restored(location=shown, run=run, names=names, not_compared=error)
+
+
+def _trash_entry(verb: str, result: Result, run: TrashRun, night: str = "") -> LogEntry:
+    facts: dict[str, Fact] = {"entries": len(run.names), "names": list(run.names), "bytes": run.bytes}
+    facts |= of_night(night)
+    return LogEntry(verb, result.value, run.id, facts=facts)
+
+
+def delete(
+    fs: FileSystem,
+    runs: Sequence[TrashRun],
+    locking: Locking,
+    should_stop: Callable[[], bool] = never,
+    on_deleted: Callable[[], None] = lambda: None,
+    *,
+    night: str = "",
+) -> list[InTrash]:
+    """Delete runs from the trash of one location, under its lock, and return those that were deleted before it stopped.
+
+    Args:
+        night: the id of the nightly run that it is a part of; empty without one.
+    """
+    purged: list[InTrash] = []
+    if not runs:
+        return purged
+    ended: list[LogEntry] = []
+    with locking.at(fs, runs[0].location):
+        try:
+            for run in runs:
+                if should_stop():
+                    break
+                purge(fs, [run], are_more=run is not runs[-1])
+                purged.append(in_trash(fs, run, Result.PURGED))
+                ended.append(signed(_trash_entry("purge", Result.PURGED, run, night)))
+                on_deleted()
+        finally:
+            log_all(fs, runs[0].location, ended, locking.tell)
+    return purged

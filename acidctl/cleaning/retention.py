@@ -1,7 +1,7 @@
-"""How old what is cleaned must be (format section 10).
+"""The retention of a cleaning: how old an entry must be before it may be removed (format section 10).
 
-By :mod:`acidctl.acid.listing` a directory became visible at or shortly after its time; the retention must cover the
-difference, which is why it has a floor.
+A directory becomes visible at or shortly after its time (see :mod:`acidctl.acid.listing`); the retention must cover the
+difference, so it has a floor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from acidctl.errors import RefusedError
 
 DEFAULT_SECONDS = 86400.0
 FLOOR_SECONDS = 3600.0
-"""Below it a running query, or the time between a writer's last file and its commit, may well be longer."""
+"""A query, or the time between a writer's last file and its commit, may well be longer than a lower retention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class Policy:
     """What a cleaning may take.
 
     Attributes:
-        older_than: seconds. An obsolete entry goes when every reader that began within them does without it, that is
-            when what supersedes it is as old; aborted ones, and leftovers, when nothing in them changed for as long.
+        older_than: seconds. An obsolete entry may go if what supersedes it has this age, so that no reader that began
+            within this time needs the entry; aborted entries and leftovers if they did not change for this long.
             0 takes everything at once.
-        leftovers: abandoned staging directories too.
+        leftovers: also take abandoned staging directories.
     """
 
     older_than: float = DEFAULT_SECONDS
@@ -35,7 +35,7 @@ class Policy:
         object.__setattr__(self, "older_than", as_seconds(self.older_than, "older_than"))
 
     def require_safe(self) -> None:
-        """Raises RefusedError for a retention below the floor."""
+        """Raise RefusedError for a retention below the floor."""
         if self.older_than < FLOOR_SECONDS:
             raise RefusedError(
                 "a retention below 1h is not safe",
@@ -44,13 +44,13 @@ class Policy:
             )
 
     def cutoff(self, now: float) -> float:
-        """Entries up to this time are old enough."""
+        """Return the time up to which entries are old enough."""
         return now - self.older_than if self.older_than > 0 else now + CLOCKS_SECONDS
 
     def until(self, since: float | None) -> float | None:
-        """When what is free to go since a time does go; None for never, as far as a calendar reaches."""
+        """Return when an entry released at `since` may go; None if that is beyond the calendar."""
         return None if since is None or since + self.older_than > LAST_SECONDS else since + self.older_than
 
 
 AT_ONCE = Policy(0)
-"""For tables that nothing reads or writes meanwhile."""
+"""Takes everything at once: for tables that are not read or written meanwhile."""

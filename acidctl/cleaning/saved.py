@@ -1,6 +1,6 @@
-"""Plans in files: what is to be removed, and a digest of the location that it was decided on.
+"""Cleaning plans in files: the names to remove, and a digest of the location for which they were planned.
 
-A file holds no credentials: options of the storage, and passwords in URLs, are left out.
+Files hold no credentials: storage options and passwords in URLs are left out.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class SavedPlan:
     """The plan of one location, as it was saved.
 
     Attributes:
-        url: of the location, without a password.
-        write_ids, txns: the lists, None where none was given.
-        digests: of every visible or planned entry, by its name.
-        names: what goes, in the order of removal.
-        assumption: what the user assumed, where no list said it.
+        url: the location, without a password.
+        write_ids, txns: the lists; None if none were given.
+        digests: the digest of every visible or planned entry, by name.
+        names: the names to remove, in the order of removal.
+        assumption: the user's assumption on what is committed, in place of lists.
     """
 
     url: str
@@ -64,12 +64,12 @@ class SavedPlan:
 
     @property
     def has_snapshot(self) -> bool:
-        """Whether it says itself what is committed."""
+        """Say if the plan itself contains what is committed."""
         return self.write_ids is not None or self.txns is not None or self.assumption is not None
 
     @classmethod
     def of(cls, plan: CleaningPlan) -> SavedPlan:
-        """Of a plan, to be written."""
+        """Return the saved form of a plan."""
         snapshot, assumed = plan.snapshot, plan.snapshot.assumed
         of_write_ids = assumed is not None and assumed.of_write_ids
         return cls(
@@ -85,7 +85,7 @@ class SavedPlan:
 
     @property
     def digest(self) -> str:
-        """Of the whole location."""
+        """Return a digest of the whole location."""
         text = "".join(f"{name}\0{digest}\n" for name, digest in sorted(self.digests.items()))
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -96,18 +96,18 @@ class SavedPlan:
         said: TableType | None = None,
         surroundings: Surroundings | None = None,
     ) -> CleaningPlan:
-        """The same plan of the location as it is now.
+        """Plan the location again, as it is now, for the same entries.
 
         Args:
             storage: options of the store, which are not saved.
-            lists: what is committed by now; where they say nothing, what the file says is taken.
-            said: what the user says that the table is.
-            surroundings: what was found above other locations.
+            lists: what is committed by now; default: the lists in the file.
+            said: the type of the table according to the user.
+            surroundings: other formats found above locations, for reuse.
 
         Raises:
-            ConflictError: the location changed since; the message names what.
-            RefusedError: it is not known to be of a transactional table.
-            AcidctlError: whatever keeps it from being listed or planned.
+            ConflictError: the location changed; the message names the entry.
+            RefusedError: the location is not known to be of a transactional table.
+            AcidctlError: the location cannot be listed or planned.
         """
         refuse_part_of_others(self.url, storage, surroundings or Surroundings())
         fs, path = open_location(self.url, storage)
@@ -122,17 +122,17 @@ class SavedPlan:
                     f"{name} {what}",
                     "nothing was removed; plan again",
                 )
-        found = plan_cleaning(snapshot, self.policy)
-        by_name = {removal.name: removal for removal in found.removals}
+        plan = plan_cleaning(snapshot, self.policy)
+        by_name = {removal.name: removal for removal in plan.removals}
         if missing := [name for name in self.names if name not in by_name]:
             raise ConflictError(
                 f"{fs.display(path)} is not what it was when it was planned",
                 f"{missing[0]} may no longer be removed",
                 "nothing was removed; plan again",
             )
-        # In the order of the plan that was made just now: of a file, nobody knows whether it may be interrupted.
+        # The order is that of the new plan: the file's order may not be safe to interrupt.
         wanted = set(self.names)
-        return replace(found, removals=tuple(removal for removal in found.removals if removal.name in wanted))
+        return replace(plan, removals=tuple(removal for removal in plan.removals if removal.name in wanted))
 
     def _snapshot(self, fs: FileSystem, path: str, lists: SnapshotLists | None, said: TableType | None) -> Snapshot:
         found = replace(at_path(fs, path, lists or SnapshotLists()), said=said)
@@ -149,13 +149,13 @@ class SavedPlan:
 
 
 def entry_digests(listing: Listing, planned: Sequence[str], *, only: bool = False) -> dict[str, str]:
-    """A digest of each entry: the paths, sizes and times of all that is in it.
+    """Digest the paths, sizes and times of everything in each entry.
 
-    Hidden entries that are not planned are left out: others may stage their work meanwhile, and locks and trash are
-    our own.
+    Hidden entries that are not planned are left out: other processes may stage their work meanwhile, and acidctl keeps
+    its locks and trash in the location.
 
     Args:
-        only: leave out all that is not planned.
+        only: leave out all entries that are not planned.
     """
     wanted = set(planned)
     digests: dict[str, Any] = {}
@@ -163,17 +163,17 @@ def entry_digests(listing: Listing, planned: Sequence[str], *, only: bool = Fals
         name = entry.path.partition("/")[0]
         if (only or is_hidden(name)) and name not in wanted:
             continue
-        found = digests.setdefault(name, hashlib.sha256())
+        digest = digests.setdefault(name, hashlib.sha256())
         text = f"{entry.path}\0{entry.size}\0{entry.modified}\0{entry.is_dir}\n"
-        found.update(text.encode("utf-8", "surrogateescape"))
+        digest.update(text.encode("utf-8", "surrogateescape"))
     return {name: digest.hexdigest()[:32] for name, digest in digests.items()}
 
 
 def write_plans(path: str, plans: Sequence[CleaningPlan]) -> None:
-    """Write plans to a file, whole or not at all; one that is there is replaced.
+    """Write plans to a file in one step; an existing file is replaced.
 
     Raises:
-        AccessError, NotFoundError, StorageError: it cannot be written.
+        AccessError, NotFoundError, StorageError: the file cannot be written.
     """
     data = {
         "schema_version": SCHEMA_VERSION,
@@ -188,10 +188,10 @@ def write_plans(path: str, plans: Sequence[CleaningPlan]) -> None:
 
 
 def who_may_change(path: str) -> str:
-    """Who but the user that runs this, and root, may have written what a file of plans says; empty for nobody.
+    """Say who besides this user and root may have written a file of plans; empty for nobody.
 
     Raises:
-        NotFoundError, AccessError: it cannot be looked at.
+        NotFoundError, AccessError: the file's status cannot be read.
     """
     with mapped("look at", path):
         info = Path(path).stat()
@@ -216,12 +216,12 @@ def _record(saved: SavedPlan, plan: CleaningPlan) -> dict[str, Any]:
 
 
 def read_plans(path: str) -> list[SavedPlan]:
-    """The plans of a file.
+    """Read the plans of a file.
 
     Raises:
-        NotFoundError, AccessError: it cannot be read.
-        BadDataError: it is not a plan that acidctl wrote, or was changed.
-        RefusedError: it is a pipe of another user, who could let this wait for ever.
+        NotFoundError, AccessError: the file cannot be read.
+        BadDataError: acidctl did not write the file, or it was changed.
+        RefusedError: it is another user's pipe, which might block forever.
     """
     _refuse_foreign_pipe(path)
     with mapped("read", path), Path(path).open("rb") as file:
@@ -235,12 +235,12 @@ def read_plans(path: str) -> list[SavedPlan]:
         if content["schema_version"] != SCHEMA_VERSION:
             raise _UnusableError(f"it is of version {content['schema_version']}, not {SCHEMA_VERSION}")
         saved = list(_saved(content["locations"]))
-        if len({one.url for one in saved}) < len(saved):
+        if len({plan.url for plan in saved}) < len(saved):
             raise _UnusableError("it names a location twice: it was changed")
         return saved
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, AcidctlError) as error:
-        is_said = isinstance(error, _UnusableError)
-        why = str(error) if is_said else "it is not a saved plan of a cleaning, or is damaged"
+        is_explained = isinstance(error, _UnusableError)
+        why = str(error) if is_explained else "it is not a saved plan of a cleaning, or is damaged"
         raise BadDataError(f"cannot use {path}", why, "make a new one: `clean(plan=FILE)`") from None
 
 
@@ -253,7 +253,7 @@ def _refuse_foreign_pipe(path: str) -> None:
 
 
 class _UnusableError(ValueError):
-    """No plan that can be applied; the message says why."""
+    """The plan cannot be applied; the message says why."""
 
 
 def _saved(records: Sequence[Mapping[str, Any]]) -> Iterator[SavedPlan]:

@@ -1,7 +1,7 @@
 """Removal that can be undone: planned entries move into a hidden directory of the location.
 
-Each cleaning is a run of the journal, ``<location>/.acidctl-trash/<time>-<id>/``; one of many locations has the same id
-in all of them. Its note is there before the first entry moves, and has another name before the first one is deleted.
+Each cleaning is a run of the journal, ``<location>/.acidctl-trash/<time>-<id>/``, with the same id in all locations.
+Its note is written before the first entry moves, and renamed before the first one is deleted.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class TrashRun(Run):
     """One cleaning run in the trash of a location; its steps are in the order of removal.
 
     Attributes:
-        content: a digest of what lies in the entries; empty where it is not known.
-        write_ids, txns: the lists of the plan, as Hive's strings; None where none was given.
-        states: what every visible entry was, by its name, before the run; empty where it is not known.
+        content: a digest of the entries' files; empty if it is not known.
+        write_ids, txns: the lists of the plan, as Hive's strings; None if none were given.
+        states: the state of every visible entry before the run, by name; empty if it is not known.
     """
 
     __repr__ = one_line
@@ -59,7 +59,7 @@ class TrashRun(Run):
 
     @classmethod
     def of(cls, snapshot: Snapshot, names: tuple[str, ...], size: int, run_id: str = "") -> TrashRun:
-        """A new one, that takes these names from a location."""
+        """Return a new run that takes these names from a location."""
         run = cls(
             snapshot.path,
             run_id or new_run_id(),
@@ -74,29 +74,29 @@ class TrashRun(Run):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The entries it took."""
+        """Return the names of the entries that it took."""
         return tuple(step.source for step in self.steps)
 
     @property
     def is_complete(self) -> bool:
-        """Whether it can be restored."""
+        """Say if the run can be restored."""
         return self.state is RunState.WRITTEN
 
     def write_note(self, fs: FileSystem) -> None:
-        """Make the run's directory."""
+        """Make the run's directory with its note."""
         begin(fs, self)
-        said = {"names": self.names, "bytes": self.bytes, "content": self.content, "states": self.states}
-        write(fs, self, {**said, "writeIds": self.write_ids, "validTxns": self.txns})
+        note = {"names": self.names, "bytes": self.bytes, "content": self.content, "states": self.states}
+        write(fs, self, {**note, "writeIds": self.write_ids, "validTxns": self.txns})
 
     def drop_unused(self, fs: FileSystem) -> None:
-        """Take the run's directory away again when nothing moved into it; it stays when something did after all."""
+        """Remove the run's directory if nothing moved into it; it stays if something did after all."""
         if {entry.path for entry in fs.list_dir(self.path).entries} - {MANIFEST, TORN}:
             return
         for name in (TORN, MANIFEST):
             with suppress(NotFoundError):
                 fs.remove_tree(f"{self.path}/{name}")
         fs.remove_empty(self.path)
-        if fs.exists(self.path):  # a move whose answer was lost came late
+        if fs.exists(self.path):  # a move came late, after its answer was lost
             self.write_note(fs)
         else:
             fs.remove_empty(f"{self.location}/{TRASH}")
@@ -107,38 +107,35 @@ def _steps(run: TrashRun, names: Iterable[str]) -> tuple[Step, ...]:
 
 
 def trash_runs(fs: FileSystem, location: str) -> list[TrashRun]:
-    """The runs in a location's trash, oldest first; the state of those that cannot be used says so."""
-    return journal.list_runs(fs, location, TrashRun, _understood)
+    """Return the runs in a location's trash, oldest first; the state of each shows if it can be used."""
+    return journal.list_runs(fs, location, TrashRun, _parsed)
 
 
-def _understood(run: TrashRun, said: Any) -> TrashRun:
-    steps = _steps(run, said["names"])
+def _parsed(run: TrashRun, note: Any) -> TrashRun:
+    steps = _steps(run, note["names"])
     if any("/" in step.source or not step.is_within(run.relative) for step in steps):
         raise ValueError
-    write_ids, txns = said.get("writeIds"), said.get("validTxns")
+    write_ids, txns = note.get("writeIds"), note.get("validTxns")
     _ = (write_ids and ValidWriteIds.parse(write_ids), txns and ValidTxns.parse(txns))
     return replace(
         run,
         state=RunState.WRITTEN,  # whatever else lies beside the note
         steps=steps,
-        bytes=int(said["bytes"]),
-        content=str(said.get("content") or ""),
+        bytes=int(note["bytes"]),
+        content=str(note.get("content") or ""),
         write_ids=write_ids,
         txns=txns,
-        states={str(name): str(state) for name, state in (said.get("states") or {}).items()},
+        states={str(name): str(state) for name, state in (note.get("states") or {}).items()},
     )
 
 
 def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
-    """Move a run's entries back, last removed first, and drop the run.
-
-    Returns:
-        The names that came back.
+    """Move a run's entries back, last removed first, drop the run, and return the names that came back.
 
     Raises:
-        ConflictError: an entry of that name exists again, or the trash holds something else than what was moved;
-            nothing was moved.
-        NotFoundError: an entry is neither in the trash nor in place; nothing was moved.
+        ConflictError: an entry of that name exists again, or the trash holds other files than were moved; nothing was
+            moved back.
+        NotFoundError: an entry is neither in the trash nor in the location; nothing was moved back.
     """
     if run.state is RunState.UNDONE:
         drop(fs, run)
@@ -148,24 +145,24 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
     if not run.is_complete:
         why = "it was being purged" if run.state is RunState.FORGOTTEN else "it has no manifest: it was interrupted"
         raise NotFoundError(f"cannot restore {fs.display(run.path)}", why, "look into it, or purge it")
-    there = {entry.path for entry in fs.list_dir(run.path).entries}
+    in_trash = {entry.path for entry in fs.list_dir(run.path).entries}
     in_place = {entry.path for entry in fs.list_dir(run.location).entries}
     for name in run.names:
-        if name in there and name in in_place:
+        if name in in_trash and name in in_place:
             raise ConflictError(
                 f"cannot restore {fs.display(run.path)}",
                 f"{fs.display(run.location)} holds {name} again",
                 "move one of the two away by hand",
             )
-        if name not in there and name not in in_place:
+        if name not in in_trash and name not in in_place:
             others = [other.id for other in trash_runs(fs, run.location) if other != run and name in other.names]
             hint = f"restore {max(others)} first: it took that away" if others else "list both, and try again"
             raise NotFoundError(
                 f"cannot restore {fs.display(run.path)}", f"{name} is neither in the trash nor in place", hint
             )
-    steps = [step for step in reversed(run.steps) if step.source in there]
+    steps = [step for step in reversed(run.steps) if step.source in in_trash]
     names = tuple(step.source for step in steps)
-    # Once some are back, the rest follows whatever it holds: half a run helps nobody.
+    # Once some entries are back, the others follow whatever they hold: half a run is of no use.
     if len(names) == len(run.names) and run.content not in ("", _content(fs.list_tree(run.path).entries, names)):
         raise ConflictError(
             f"cannot restore {fs.display(run.path)}",
@@ -180,11 +177,10 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
 
 
 def changes_since(fs: FileSystem, run: TrashRun) -> tuple[str, ...] | None:
-    """How the state of a location differs from the one before a run that was restored.
+    """Compare the state of a location with the one before a run that was restored: others may have changed it.
 
     Returns:
-        A sentence a difference, none when the state is the same: what others did meanwhile. None when the run does
-        not say what the state was.
+        One sentence per difference; None if the run has not recorded the state.
 
     Raises:
         NotFoundError, AccessError, StorageError, BadDataError: the location cannot be listed.
@@ -207,14 +203,14 @@ def changes_since(fs: FileSystem, run: TrashRun) -> tuple[str, ...] | None:
 
 
 def purge(fs: FileSystem, runs: Sequence[TrashRun], *, are_more: bool = False) -> None:
-    """Remove runs from the trash for good, and the trash itself when it is empty; what others purged is fine.
+    """Delete runs from the trash, and the trash itself when it is empty; runs may have been purged meanwhile.
 
     Args:
         are_more: the caller purges more runs of this trash next.
 
     Raises:
-        BadDataError: nobody can say what a run holds.
-        RefusedError: it is somebody else's.
+        BadDataError: the note of a run is damaged, so its content is not known.
+        RefusedError: a run is another user's.
     """
     for run in runs:
         if run.problem:
@@ -231,7 +227,7 @@ def _states(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _content(entries: Iterable[Entry], names: Sequence[str]) -> str:
-    """A digest of the paths and sizes of all files in some children, wherever those lie."""
+    """Digest the paths and sizes of all files in some children, wherever these lie."""
     wanted, digest = set(names), hashlib.sha256()
     for path, size in sorted((e.path, e.size) for e in entries if not e.is_dir):
         if path.partition("/")[0] in wanted:

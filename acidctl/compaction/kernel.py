@@ -1,4 +1,4 @@
-"""One bucket of a compaction: task in, result out; the same function in this process and in a Spark executor."""
+"""The kernel runs one task of a compaction and returns its result, in this process or in a Spark executor."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from acidctl.storage import registry
 
 
 def run_task(task: Task) -> BucketResult:
-    """Read, merge, filter, write and read back one bucket or a segment of one; or put segments together.
+    """Read, merge, filter, write and read back one bucket or a segment of one; or join segments.
 
     Raises:
         BadDataError: an input cannot be read.
-        VerifyError: what was written is not what was to be written.
+        VerifyError: the written file differs from what it should hold.
     """
     start = time.monotonic()
     if isinstance(task, JoinTask):
@@ -55,7 +55,7 @@ def _compact(task: BucketTask) -> BucketResult:
     kills = [reopen(fs, item) for item in task.kills]
     live = LiveRows(task, rows, kills) if major else None
     load = partial(load_deletes, write_ids=task.write_ids, rows=rows, buckets=task.kills_of)
-    # Hive 4 looks for the deletes of a file's rows in files of its number: only those collapse.
+    # Hive 4 looks for the deletes of a file's rows only in delete files with its number, so only those collapse.
     own = [source for source in kills if source.file.bucket == task.bucket]
     dead = live.dead if live else load(own, same_write_id=True)
     row_files = task.row_files or [item.file for item in task.inserts]
@@ -73,7 +73,7 @@ def _compact(task: BucketTask) -> BucketResult:
         killed = dead.dead(ids.keys)
         if killed is None:
             return visible
-        # The delete event is of the write id that inserted the row: only an event of that one collapses into it.
+        # The delete event has the write id that inserted the row, so only an event of that write id collapses.
         kept: Bools = ~killed | (ids.current != ids.keys.original)
         return kept if visible is None else visible & kept
 
@@ -84,13 +84,10 @@ def _compact(task: BucketTask) -> BucketResult:
             return kept
         return ~idle if kept is None else kept & ~idle
 
-    def keeps_inserts(run: RowIdRun) -> bool:
-        return all_live(run, task.write_ids, dead)
-
     def keeps_deletes(run: RowIdRun) -> bool:
         return run.operation == DELETE and run.current >= run.first[0] and task.write_ids.is_valid(run.current)
 
-    insert_side = Side(fs, task, task.inserts, keep_insert, keeps_inserts)
+    insert_side = Side(fs, task, task.inserts, keep_insert, partial(all_live, write_ids=task.write_ids, dead=dead))
     delete_side = Side(fs, task, task.deletes, keep_delete, keeps_deletes, look=DeleteCheck().see)
     segment = written = None
     if task.segment is None:

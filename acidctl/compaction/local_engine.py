@@ -1,7 +1,7 @@
-"""The local engine: tasks in processes of this machine, without Java.
+"""The local engine runs tasks in processes of this machine, without Java.
 
-Native libraries read files that others wrote, and a bad file may crash the process that reads it. So tasks run in
-separate processes: if one dies, only its task fails.
+Native libraries read files of unknown origin, and a damaged file may crash the process that reads it. If a separate
+process dies, only its task fails.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
@@ -22,10 +23,10 @@ from acidctl.storage import registry
 from acidctl.worker_pool import Beat, Crash, Limits, Pool
 
 WORTH_A_PROCESS = 32 << 20
-"""Input bytes below which starting another Python takes longer than the work."""
+"""Input bytes; for less, starting another Python process takes longer than the work."""
 
 _OF_TASKS = "numpy.ma", "pyarrow.orc"
-"""Modules that every task imports; a fork has those of its parent."""
+"""Modules that every task needs; they are imported before a fork, which inherits them."""
 
 Result = tuple[int, BucketResult | AcidctlError]
 Function = Callable[[Task], BucketResult]
@@ -33,15 +34,15 @@ OnBytes = Callable[[Task, int], None]
 
 
 class LocalEngine:
-    """Runs tasks in a separate process, or in several if there is enough to do.
+    """Runs tasks in a separate process, or in several if there is enough work.
 
-    Only tasks of a store that lives in this process (``memory://``) run in it. The main thread forks for small work
-    on a local disk. Other threads start a process, which stays for the next work.
+    Only tasks of a store in this process's memory (``memory://``) run in this process. The main thread forks for small
+    work on a local disk. Other threads start a process, which is kept for later work.
 
     Args:
-        jobs: most processes at once; None for one a core.
-        until: when no further task is begun and running ones are ended.
-        on_bytes: told of every task how many more bytes of its input are done.
+        jobs: the most processes at the same time; None for one per core.
+        until: from then on no task is started, and running ones are ended.
+        on_bytes: called with a task and how many more bytes of its input are done.
     """
 
     def __init__(self, jobs: int | None = None, until: Deadline | None = None, on_bytes: OnBytes | None = None) -> None:
@@ -51,11 +52,11 @@ class LocalEngine:
 
     @property
     def cores(self) -> int:
-        """How many processes there are at most."""
+        """Return the most processes that run at the same time."""
         return self._jobs
 
     def __call__(self, tasks: Sequence[Task], function: Function) -> Iterator[Result]:
-        """The place and outcome of every task, in the order they end."""
+        """Yield the index and outcome of every task, in the order in which they end."""
         jobs = min(self._jobs, len(tasks), max(1, sum(task.weight for task in tasks) // WORTH_A_PROCESS))
         specs = {(task.like if isinstance(task, JoinTask) else task).storage for task in tasks}
         if not all(registry.is_shared(spec) for spec in specs):
@@ -68,30 +69,29 @@ class LocalEngine:
         return self._in_processes(tasks, function, jobs, forks=forks, keeps=not is_main)
 
     def _here(self, tasks: Sequence[Task], function: Function) -> Iterator[Result]:
-        for place, task in enumerate(tasks):
+        for index, task in enumerate(tasks):
             if self._until.is_over:
                 return
-            yield place, self._outcome_here(task, function)
-
-    def _outcome_here(self, task: Task, function: Function) -> BucketResult | AcidctlError:
-        try:
-            return _run(function, task, lambda count: self._on_bytes(task, count))
-        except AcidctlError as error:
-            return error
+            outcome: BucketResult | AcidctlError
+            try:
+                outcome = _run(function, task, partial(self._on_bytes, task))
+            except AcidctlError as error:
+                outcome = error
+            yield index, outcome
 
     def _in_processes(
         self, tasks: Sequence[Task], function: Function, jobs: int, *, forks: bool, keeps: bool
     ) -> Iterator[Result]:
-        def on_done(place: int, count: int) -> None:
-            self._on_bytes(tasks[place], count)
+        def on_done(index: int, count: int) -> None:
+            self._on_bytes(tasks[index], count)
 
         with Pool(jobs, _LIMITS, "the worker", self._until, on_done, is_quiet=False, forks=forks, keeps=keeps) as pool:
-            for place in sorted(range(len(tasks)), key=lambda place: -tasks[place].weight):
-                pool.submit(place, _InWorker(function, tasks[place]))
+            for index in sorted(range(len(tasks)), key=lambda index: -tasks[index].weight):
+                pool.submit(index, _InWorker(function, tasks[index]))
             while pool.unfinished and not pool.is_over:
                 ended = list(pool.results())
-                pool.end_idle()  # before the caller goes on: a fork keeps connections open that this process closes
-                yield from ((place, _outcome_there(result)) for place, result in ended)
+                pool.end_idle()  # first: a fork keeps connections open that this process will close
+                yield from ((index, _outcome_there(result)) for index, result in ended)
 
 
 _LIMITS = Limits(seconds=math.inf, memory=0)
@@ -99,30 +99,26 @@ _LIMITS = Limits(seconds=math.inf, memory=0)
 
 @dataclass(frozen=True, slots=True)
 class _Bug:
-    """What nobody expected: it ends the run, not a task."""
+    """An unexpected error, which ends the run and not only a task."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class _InWorker:
-    """A task as it travels to a worker."""
-
     function: Function
     task: Task
 
     @property
     def weight(self) -> int:
-        """Bytes that it reads."""
         return self.task.weight
 
     def run(self, beat: Beat) -> BucketResult | _Bug:
-        """Do it."""
         try:
             return _run(self.function, self.task, beat)
         except AcidctlError:
             raise
-        except Exception as error:  # noqa: BLE001 - the parent's to tell
+        except Exception as error:  # noqa: BLE001 - the parent process raises it
             return _Bug(f"unexpected {type(error).__name__}: {error}")
 
 

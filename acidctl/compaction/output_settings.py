@@ -1,4 +1,4 @@
-"""How results are written: like the newest input, unless the user chose otherwise."""
+"""The settings of the files that a compaction writes: those of the newest input, unless the user chose others."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Writing:
     """How the results of compactions are written.
 
     Attributes:
-        overrides: fields of :class:`WriterSettings` that the user chose; any of them has every stripe encoded again.
-        task_bytes: buckets with more input bytes are cut into segments of about this size; without it, where cores
-            would stand idle.
+        overrides: fields of :class:`WriterSettings` that the user chose; with any of them every stripe is re-encoded.
+        task_bytes: buckets with more input bytes are cut into segments of about this size; by default they are cut if
+            cores would be idle.
         verify: how results are proven.
-        reader: the version of Hive that reads the tables; by default whatever versions read differently is refused. If
-            a metastore is used, its version counts.
-        apply_all_deletes: a major compaction applies deletes that Hive overlooks, too: in files of other buckets, or
-            not sorted. Without it such are refused.
+        reader: the version of Hive that reads the tables. By default it is the version of the metastore; without one,
+            whatever versions read differently is refused.
+        apply_all_deletes: a major compaction also applies deletes that Hive overlooks because they are in files of
+            other buckets, or not sorted. By default such deletes are refused.
     """
 
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Writing:
             object.__setattr__(self, "reader", member(Hive, self.reader, "Hive"))
 
     def settings_for(self, newest: EventFile | None, kind: CompactionKind) -> WriterSettings:
-        """The recommended ones (section 3.5), codec, stride and bloom filters of the newest input, the user's own."""
+        """Return the recommended settings (section 3.5) with the newest input's codec and stride, and the overrides."""
         tail = newest.tail if newest and newest.format is Format.ORC else None
         make = WriterSettings.for_base if kind is CompactionKind.MAJOR else WriterSettings.for_delta
         settings = make(compression=tail.compression if tail and tail.compression in CODECS else "zlib")
@@ -55,12 +55,12 @@ class Writing:
 
 
 def calendar_of(sources: Sequence[EventFile]) -> int:
-    """Dates keep their stored numbers where all files count alike; else all are moved to the proleptic calendar."""
+    """Return the calendar of the inputs if all have the same; else all dates move to the proleptic calendar."""
     return JULIAN_GREGORIAN if sources and all(source.is_hybrid for source in sources) else PROLEPTIC_GREGORIAN
 
 
 def inputs_of(sources: Sequence[EventFile]) -> tuple[Input, ...]:
-    """What a task is told of its files."""
+    """Return the files in the form that a task carries."""
     return tuple(
         Input(s.file, s.path, s.length, s.synthetic, tail=s.tail if s.tail.length <= FIRST_READ else None)
         for s in sources

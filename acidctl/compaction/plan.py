@@ -1,4 +1,4 @@
-"""From a state to a plan: which files go into which output, or why there is nothing to do (format section 8)."""
+"""The plan of a compaction: which files go into which output, or why there is nothing to do (format section 8)."""
 
 from __future__ import annotations
 
@@ -8,45 +8,46 @@ from dataclasses import dataclass
 from functools import partial
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
-from acidctl.acid.layout import NO_BUCKET, DataFile, Role, below_all, crossing
+from acidctl.acid.layout import Role, below_all
 from acidctl.acid.listing import TableType
-from acidctl.acid.names import MINL, Kind, format_directory, manifest_for
+from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.state import State
 from acidctl.compaction.concat.insert_only import concat_tasks
-from acidctl.compaction.merge.differing import refuse_differing
+from acidctl.compaction.merge.agreement import refuse_differing
 from acidctl.compaction.merge.row_type import output_row_type
-from acidctl.compaction.outcome import require_read
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.segments import FINEST, cut
-from acidctl.compaction.split import StripeGroup, split
+from acidctl.compaction.refusals import (
+    refuse_crossing,
+    refuse_existing,
+    refuse_lost_rows,
+    refuse_odd_names,
+    refuse_of_insert_only,
+    require_read,
+    type_of,
+)
+from acidctl.compaction.split import FINEST, cut, split
 from acidctl.compaction.spread import Rebalance, Spread, planned_spread, refuse_twin_base
-from acidctl.compaction.table_type import type_of
-from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask
-from acidctl.errors import BadDataError, ConflictError, RefusedError
+from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask, StripeGroup
+from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile, open_event_files
-from acidctl.rows.read.lost_rows import find_lost_rows
-from acidctl.wording import lost_events, some_of, text_of
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """What one location's compaction reads and writes; a value that can be printed.
+    """The inputs, outputs and tasks of one location's compaction, as a value that can be printed.
 
     Attributes:
         inputs: names of the directories and originals that it reads, in read order.
-        insert_name, delete_name: names of the output directories; the second only for minor.
-        staging: absolute path of the hidden directory everything is written to first.
-        max_write_id: the highest write id of the output.
-        spread: of a rebalance, which is a major compaction to all who read its result.
-        rows, delete_events: events that it reads, those of delete deltas apart.
-        input_bytes: of all files that it reads, delete deltas included.
+        insert_name, delete_name: names of the output directories; only a minor compaction has the second.
+        staging: absolute path of the hidden directory to which everything is written first.
+        spread: set for a rebalance, which is a major compaction to everybody who reads its result.
+        rows, delete_events: number of events that it reads; those of delete deltas count only as the latter.
+        input_bytes: size of all files that it reads, delete deltas included.
     """
 
     snapshot: Snapshot
@@ -79,48 +80,43 @@ class CompactionPlan:
 
     @property
     def asked(self) -> str:
-        """What users call it: its type, or ``rebalance``."""
+        """Return the name that users have for it: its type, or ``rebalance``."""
         return "rebalance" if self.spread else self.kind.value
 
     @property
     def buckets(self) -> int:
-        """How many files of rows the result has at most."""
+        """Return the most files of rows that the result can have."""
         return self.spread.buckets if self.spread else len({task.bucket for task in self.tasks if task.rows})
 
     @property
     def shown(self) -> str:
-        """The location, as a user would type it."""
+        """Return the location, as a user would type it."""
         return self.snapshot.fs.display(self.snapshot.path)
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """The directories that may appear."""
+        """Return the directories that may appear."""
         return tuple(name for name in (self.insert_name, self.delete_name) if name)
 
     @property
     def cut_buckets(self) -> dict[int, BucketTask]:
-        """The buckets that are written in segments, with one of their tasks."""
+        """Return the buckets that are written in segments, each with one of its tasks."""
         return {task.bucket: task for task in self.tasks if isinstance(task, BucketTask) and task.segment is not None}
 
     @property
     def verify(self) -> Verify:
-        """How far the result is proven; what is put together without ids has at least its bytes compared."""
+        """Return how far the result is proven; rows without ids are compared at least by bytes."""
         levels = {task.verify for task in self.tasks}
         if any(isinstance(task, ConcatTask) for task in self.tasks) and levels == {Verify.KEYS}:
             return Verify.BYTES
         return min(levels, key=list(Verify).index, default=Verify.KEYS)
 
-    @property
-    def input_paths(self) -> frozenset[str]:
-        """The files whose rows come together, absolute."""
-        return frozenset(one.path for task in self.tasks for one in task.sources)
-
 
 def below_straddlers(snapshot: Snapshot) -> Snapshot:
-    """The same location by a lower high watermark, where a directory lies across the last write id of a compaction.
+    """Lower the high watermark of a snapshot if a directory lies across the last write id of a compaction.
 
     Raises:
-        RefusedError: nothing is left to compact below it.
+        RefusedError: there is nothing to compact below that directory.
     """
     while snapshot.state.deltas:
         directories = [verdict.directory for verdict in snapshot.state.verdicts if verdict.directory]
@@ -140,7 +136,7 @@ def below_straddlers(snapshot: Snapshot) -> Snapshot:
 
 
 def nothing_to_do(snapshot: Snapshot, kind: CompactionKind) -> Reason | None:
-    """Why a compaction of this type would change nothing; None when there is work (format section 8)."""
+    """Return why a compaction of this type would change nothing; None if there is work (format section 8)."""
     state = snapshot.state
     deltas = len(state.deltas)
     if kind is CompactionKind.MAJOR:
@@ -171,18 +167,18 @@ def plan_compaction(
 
     Args:
         snapshot: taken with the compactor's write-id list (section 7.3).
-        staging_name: a fresh hidden name, ``_tmp_<uuid>``.
-        visibility_txn: of the compaction's own transaction; 0 without a metastore.
-        table_type: what the table is known to be; without it the files decide.
-        rebalance: what a major compaction is to do beside: it gives all rows new ids.
+        staging_name: an unused hidden name, ``_tmp_<uuid>``.
+        visibility_txn: id of the compaction's own transaction; 0 without a metastore.
+        table_type: the type of the table, if it is known; by default the files show it.
+        rebalance: makes a major compaction give all rows new ids.
 
     Raises:
-        HistoryError, BadDataError, ConflictError: what is there cannot be compacted.
-        RefusedError: it cannot be told whether the table is insert-only; or it is, and its files are text; or nothing
-            is left below a directory that lies across the last write id.
+        HistoryError, BadDataError, ConflictError: the directories of the location cannot be compacted.
+        RefusedError: the type of the table cannot be determined; or it is insert-only text; or there is nothing to
+            compact below a directory that lies across the last write id.
     """
     snapshot = below_straddlers(snapshot)
-    _refuse_lost_rows(snapshot)
+    refuse_lost_rows(snapshot)
     state = snapshot.state
     snapshot.require_history()
     files = snapshot.files()
@@ -192,9 +188,9 @@ def plan_compaction(
     sources = open_event_files(snapshot, files)
     insert_only = type_of(snapshot, sources, table_type) is TableType.INSERT_ONLY
     if insert_only:
-        _refuse_of_insert_only(snapshot, kind, is_rebalance=rebalance is not None)
+        refuse_of_insert_only(snapshot, kind, is_rebalance=rebalance is not None)
     else:
-        _refuse_odd_names(snapshot, files)
+        refuse_odd_names(snapshot, files)
     highest = state.deltas or ((state.base,) if state.base else ())  # a base alone can only be rebalanced
     ids = [v.directory for v in highest if v.directory]
     low = min((d.min_write_id for d in ids), default=MINL)
@@ -203,7 +199,7 @@ def plan_compaction(
     delete_name = None
     inputs = [v.name for v in state.deltas]
     if kind is CompactionKind.MAJOR:
-        # A base above every delta cannot be: such deltas are obsolete. Without deltas the originals become base_MINL.
+        # No base lies above every delta, since such deltas are obsolete. Without deltas the originals become base_MINL.
         insert_name = name_of(Kind.BASE, high, high)
         originals = sorted({entry.path.partition("/")[0] for entry in state.originals})
         inputs = [*originals, *([state.base.name] if state.base else ()), *inputs]
@@ -211,11 +207,11 @@ def plan_compaction(
         insert_name = name_of(Kind.DELTA, low, high)
         delete_name = None if insert_only else name_of(Kind.DELETE_DELTA, low, high)
     names = tuple(name for name in (insert_name, delete_name) if name)
-    if visibility_txn or not rebalance:  # else it is planned once more, with a name of its own
-        _refuse_existing(snapshot, names)
+    if visibility_txn or not rebalance:  # else it is planned again, with another name
+        refuse_existing(snapshot, names)
         require_read(snapshot, kind, names, inputs, visibility_txn)
     if kind is CompactionKind.MINOR:
-        _refuse_crossing(snapshot, low, high)
+        refuse_crossing(snapshot, low, high)
     staging = snapshot.absolute(staging_name)
     attempts = f"{staging}/{ATTEMPTS}"
     tasks: Sequence[BucketTask | ConcatTask | CountTask]
@@ -249,123 +245,10 @@ def plan_compaction(
     )
 
 
-def _refuse_crossing(snapshot: Snapshot, low: int, high: int) -> None:
-    """What another compaction wrote, whose transaction is open, is read beside the new delta once it is committed."""
-    taken = snapshot.state.current_names
-    others = (v.directory for v in snapshot.state.verdicts if v.name not in taken and v.state is not State.ABORTED)
-    if found := crossing(filter(None, others), low, high):
-        raise RefusedError(
-            f"cannot compact write ids {low} to {high} of {snapshot.fs.display(snapshot.path)} to a delta",
-            f"{found.name} ends among them, and once it is read its rows would be there twice",
-            "wait until its transaction has ended, and give a newer `valid_txns`; or use `major`",
-        )
-
-
 def _is_v1(source: EventFile) -> bool:
-    """An insert delta or base with updates or deletes among its events (format section 4.1)."""
+    """Say if an insert delta or base has updates or deletes among its events (format section 4.1)."""
     is_delete = source.file.role is Role.DELETE
     return not is_delete and source.may_hold_changes and source.tail.acid_version is None
-
-
-def refuse_layout(snapshot: Snapshot) -> None:
-    """Raise BadDataError for a layout that Hive never writes: a compaction would make its faults permanent."""
-    if problems := layout_problems(snapshot.listing, snapshot.state):
-        raise BadDataError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)}",
-            some_of([f"{text_of(problem.reason)} ({problem.rule})" for problem in problems], between="; "),
-            "find out which of the files and directories are right, and move the others away",
-        )
-
-
-def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
-    """Refuse what a listing cannot prove to be safe to compact, before any file is opened.
-
-    Args:
-        now: seconds since the epoch.
-        force: go on although writers seem to be at work.
-
-    Raises:
-        BadDataError: a layout that Hive never writes; merging it would make its faults permanent.
-        RefusedError: directories are obsolete only because of others that may not be finished, or a writer is at work.
-    """
-    refuse_layout(snapshot)
-    listing, state, shown = snapshot.listing, snapshot.state, snapshot.fs.display(snapshot.path)
-    hidden = only_by_doubt(listing, state, snapshot.write_ids, snapshot.txns, snapshot.base_formats)
-    if hidden and not force:
-        doubts = doubtful(listing, state, snapshot.write_ids, snapshot.txns)
-        raise RefusedError(
-            f"cannot compact {shown}",
-            "; ".join(
-                f"{name} hides {len(hidden)} others, but {text_of(why)}" for name, why in list(doubts.items())[:3]
-            )
-            or f"whether what hides {min(hidden)} is committed is not known",
-            "give `valid_txns`, or `assume_committed` when no compaction and no writer is at work",
-        )
-    # With a list of write ids the rows of open writers are left out one by one; without one all that is known is how
-    # old their directories are, and these have none yet.
-    is_assumed = snapshot.assumed is not None and snapshot.assumed.of_write_ids
-    signs = live_writers(listing, state, now) if is_assumed or snapshot.write_ids.is_everything else []
-    if is_assumed:  # which a manifest has stopped already
-        signs = [sign for sign in signs if not manifest_for(sign)]
-    if signs and not force:
-        raise RefusedError(
-            f"a writer seems to be at work in {shown}",
-            f"there is {', '.join(signs[:3])}",
-            "wait until it has ended, give `write_ids`, or `force` when you know that it is dead",
-        )
-
-
-def _refuse_lost_rows(snapshot: Snapshot) -> None:
-    """Raises BadDataError where readers go by an empty result that lacks rows: compacted, they could not come back."""
-    for lost in find_lost_rows(snapshot):
-        if lost.result.is_read:
-            raise BadDataError(
-                f"cannot compact {snapshot.fs.display(snapshot.path)}",
-                f"{lost_events(lost.rows, lost.deletes, lost.result.name)} (V43)",
-                "run `repair('empty-result')`, which brings that back, or says why it cannot",
-            )
-
-
-def _refuse_of_insert_only(snapshot: Snapshot, kind: CompactionKind, *, is_rebalance: bool) -> None:
-    """Raises RefusedError for a rebalance, and for a first base that would hide files beside the deltas.
-
-    Hive reads such files only if ``hive.mm.allow.originals`` is set; it is off by default.
-    """
-    if is_rebalance:
-        raise RefusedError(
-            f"cannot rebalance {snapshot.fs.display(snapshot.path)}",
-            "its table is insert-only, whose rows have no ROW__IDs",
-            "use `major`, as Hive itself does then",
-        )
-    beside = [v.name for v in snapshot.state.verdicts if v.reason.code is Code.BESIDE_DIRECTORIES]
-    if beside and snapshot.state.base is None and kind is CompactionKind.MAJOR:
-        raise RefusedError(
-            f"cannot compact {snapshot.fs.display(snapshot.path)}",
-            f"the first base would hide {some_of(beside)} without including it: Hive reads it only if"
-            " hive.mm.allow.originals is set",
-            "load it with LOAD DATA, or move it away; or use `minor`, which hides nothing",
-        )
-
-
-def _refuse_odd_names(snapshot: Snapshot, files: Sequence[DataFile]) -> None:
-    for file in files:
-        if file.bucket == NO_BUCKET and file.size:
-            raise BadDataError(
-                f"cannot compact {snapshot.display(file.path)}",
-                "its name tells no bucket, so its rows have no ROW__ID; Hive's compactor fails on it too",
-                "rename it by Hive's pattern, for example 000000_0_copy_9, or remove it if it is not data",
-            )
-
-
-def _refuse_existing(snapshot: Snapshot, names: Sequence[str]) -> None:
-    existing = {verdict.name: verdict for verdict in snapshot.state.verdicts}
-    for name in names:
-        if name in existing:
-            raise ConflictError(
-                f"{snapshot.display(name)} exists already",
-                f"it is {existing[name].state.value}: {text_of(existing[name].reason)}",
-                "see `state()`; clean it first if it is not current",
-            )
 
 
 def _tasks(
@@ -387,14 +270,14 @@ def _tasks(
     bloom_ids(settings.bloom_columns, row)
     kills = [source for source in sources if source.is_delete or source.may_hold_changes]
     least = writing.task_bytes or FINEST
-    own, own_deletes = _by_bucket(inserts), _by_bucket(deletes if kind is CompactionKind.MINOR else ())
+    inserts_of, deletes_of = _by_bucket(inserts), _by_bucket(deletes if kind is CompactionKind.MINOR else ())
     buckets = sorted({source.file.bucket for source in sources})
-    found = [Kills(tuple(kills) if bucket in own else ()) for bucket in buckets]
+    kills_of = [Kills(tuple(kills) if bucket in inserts_of else ()) for bucket in buckets]
     if kills and len(buckets) > 1:
-        found = BucketNumbers(sources).kills_of([own[bucket] for bucket in buckets], kills)
+        kills_of = BucketNumbers(sources).kills_of([inserts_of[bucket] for bucket in buckets], kills)
     tasks = []
-    for bucket, killing in zip(buckets, found, strict=True):
-        rows, events = own[bucket], own_deletes[bucket]
+    for bucket, killing in zip(buckets, kills_of, strict=True):
+        rows, events = inserts_of[bucket], deletes_of[bucket]
         if not rows and not events:
             continue
         whole = BucketTask(
@@ -424,26 +307,25 @@ def _tasks(
 
 
 def _by_bucket(sources: Iterable[EventFile]) -> defaultdict[int, list[EventFile]]:
-    """The files by the number in their names, each bucket's in the order given."""
-    found = defaultdict[int, list[EventFile]](list)
+    by_bucket = defaultdict[int, list[EventFile]](list)
     for source in sources:
-        found[source.file.bucket].append(source)
-    return found
+        by_bucket[source.file.bucket].append(source)
+    return by_bucket
 
 
 def _pieces(files: Sequence[EventFile], least: int) -> tuple[StripeGroup, ...]:
-    """Into what a bucket can be cut; nothing where it is small, or its keys interleave everywhere."""
+    """Return the groups of stripes into which a bucket can be cut; none if it is small, or its keys interleave."""
     pieces = split(files, least) if sum(file.file.size for file in files) > least else []
     return tuple(pieces) if len(pieces) > 1 else ()
 
 
 def require_atomic(plan: CompactionPlan, yields_both: bool, offline: bool) -> None:
-    """A minor compaction with both kinds of delta becomes visible by two renames, and no order of them is safe.
+    """Refuse a minor compaction with both kinds of delta while the table may be read: no order of its renames is safe.
 
-    After the first one alone either deleted rows reappear or live rows vanish (section 8.6).
+    Between the two renames either deleted rows reappear or live rows vanish (section 8.6).
 
     Raises:
-        RefusedError: without `offline` and without a visibility transaction.
+        RefusedError: neither `offline` nor a visibility transaction prevents that.
     """
     if plan.kind is CompactionKind.MINOR and yields_both and not offline and not plan.visibility_txn:
         raise RefusedError(

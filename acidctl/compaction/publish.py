@@ -1,7 +1,7 @@
-"""The last step of a compaction: side files, one more look at the location, and the rename that shows the result.
+"""The publication of a compaction's result: marker files, a second listing of the location, and the rename.
 
-Until the rename nothing outside the hidden staging directory exists; the inputs are never touched. Stores without
-renames copy the result to its place, file by file; a single data file appears at once there too.
+Until the rename all files are in the hidden staging directory; the inputs are never touched. Stores without renames
+copy the result file by file; a single data file appears in one step there as well.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def stage_directories(plan: CompactionPlan) -> None:
 
 
 def require_place(plan: CompactionPlan) -> None:
-    """Raises StorageError where nothing could be published: the store has neither renames nor copies."""
+    """Raise StorageError if the store has neither renames nor copies, so that nothing could be published."""
     fs = plan.snapshot.fs
     if not (fs.can_rename or fs.can_copy):
         raise StorageError(
@@ -63,14 +63,11 @@ def require_place(plan: CompactionPlan) -> None:
 
 
 def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
-    """Remove the staging of killed compactions, unless it is half published.
+    """Remove the staging directories of killed compactions, unless they are half published, and return their names.
 
-    Staging of this machine goes if its process has ended. Staging without a note of its owner, whose compaction was
-    killed before it wrote any data, goes if nothing was written to it for a day.
-
-    Returns:
-        Names of the staging directories that went. Those of other machines, and whatever cannot be removed, stay
-        hidden and harm nobody.
+    Staging of this machine is removed if its process has ended. Staging without a note of its owner, from a compaction
+    that was killed before it wrote any data, is removed if nothing was written to it for a day. Staging of other
+    machines, and whatever cannot be removed, stays hidden and does no harm.
     """
     fs = snapshot.fs
     half = {staging for staging, _ in half_published(snapshot)}
@@ -98,7 +95,7 @@ def _parts(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_nameless(snapshot: Snapshot, name: str, now: float) -> bool:
-    """Whether the compaction was killed before it noted its owner; the directory then holds no data yet."""
+    """Say if the compaction was killed before it noted its owner; the directory then holds no data yet."""
     files = snapshot.listing.files_by_child.get(name, ())
     is_empty = all(entry.path == f"{name}/{OWNER}" or not entry.size for entry in files)
     is_old = Ages.of(snapshot.listing).is_old(name, now - _DEAD_SECONDS)
@@ -106,28 +103,27 @@ def _is_nameless(snapshot: Snapshot, name: str, now: float) -> bool:
 
 
 def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: bool) -> tuple[str, ...]:
-    """Show the result of a compaction. Where it appears by copies, the caller holds the lock of the location.
+    """Publish the result of a compaction and return the names of the new directories.
+
+    If the store publishes by copies, the caller must hold the lock of the location.
 
     Args:
         results: one for each task of the plan.
-        offline: nothing reads the location meanwhile; allows the two renames of a minor compaction, and copies of
+        offline: nothing reads the location meanwhile; this allows the two renames of a minor compaction, and copies of
             several files.
-
-    Returns:
-        The names of the new directories.
 
     Raises:
         RefusedError: two renames, or copies of several files, would be needed (section 8.6).
         ConflictError: the location changed in a way that matters, another compaction was first, or the lock is gone.
-        VerifyError: the results are not those of the plan.
+        VerifyError: the results do not match the plan.
     """
     fs = plan.snapshot.fs
     _prove(plan, results)
-    results = sorted(results, key=lambda result: result.bucket)  # files may appear one by one: keep one order
+    results = sorted(results, key=lambda result: result.bucket)  # files may appear one by one, always in this order
     inserts = [result.inserts for result in results if result.inserts]
     deletes = [result.deletes for result in results if result.deletes]
     outputs: dict[str, Sequence[OutputFile]] = {}
-    # The insert delta last: a reader in between finds rows missing, not rows that were deleted.
+    # The insert delta comes last: a reader in between misses rows, but sees no deleted ones.
     if deletes and plan.delete_name:
         outputs[plan.delete_name] = deletes
     if inserts or not deletes:
@@ -150,13 +146,13 @@ def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: b
 
 
 def require_single_files(plan: CompactionPlan, files: int, offline: bool) -> None:
-    """Where results appear by copies, a reader would meet some of several files without the others.
+    """Refuse a result of several files if the store publishes by copies: a reader could see some without the others.
 
     Args:
-        files: the most in one directory of the result.
+        files: the most files in one directory of the result.
 
     Raises:
-        RefusedError: without `offline`, and without a transaction that hides the directory until it is committed.
+        RefusedError: neither `offline` nor a transaction hides the directory until it is complete.
     """
     if files < 2 or offline or not shows_by_copies(plan.snapshot.fs):
         return
@@ -174,10 +170,10 @@ def require_single_files(plan: CompactionPlan, files: int, offline: bool) -> Non
 
 
 def _copies(plan: CompactionPlan, outputs: Mapping[str, Sequence[OutputFile]]) -> list[Copy]:
-    """What is to be copied, in order: data first, since side files alone would be an empty directory to readers.
+    """Return the copies in order, data first: marker files alone would be an empty directory to readers.
 
     Raises:
-        RefusedError: there is nothing to be copied.
+        RefusedError: there is nothing to copy.
     """
     data = [
         (file.attempt_path.removeprefix(f"{plan.staging}/"), f"{name}/{file.name}")
@@ -195,7 +191,7 @@ def _copies(plan: CompactionPlan, outputs: Mapping[str, Sequence[OutputFile]]) -
 
 
 def _prove(plan: CompactionPlan, results: Sequence[BucketResult]) -> None:
-    """Every task gave one result, read what the tails announced, and wrote what it had to; nothing came twice."""
+    """Require that every task gave one result, read all announced rows, and wrote them, without duplicates."""
     shown = plan.shown
     announced = sum(task.rows for task in plan.tasks)
     read = sum(result.rows_read for result in results)
@@ -222,9 +218,9 @@ def _prove(plan: CompactionPlan, results: Sequence[BucketResult]) -> None:
 
 
 def _prove_numbers(shown: str, files: Sequence[OutputFile]) -> None:
-    """Of a rebalance: the row ids of all buckets follow each other, from 0 on."""
+    """Require that the row ids of all buckets of a rebalance follow each other from 0."""
     at = 0
-    for file in sorted((one for one in files if one.rows), key=lambda one: one.name):
+    for file in sorted((file for file in files if file.rows), key=lambda file: file.name):
         numbers, bucket = (file.first[2], file.last[2]), encode(int(file.name.rpartition("_")[2]), 0)
         if numbers != (at, at + file.rows - 1) or {file.first[1], file.last[1]} != {bucket}:
             raise _wrong(shown, f"{file.name} begins with row {numbers[0]} and ends with {numbers[1]}")
@@ -236,21 +232,21 @@ def _wrong(shown: str, why: str) -> VerifyError:
 
 
 def remove_hidden(plan: CompactionPlan, published: Sequence[str]) -> None:
-    """Remove what was published under a transaction that is known to be aborted: readers never see it.
+    """Remove directories that were published under a transaction known to be aborted: readers never see them.
 
     Raises:
-        AccessError, StorageError: some of it cannot be removed.
+        AccessError, StorageError: a directory cannot be removed.
     """
-    assert plan.visibility_txn  # without one it is what readers see
+    assert plan.visibility_txn  # without a transaction, readers see the directories
     for name in published:
         plan.snapshot.fs.remove_tree(plan.snapshot.absolute(name))
 
 
 def discard(plan: CompactionPlan) -> None:
-    """Remove the staging directory; what cannot be removed stays hidden and harms nobody.
+    """Remove the staging directory; whatever cannot be removed stays hidden and does no harm.
 
-    Never while one half of its content is shown: then it holds the only copy of the other. Nor where a copy of it may
-    still arrive: a later run finds the note, and finishes what is shown or removes what is not.
+    It stays while one half of its content is published, because it holds the only copy of the other half. It also stays
+    if a copy may still arrive: a later run finds the note, and finishes or removes the result.
     """
     fs = plan.snapshot.fs
     try:
@@ -265,7 +261,7 @@ def discard(plan: CompactionPlan) -> None:
 
 
 def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> None:
-    """Give the chosen attempts their names, where that can be done, and add the side files (section 8.6)."""
+    """Give the chosen attempts their names, if the store can rename, and add the marker files (section 8.6)."""
     fs = plan.snapshot.fs
     directory = f"{plan.staging}/{name}"
     fs.make_dirs(directory, below=plan.snapshot.path)
@@ -276,18 +272,18 @@ def _finish(plan: CompactionPlan, name: str, files: Sequence[OutputFile]) -> Non
 
 
 def _grant(plan: CompactionPlan, names: Iterable[str]) -> None:
-    """Give staged directories and their files the access that all inputs have, whose rows come together in them."""
+    """Give staged directories and files only the access that all inputs grant, because they hold the rows of all."""
     fs, location = plan.snapshot.fs, plan.snapshot.path
-    place = fs.access(location)
-    if place is None:
+    default = fs.access(location)
+    if default is None:
         return
-    paths = sorted(plan.input_paths)
+    paths = sorted({source.path for task in plan.tasks for source in task.sources})
     below = {directory: fs.access_below(directory) for directory in {parent_of(path) for path in paths}}
-    found = (below[parent_of(path)].get(base_name(path)) for path in paths)
-    files = [access for access in found if access]  # of one that is gone the next look at the location will tell
-    directories = [access for path in sorted(below) if (access := place if path == location else fs.access(path))]
-    assert len(directories) == len(below)  # a store that keeps one keeps all
-    of_file, of_directory = narrowest(files, place, is_dir=False), narrowest(directories, place, is_dir=True)
+    accesses = (below[parent_of(path)].get(base_name(path)) for path in paths)
+    files = [access for access in accesses if access]  # the second listing finds an input that is gone
+    directories = [access for path in sorted(below) if (access := default if path == location else fs.access(path))]
+    assert len(directories) == len(below)  # a store has access rights for all directories or for none
+    of_file, of_directory = narrowest(files, default, is_dir=False), narrowest(directories, default, is_dir=True)
     for name in names:
         directory = f"{plan.staging}/{name}"
         for entry in fs.list_dir(directory).entries:
@@ -296,7 +292,7 @@ def _grant(plan: CompactionPlan, names: Iterable[str]) -> None:
 
 
 def _side_files(plan: CompactionPlan) -> dict[str, bytes]:
-    """Names and contents, in the order in which they appear."""
+    """Return the names and contents of the marker files, in the order in which they appear."""
     sides = {}
     if plan.kind is CompactionKind.MAJOR and not plan.visibility_txn:
         # Without it readers would take the base for an INSERT OVERWRITE (section 8.1).
@@ -307,7 +303,7 @@ def _side_files(plan: CompactionPlan) -> dict[str, bytes]:
 
 
 def _is_in_the_way(directory: AcidDirectory, plan: CompactionPlan) -> bool:
-    """Of a directory that came: one of another compaction is as good as the inputs, unless both would be read."""
+    """Say if a new directory prevents publishing; another compaction's does only if both would be read."""
     low, high = plan.min_write_id, plan.max_write_id
     if directory.visibility_txn:
         is_minor = plan.kind is CompactionKind.MINOR
@@ -317,7 +313,7 @@ def _is_in_the_way(directory: AcidDirectory, plan: CompactionPlan) -> bool:
 
 
 def _recheck(plan: CompactionPlan) -> None:
-    """List the location again: what was compacted must still be what readers see."""
+    """List the location again, and require that readers still see the inputs."""
     before = plan.snapshot
     now = before.again()
     changed = _changes(plan, before, now.state) or _changed_file(plan, before.listing, now.listing)
@@ -330,7 +326,7 @@ def _recheck(plan: CompactionPlan) -> None:
 
 
 def _changed_file(plan: CompactionPlan, before: Listing, now: Listing) -> str:
-    """Whether a file of an input came, went, or was written to."""
+    """Say which file of an input was added, removed or written to; empty if none was."""
     inputs = set(plan.inputs)
     old, new = (
         {entry for entry in listing.entries if not entry.is_dir and entry.path.partition("/")[0] in inputs}
@@ -341,18 +337,18 @@ def _changed_file(plan: CompactionPlan, before: Listing, now: Listing) -> str:
 
 
 def _changes(plan: CompactionPlan, before: Snapshot, now: AcidState) -> str:
-    """What changed in the range that the output will hide; empty when nothing did. Newer deltas do not matter."""
+    """Say what changed in the range that the output will hide; empty if nothing did. Newer deltas do not matter."""
     missing = set(plan.inputs) - now.current_names
     if missing:
         return f"{min(missing)} is no longer current"
     if (before.state.base and before.state.base.name) != (now.base and now.base.name):
         return "another base appeared"
-    known = {verdict.name for verdict in before.state.verdicts}
+    listed_before = {verdict.name for verdict in before.state.verdicts}
     if plan.spread and (later := deletes_above(now.verdicts, plan.max_write_id)):
         return f"{later[0]} names rows by the ids that they had"
     for verdict in now.verdicts:
-        # Whether its rows are visible or not: the output would hide it, or lie across it.
-        if verdict.directory and verdict.name not in known and _is_in_the_way(verdict.directory, plan):
+        # It matters even if its rows are not visible: the output would hide it, or lie across it.
+        if verdict.directory and verdict.name not in listed_before and _is_in_the_way(verdict.directory, plan):
             return f"{verdict.name} appeared"
     if plan.kind is CompactionKind.MAJOR and before.state.originals != now.originals:
         return "its original files changed"

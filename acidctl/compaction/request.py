@@ -1,7 +1,7 @@
-"""The safe order of a compaction, from what is asked for to what became of it; nothing here prints or asks.
+"""A compaction from request to outcome, in its safe order; nothing here prints or prompts.
 
-Of each location: finish what a run that died has half shown, list, decide, refuse what cannot be proven to be safe, and
-plan (:func:`plan_location`). Then of all plans together: lock, run the tasks, prove their results, list again, publish
+For each location: finish an interrupted publication, list, decide, refuse what cannot be proven to be safe, and plan
+(:func:`plan_location`). Then for all plans together: lock, run the tasks, prove their results, list again, and publish
 (:func:`carry_out`).
 """
 
@@ -25,10 +25,10 @@ from acidctl.compaction.plan import (
     below_straddlers,
     nothing_to_do,
     plan_compaction,
-    refuse_unsafe,
 )
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.rebalance.order import parse_order
+from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
 from acidctl.compaction.spread import Rebalance, refuse_old_ids, refuse_without_lock
 from acidctl.compaction.tasks import BucketTask, Task
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from acidctl.metastore.tables import HiveTable
 
 _SINGLE = "acidctl-"
-"""With this the pools of single compactions begin."""
+"""Prefix of the pools of single compactions."""
 _INITIATED = "initiated"
-"""The state of an entry of Hive's queue that no worker has."""
+"""State of a queue entry that no worker has taken."""
 
 
 class Mode(StrEnum):
-    """Which compaction is asked for."""
+    """The requested type of compaction."""
 
     MAJOR = "major"
     MINOR = "minor"
@@ -67,26 +67,24 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
-    """What is asked for, the same for every location.
+    """The options of a compaction, the same for every location.
 
     Attributes:
-        mode: a type of compaction, or the one that the thresholds ask for.
-        is_auto_off: the table's properties say that nothing is compacted by thresholds.
-        min_deltas: fewer are left alone, whatever else is said.
-        visibility_txn: of the compaction's own transaction; 0 without one.
-        table_type: what the table is known to be; without it the files decide.
-        force: go on although a writer seems to be at work.
+        mode: a type of compaction, or AUTO for the type that the thresholds choose.
+        is_auto_off: the table's properties forbid compaction by thresholds.
+        min_deltas: locations with fewer deltas are never compacted.
+        visibility_txn: id of the compaction's own transaction; 0 without one.
+        table_type: the type of the table, if it is known; by default the files show it.
+        force: compact although a writer seems to be at work.
         offline: nothing reads the locations meanwhile.
-        changes_nothing: planning finishes nothing and clears nothing away.
-        in_queue: the location's turn in Hive's queue has come: no worker of Hive's is in the way.
-        take_over: an entry of Hive's queue for the location that no worker has taken yet is taken out of it.
-        wait: so many seconds another compaction in Hive's queue is waited for.
-        writing: how results are written and proven.
-        locking: how others are kept away.
-        buckets: of a rebalance; 0 for as many as there are.
-        order_by: of a rebalance: what its rows are sorted by.
-        night: the id of the night that it is a part of; empty without one.
-        auto_off_by: whose properties say so, ``table`` or ``database``, where a metastore knows them.
+        changes_nothing: planning neither finishes an interrupted publication nor removes stale staging.
+        in_queue: the compaction holds the location's entry in Hive's queue.
+        take_over: replace an entry of Hive's queue for the location that no worker has taken yet.
+        wait: seconds to wait for another compaction in Hive's queue.
+        buckets: number of buckets after a rebalance; 0 keeps the present number.
+        order_by: the columns by which a rebalance sorts.
+        night: the id of the nightly run that it is a part of; empty without one.
+        auto_off_by: whose properties forbid it, ``table`` or ``database``, according to the metastore.
     """
 
     mode: Mode = Mode.AUTO
@@ -109,7 +107,7 @@ class CompactionRequest:
     night: str = ""
 
     def __post_init__(self) -> None:
-        """Names are taken for the values that they are of: ``CompactionRequest("major")``."""
+        """Accept names in place of enum values: ``CompactionRequest("major")``."""
         object.__setattr__(self, "mode", member(Mode, self.mode, "type of compaction"))
         if self.table_type is not None:
             object.__setattr__(self, "table_type", member(TableType, self.table_type, "type of table"))
@@ -117,12 +115,12 @@ class CompactionRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Outcome):
-    """What planning says of a location: :class:`Planned`, :class:`Nothing` or :class:`Refused`.
+    """The result of planning a location: :class:`Planned`, :class:`Nothing` or :class:`Refused`.
 
     Attributes:
-        snapshot: the location as it was seen; None where it could not be.
-        figures: that decided; None where they were not looked at.
-        finished: directories of an interrupted compaction that were shown to their end first.
+        snapshot: None if the location could not be listed.
+        figures: the figures that decided; None if they did not matter.
+        finished: directories of an interrupted compaction that were published first.
     """
 
     snapshot: Snapshot | None = None
@@ -130,14 +128,14 @@ class Answer(Outcome):
     finished: tuple[str, ...] = ()
 
     def facts(self) -> Mapping[str, Any]:
-        """Who says what counts, and the figures that decided."""
+        """Return the source of the snapshot, and the figures that decided."""
         figures = self.figures
-        said = {"snapshotSource": self.snapshot.source.record} if self.snapshot else {}
+        source = {"snapshotSource": self.snapshot.source.record} if self.snapshot else {}
         if figures is None:
-            return said
+            return source
         ratio = figures.delta_bytes / figures.base_bytes if figures.base_bytes else None
         return {
-            **said,
+            **source,
             "figures": {
                 "baseBytes": figures.base_bytes,
                 "deltaBytes": figures.delta_bytes,
@@ -150,7 +148,7 @@ class Answer(Outcome):
 
 @dataclass(frozen=True, kw_only=True)
 class Planned(Answer):
-    """A location with work to do; `reason` is what decided where thresholds did."""
+    """A location with work to do; its reason says which threshold decided."""
 
     plan: CompactionPlan
     result: Result = Result.PLANNED
@@ -160,31 +158,31 @@ class Planned(Answer):
 
     @property
     def is_decided(self) -> bool:
-        """Whether thresholds decided, and not the user."""
+        """Say if thresholds decided, and not the user."""
         return self.figures is not None
 
     @property
     def gain(self) -> float:
-        """Bytes that every full read saves for each byte that is rewritten once."""
+        """Return how many bytes every full read saves for each byte that is rewritten once."""
         return advise(self.plan.snapshot.listing, self.plan.snapshot.state).gain
 
     @property
     def buckets(self) -> int:
-        """How many the result has at most."""
+        """Return the most buckets that the result can have."""
         return self.plan.buckets
 
     @property
     def segments(self) -> int:
-        """Into how many parts big buckets are cut, at most."""
+        """Return the most segments into which big buckets are cut."""
         tasks = [task for task in self.plan.tasks if isinstance(task, BucketTask)]
         return sum(1 if task.segment is not None else len(task.pieces) for task in tasks)
 
     def reported(self) -> Mapping[str, Any]:
-        """The type of compaction."""
+        """Return the type of compaction."""
         return {"kind": self.plan.asked}
 
     def facts(self) -> Mapping[str, Any]:
-        """What would be read and written."""
+        """Return what would be read and written."""
         return {
             "kind": self.plan.asked,
             **super().facts(),
@@ -208,7 +206,7 @@ class Nothing(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Refused(Answer):
-    """A location that cannot be compacted, or cannot be seen."""
+    """A location that cannot be compacted or listed."""
 
     error: AcidctlError
     result: Result = Result.FAILED
@@ -217,12 +215,11 @@ class Refused(Answer):
 def plan_location(
     found: Found, lists: SnapshotLists, request: CompactionRequest, *, is_table_checked: bool = True
 ) -> Planned | Nothing | Refused:
-    """What is to be done in one location, by a snapshot that is taken now.
+    """Plan the compaction of one location from a new snapshot.
 
     Args:
-        lists: what was said of the snapshot.
-        is_table_checked: ask whether its table is still the one that the lists are of; who does not, asks for many at
-            once by :func:`of_changed_tables`, before anything is done.
+        is_table_checked: check that the lists are still those of the table; a caller who passes False checks many
+            tables at once by :func:`of_changed_tables`, before anything is done.
     """
     snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
@@ -236,14 +233,17 @@ def plan_location(
             request = _for_its_hive(request, lists)
             request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
             beside = _in_hives_queue(found, lists, request)
-        snapshot, finished = _finished(found, lists, request) if beside is None else _as_it_is(found, lists)
+        if beside is None:
+            snapshot, finished = _finished(found, lists, request)
+        else:  # Hive may be at work in the location
+            snapshot = found.snapshot(lists, compactor=True)
         snapshot = below_straddlers(snapshot)
         if is_rebalance:
             refuse_old_ids(snapshot, found, lists)
         decision, figures = decision_on(snapshot, request)
         if idle := why_idle(snapshot, decision, rebalanced=is_rebalance):
             return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
-        assert decision.kind is not None  # it would be idle
+        assert decision.kind is not None  # else it is idle
         if beside is not None:
             raise beside
         if is_table_checked:
@@ -271,13 +271,14 @@ def plan_location(
 
 
 def _for_its_hive(request: CompactionRequest, lists: SnapshotLists) -> CompactionRequest:
-    """The request with the Hive version of the table's metastore, judged by the methods that it offers."""
-    assert lists.warehouse  # which knows the table
-    known, said = lists.warehouse.metastore.features.hive, request.writing.reader
-    both = said is not known and {said, known} == {Hive.HIVE3, Hive.HIVE4}  # a metastore is often upgraded first
-    if said not in (None, known) and not both:
-        raise RefusedError(f"{said} does not read the table", f"the metastore is that of {known}", "leave `reader` out")
-    return replace(request, writing=replace(request.writing, reader=None if both else known))
+    """Return the request with the Hive version of the table's metastore, which is seen from the methods it offers."""
+    assert lists.warehouse  # else there is no table
+    hive, reader = lists.warehouse.metastore.features.hive, request.writing.reader
+    both = reader is not hive and {reader, hive} == {Hive.HIVE3, Hive.HIVE4}  # a metastore is often upgraded first
+    if reader not in (None, hive) and not both:
+        why = f"the metastore is that of {hive}"
+        raise RefusedError(f"{reader} does not read the table", why, "leave `reader` out")
+    return replace(request, writing=replace(request.writing, reader=None if both else hive))
 
 
 def _rebalance(found: Found, request: CompactionRequest) -> Rebalance:
@@ -287,37 +288,37 @@ def _rebalance(found: Found, request: CompactionRequest) -> Rebalance:
 
 
 def of_changed_tables(planned: Sequence[tuple[Found, Planned]], lists: SnapshotLists) -> list[Refused]:
-    """Those whose table was dropped and created again, or moved, since the lists were taken."""
+    """Return a refusal for each table that was recreated or moved since the lists were taken."""
     problems = lists.changed([found.hive for found, _ in planned])
     return [
-        Refused(location=one.location, error=error, snapshot=one.snapshot, finished=one.finished)
-        for (_, one), error in zip(planned, problems, strict=True)
+        Refused(location=plan.location, error=error, snapshot=plan.snapshot, finished=plan.finished)
+        for (_, plan), error in zip(planned, problems, strict=True)
         if error
     ]
 
 
 def refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
-    """Raises RefusedError while Hive itself compacts a location, or is about to."""
+    """Raise RefusedError while Hive itself compacts a location, or is about to."""
     if error := _beside_hive(found, lists):
         raise error
 
 
 def _in_hives_queue(found: Found, lists: SnapshotLists, request: CompactionRequest) -> RefusedError | None:
-    """What a compaction that does not wait is refused with for what Hive's queue holds, if there is something to do."""
+    """Return the refusal of a compaction that does not wait for another one in Hive's queue."""
     if request.in_queue or request.wait:
         return None
-    may_be_left = lists.asks_metastore and not request.visibility_txn
-    return _beside_hive(found, lists, but=_SINGLE if may_be_left else None, take_over=request.take_over)
+    skips_single = lists.asks_metastore and not request.visibility_txn
+    return _beside_hive(found, lists, but=_SINGLE if skips_single else None, take_over=request.take_over)
 
 
 def _beside_hive(
     found: Found, lists: SnapshotLists, *, but: str | None = None, take_over: bool = False
 ) -> RefusedError | None:
-    """The error for a location that Hive itself compacts, or is about to; None where it does not.
+    """Return the refusal for a location that Hive itself compacts, or is about to; None if it does not.
 
     Args:
-        but: entries in pools that begin so are looked at in their turn: whose process was killed is in nobody's way.
-        take_over: entries that no worker has are in nobody's way, where the server lets them be taken out.
+        but: ignore entries in pools with this prefix; they are handled later, since their process may be dead.
+        take_over: ignore entries that no worker has taken, if the server allows removing them.
     """
     entry = lists.compaction_of(found.hive, found.location.partition)
     if entry is None or (but and (entry.pool or "").startswith(but)):
@@ -329,10 +330,10 @@ def _beside_hive(
 
 
 def in_the_way(shown: str, id_: int, state: str, worker: str = "", *, can_take_over: bool = True) -> RefusedError:
-    """The error for an entry of Hive's queue that is there before ours.
+    """Return the refusal for an earlier entry of Hive's queue.
 
     Args:
-        can_take_over: the server lets an entry be taken out of it, as Hive 4 does.
+        can_take_over: the server allows removing an entry, as Hive 4 does.
     """
     by = f", by {worker}" if worker else ""
     hint = (
@@ -346,10 +347,10 @@ def in_the_way(shown: str, id_: int, state: str, worker: str = "", *, can_take_o
 
 
 def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Wishes) -> CompactionRequest:
-    """The request by what the metastore knows of a table: its type, and its properties where the user says nothing.
+    """Return the request with a table's type, and with its properties for options that the user has not set.
 
     Args:
-        wishes: of the owners of the table and of its database.
+        wishes: the properties of the table and of its database.
 
     Raises:
         RefusedError: Hive itself would not compact it.
@@ -361,8 +362,8 @@ def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Wi
             "Hive refuses it, too",
         )
     ours, default = request.thresholds, Thresholds()
-    said = {field.name: getattr(ours, field.name) for field in fields(Thresholds)}
-    changed = {name: value for name, value in said.items() if value != getattr(default, name)}
+    values = {field.name: getattr(ours, field.name) for field in fields(Thresholds)}
+    changed = {name: value for name, value in values.items() if value != getattr(default, name)}
     return replace(
         request,
         thresholds=replace(wishes.thresholds, **changed),
@@ -372,13 +373,8 @@ def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Wi
     )
 
 
-def _as_it_is(found: Found, lists: SnapshotLists) -> tuple[Snapshot, tuple[str, ...]]:
-    """The snapshot of a location that Hive may be at work in: only looked at."""
-    return found.snapshot(lists, compactor=True), ()
-
-
 def _finished(found: Found, lists: SnapshotLists, request: CompactionRequest) -> tuple[Snapshot, tuple[str, ...]]:
-    """The snapshot, after what was interrupted half-way was shown to its end; and what that was."""
+    """Finish an interrupted publication; return the snapshot after that, and what was published."""
     snapshot = found.snapshot(lists, compactor=True)
     if request.changes_nothing:
         refuse_half_published(snapshot)
@@ -387,17 +383,13 @@ def _finished(found: Found, lists: SnapshotLists, request: CompactionRequest) ->
     if not half_published(snapshot):
         return snapshot, ()
     with request.locking.at(snapshot.fs, snapshot.path, always=shows_by_copies(snapshot.fs)):
-        # Looked at again: whoever held the lock until now may have finished it.
+        # List it again: the process that held the lock until now may have finished it.
         finished = finish_half_published(found.afresh().snapshot(lists, compactor=True))
     return found.afresh().snapshot(lists, compactor=True), finished
 
 
 def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
-    """The type of compaction that a request asks for in a location, and why; with the figures, where they decided.
-
-    Args:
-        snapshot: as a compaction sees it.
-    """
+    """Return the type of compaction for a location, with the reason, and with the figures if they decided."""
     figures = figures_of(snapshot.listing, snapshot.state)
     if figures.deltas < request.min_deltas:
         why = reason(Code.FEW_DELTAS, how="min-deltas", deltas=figures.deltas, limit=request.min_deltas)
@@ -412,44 +404,43 @@ def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decisio
 
 
 def why_idle(snapshot: Snapshot, decision: Decision, *, rebalanced: bool = False) -> tuple[Reason, ...]:
-    """Why there is nothing to do; empty when there is something: a rebalance always has, where there is data."""
+    """Say why there is nothing to do; empty if there is work: a rebalance always has work if there is data."""
     idle = decision.reason if decision.kind is None else nothing_to_do(snapshot, decision.kind)
     if rebalanced and idle and idle.code is not Code.NO_DATA:
         idle = None
-    if decision.kind is not None and not idle and not _waits(snapshot):
+    if decision.kind is not None and not idle and not _may_be_written(snapshot):
         return ()
     stop = snapshot.assumed.stop if snapshot.assumed else _more_above(snapshot)
     return tuple(filter(None, (idle, stop)))
 
 
 def _more_above(snapshot: Snapshot) -> Reason | None:
-    """What an open write id holds back; None where there is nothing."""
     above = sum(verdict.reason.code is Code.ABOVE_HIGH_WATERMARK for verdict in snapshot.state.verdicts)
     last = snapshot.write_ids.high_watermark
     return reason(Code.MORE_ABOVE, count=above, high_watermark=last) if above else None
 
 
-def _waits(snapshot: Snapshot) -> bool:
-    """Whether original files are so young that they may still be written: their order numbers all of their rows."""
+def _may_be_written(snapshot: Snapshot) -> bool:
+    """Say if an original file may still be written: one more file would change the row ids of those after it."""
     assumed = snapshot.assumed
     return bool(assumed and snapshot.state.originals and any(u.is_original for u in assumed.undecided))
 
 
 PORTION = 200
-"""The most plans in memory at once, with their listings; further plans are made again in their turn."""
+"""The most plans in memory at the same time, with their listings; other plans are made again when they are due."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A location with work to do, until its turn comes.
+    """A location that waits for its compaction.
 
     Attributes:
-        found: the location; list it again through :meth:`Found.afresh`, or its listing would be kept here.
-        input_bytes: of all files that are read.
-        tasks, weight: how many tasks there are, and how many bytes they read.
+        found: the location; list it through :meth:`Found.afresh`, or its listing would stay in memory.
+        input_bytes: size of all files that are read.
+        tasks, weight: number of tasks, and how many bytes they read.
         gain: bytes that every full read saves for each byte that is rewritten once.
-        priority: locations with a higher one come first.
-        planned: the plan; None where it is made again.
+        priority: locations with a higher priority come first.
+        planned: the plan; None if it will be made again.
     """
 
     found: Found
@@ -471,23 +462,23 @@ class Waiting:
 
     @property
     def rank(self) -> tuple[int, float, str]:
-        """For sorting: the highest priority first, then what readers gain most from."""
+        """Return a sort key: the highest priority first, then the highest gain."""
         return -self.priority, -self.gain, self.location
 
 
 def within_budget(waiting: Iterable[Waiting], budget: int) -> tuple[list[Waiting], list[Waiting]]:
-    """Split locations into those that fit a budget of input bytes, taken in order, and the rest."""
+    """Split locations, in order, into those that fit a budget of input bytes and the rest."""
     chosen: list[Waiting] = []
-    left: list[Waiting] = []
-    for one in waiting:
-        fits = one.input_bytes <= budget
-        budget -= one.input_bytes if fits else 0
-        (chosen if fits else left).append(one)
-    return chosen, left
+    postponed: list[Waiting] = []
+    for location in waiting:
+        fits = location.input_bytes <= budget
+        budget -= location.input_bytes if fits else 0
+        (chosen if fits else postponed).append(location)
+    return chosen, postponed
 
 
 def refused_before_work(planned: Planned, request: CompactionRequest) -> AcidctlError | None:
-    """What running a plan would be refused with before any work, for who only shows it."""
+    """Return the error with which running a plan would be refused before any work, to show it with the plan."""
     try:
         refuse_before_work(planned.plan, request.offline)
     except AcidctlError as error:
@@ -502,27 +493,22 @@ def carry_out(
     on_task: Callable[[Task], None] | None = None,
     check: Callable[[CompactionPlan], None] | None = None,
 ) -> Generator[Compacted, None, None]:
-    """Lock the locations, run the plans, and publish each result once it is proven.
+    """Lock the locations, run the plans, and publish each result once it is proven; yield one outcome per plan.
 
-    Closed early, or interrupted, it removes what was staged and lets the locks go.
+    Outcomes of locations that are locked by others come first. If it is closed early, or interrupted, it removes staged
+    files and releases the locks.
 
-    Args:
-        engine: where the tasks run; without one in this process.
-        on_task: called when a task has ended.
-        check: as of :func:`acidctl.compaction.run.compact`.
-
-    Yields:
-        One outcome per plan, as soon as it is there; those whose location somebody else holds come first.
+    For other arguments see :func:`acidctl.compaction.run.compact`.
     """
-    with ExitStack() as held:
-        free = []
-        for one in planned:
-            fs, path = one.plan.snapshot.fs, one.plan.snapshot.path
+    with ExitStack() as stack:
+        locked = []
+        for plan in (item.plan for item in planned):
+            fs, path = plan.snapshot.fs, plan.snapshot.path
             try:
-                held.enter_context(request.locking.at(fs, path, always=shows_by_copies(fs)))
-                free.append(one.plan)
+                stack.enter_context(request.locking.at(fs, path, always=shows_by_copies(fs)))
+                locked.append(plan)
             except AcidctlError as error:
-                yield failed(one.plan, error)
-        if free:
-            running = compact(free, engine, offline=request.offline, on_task=on_task, check=check)
-            yield from held.enter_context(closing(running))
+                yield failed(plan, error)
+        if locked:
+            running = compact(locked, engine, offline=request.offline, on_task=on_task, check=check)
+            yield from stack.enter_context(closing(running))

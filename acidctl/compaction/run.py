@@ -1,4 +1,4 @@
-"""Run planned compactions: one engine call for the tasks of all locations, then publish location by location."""
+"""Run planned compactions: one engine call for the tasks of all locations, then publish each location."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.publish import discard, publish, require_place, require_single_files, stage_directories
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.segments import shared_out
+from acidctl.compaction.rebalance.shares import Runs
+from acidctl.compaction.split import shared_out
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, JoinTask, OutputFile, Segment, Task
 from acidctl.errors import AcidctlError, RefusedError, VerifyError
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 
 class Engine(Protocol):
-    """Where tasks run."""
+    """Runs tasks."""
 
     @property
     def cores(self) -> int:
-        """How many tasks run at once."""
+        """Return how many tasks run at the same time."""
 
     def __call__(
         self, tasks: Sequence[Task], function: Callable[[Task], BucketResult]
     ) -> Iterator[tuple[int, BucketResult | AcidctlError]]:
-        """The place and outcome of every task, in the order they end. Called again where buckets were cut.
+        """Yield the index and outcome of every task, in the order in which they end; an engine may end early.
 
-        An engine whose time is up may end early.
+        It is called again for the tasks that follow from results, such as joining segments.
         """
 
 
@@ -39,12 +39,12 @@ Check = Callable[[CompactionPlan], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Compacted(Outcome):
-    """What became of one location's plan: compacted, failed, or postponed.
+    """The outcome of one location's plan: compacted, failed, or postponed.
 
     Attributes:
-        published: names of the new directories; empty where nothing was changed.
+        published: names of the new directories; empty if nothing was changed.
         staging_kept: absolute path of the evidence of a failed verification.
-        hive_name: the name that a metastore has for the location; empty if none knows it.
+        hive_name: the location's name in the metastore; empty if it is in none.
     """
 
     plan: CompactionPlan
@@ -55,41 +55,41 @@ class Compacted(Outcome):
 
     @property
     def files(self) -> list[OutputFile]:
-        """The data files of the output."""
+        """Return the data files of the output."""
         return [file for result in self.results for file in result.files]
 
     @property
     def rows(self) -> int:
-        """Events in the output."""
+        """Return the number of events in the output."""
         return sum(file.rows for file in self.files)
 
     @property
     def bytes(self) -> int:
-        """Bytes of the output's data files."""
+        """Return the size of the output's data files."""
         return sum(file.bytes for file in self.files)
 
     @property
     def stripes(self) -> tuple[int, int]:
-        """Stripes that were copied, and stripes that were encoded again."""
+        """Return how many stripes were copied, and how many were encoded again."""
         copied = sum(file.stripes_copied for file in self.files)
         return copied, sum(file.stripes for file in self.files) - copied
 
     @property
     def seconds(self) -> float:
-        """Of work, in all tasks together."""
+        """Return the time that all tasks together took."""
         return sum(result.seconds for result in self.results)
 
     @property
     def rows_dropped(self) -> int:
-        """Events that were read and are not in the output."""
+        """Return how many events were read and are not in the output."""
         return sum(result.rows_dropped for result in self.results)
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Bytes of the inputs and of the output; none where nothing was published."""
+        """Return the sizes of the inputs and of the output; empty if nothing was published."""
         return {"read": self.plan.input_bytes, "written": self.bytes} if self.is_changed else {}
 
     def facts(self) -> Mapping[str, Any]:
-        """The figures of a compaction that was published."""
+        """Return the figures of a published compaction."""
         if not self.is_changed:
             return {}
         return {
@@ -110,13 +110,13 @@ class Compacted(Outcome):
         }
 
     def reported(self) -> Mapping[str, Any]:
-        """The figures in short."""
+        """Return the most important figures."""
         names = ("kind", "rows", "rowsDropped", "inputRows", "deleteEvents")
         return {name: value for name, value in self.facts().items() if name in names} or super().reported()
 
 
 def failed(plan: CompactionPlan, error: AcidctlError, staging_kept: str | None = None) -> Compacted:
-    """The outcome of a plan of which nothing was published."""
+    """Return the outcome of a plan that published nothing."""
     return Compacted(location=plan.shown, result=Result.FAILED, error=error, plan=plan, staging_kept=staging_kept)
 
 
@@ -128,19 +128,16 @@ def compact(
     on_task: Callable[[Task], None] | None = None,
     check: Check | None = None,
 ) -> Generator[Compacted, None, None]:
-    """Compact planned locations; one that fails does not stop the others.
+    """Compact planned locations, and yield one outcome per plan as soon as its last bucket is done.
 
-    The caller holds the locks of those whose store shows results by copies.
+    A location that fails does not stop the others. The caller holds the locks of locations that publish by copies.
 
     Args:
-        engine: where the tasks run; without one in this process.
+        engine: default: one process of this machine.
         offline: nothing reads the locations meanwhile, see :func:`acidctl.compaction.plan.require_atomic` and
             :func:`acidctl.compaction.publish.require_single_files`.
         on_task: called when a task has ended.
-        check: called before a result is shown; the plan fails with the AcidctlError that it raises.
-
-    Yields:
-        One outcome per plan, as soon as its last bucket is done.
+        check: called before a result is published; the plan fails with the AcidctlError that it raises.
     """
     staged: list[CompactionPlan] = []
     for plan in plans:
@@ -161,7 +158,7 @@ def compact(
 
 
 def refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
-    """What will come out is known for sure only at the end; refuse at once where it is likely.
+    """Refuse at once what publishing would probably refuse; only the results decide it.
 
     Raises:
         RefusedError: two renames, or copies of several files, would be needed.
@@ -176,7 +173,7 @@ def refuse_before_work(plan: CompactionPlan, offline: bool) -> None:
 
 
 def _require_own_transaction(plan: CompactionPlan) -> None:
-    """Raises RefusedError for a rebalance that was planned only to be looked at, before its lock was there."""
+    """Raise RefusedError for a rebalance that was only planned for display, before it had a lock."""
     if plan.spread and not plan.visibility_txn:
         raise RefusedError(
             f"cannot rebalance {plan.shown}", "nobody is kept away from its table", "plan it under a lock of Hive's"
@@ -184,7 +181,7 @@ def _require_own_transaction(plan: CompactionPlan) -> None:
 
 
 class _Location:
-    """The tasks of one plan: how many are still out, and what they gave."""
+    """The tasks of one plan, and the results of those that have ended."""
 
     def __init__(self, plan: CompactionPlan, check: Check | None) -> None:
         self.plan = plan
@@ -194,7 +191,6 @@ class _Location:
         self.errors: list[AcidctlError] = []
 
     def take(self, result: BucketResult | AcidctlError) -> None:
-        """One task has ended."""
         self.waiting -= 1
         if isinstance(result, AcidctlError):
             self.errors.append(result)
@@ -202,7 +198,7 @@ class _Location:
             self.results.append(result)
 
     def after(self, last: Task) -> Sequence[Task]:
-        """What is still to be done, now that all tasks have ended that there were: of whose kind the last one is."""
+        """Return the tasks that follow, now that all tasks have ended; `last` shows of which kind they were."""
         if isinstance(last, CountTask) and self.plan.spread:
             spread = self.plan.spread
             runs = Runs.concat([result.runs for result in self.results if result.runs])
@@ -210,28 +206,26 @@ class _Location:
         return [] if isinstance(last, JoinTask) else self._joins()
 
     def _joins(self) -> list[JoinTask]:
-        """What is to be put together, once every segment is there; of a table without rows a file without any.
+        """Return the joins of all segments, or a task for a file without rows if the table has none.
 
-        Readers that list files, as Trino does, do not see a base without one, and read on what it is to hide.
+        Readers that list files, such as Trino, overlook a base without files, and would read what it hides.
         """
         segments: dict[int, list[Segment]] = {}
         for result in self.results:
             if result.segment:
                 segments.setdefault(result.bucket, []).append(result.segment)
-        if self.plan.kind is CompactionKind.MAJOR and self._is_without_rows():
-            some = next((task for task in self.plan.tasks if isinstance(task, BucketTask)), None)
-            return [JoinTask(some, ())] if some else []
+        has_rows = any(result.files or (result.segment and result.segment.stripes) for result in self.results)
+        if self.plan.kind is CompactionKind.MAJOR and not has_rows:
+            task = next((task for task in self.plan.tasks if isinstance(task, BucketTask)), None)
+            return [JoinTask(task, ())] if task else []
         like = self.plan.cut_buckets
         return [
-            JoinTask(like[bucket], tuple(sorted(found, key=lambda segment: segment.number)))
-            for bucket, found in segments.items()
+            JoinTask(like[bucket], tuple(sorted(parts, key=lambda segment: segment.number)))
+            for bucket, parts in segments.items()
         ]
 
-    def _is_without_rows(self) -> bool:
-        return not any(result.files or (result.segment and result.segment.stripes) for result in self.results)
-
     def outcome(self, offline: bool) -> Compacted:
-        """Publish, or say why not; of what failed the staging directory stays only as evidence of a wrong result."""
+        """Publish the results, or return the failure; staging stays only as evidence of a failed verification."""
         plan = self.plan
         try:
             if self.errors:
@@ -248,7 +242,7 @@ class _Location:
         return Compacted(location=plan.shown, result=Result.COMPACTED, plan=plan, published=published, results=results)
 
     def unfinished(self, offline: bool) -> Compacted:
-        """The engine ended before the location's turn came, or before it was done; nothing was changed."""
+        """Return the outcome if the engine ended before the location was done; nothing was changed."""
         if self.errors:
             return self.outcome(offline)
         discard(self.plan)
@@ -264,15 +258,15 @@ def _run(
 ) -> Iterator[Compacted]:
     cores = engine.cores if any(plan.tasks for plan in plans) else 1
     tasks = shared_out([plan.tasks for plan in plans], cores)
-    locations = [_Location(replace(plan, tasks=own), check) for plan, own in zip(plans, tasks, strict=True)]
+    locations = [_Location(replace(plan, tasks=parts), check) for plan, parts in zip(plans, tasks, strict=True)]
     work: list[tuple[_Location, Task]] = [(location, task) for location in locations for task in location.plan.tasks]
     for location in locations:
         if not location.waiting:
             yield location.outcome(offline)
     while work:
         further: list[tuple[_Location, Task]] = []
-        for place, result in engine([task for _, task in work], run_task):
-            location, task = work[place]
+        for index, result in engine([task for _, task in work], run_task):
+            location, task = work[index]
             location.take(result)
             if on_task:
                 on_task(task)
@@ -280,7 +274,7 @@ def _run(
                 continue
             following = [] if location.errors else location.after(task)
             location.waiting = len(following)
-            further += [(location, one) for one in following]
+            further += [(location, task) for task in following]
             if not following:
                 yield location.outcome(offline)
         for location in {id(location): location for location, _ in work}.values():

@@ -1,50 +1,26 @@
-"""A big bucket in pieces that several executors can work on: ranges of stripes whose keys do not interleave.
+"""Segments of a big bucket, by which several cores share the work: ranges of stripes whose keys do not interleave.
 
-Only tails are looked at.  What they say may be wrong in a damaged file; then the pieces overlap, and the step that
-joins them refuses, since it checks the order again.
+Only footers are read. If the footer of a damaged file is wrong, the segments overlap, and the step that joins them
+refuses, because it checks the order of keys again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from acidctl.compaction.proof.keys import Key
+from acidctl.compaction.proof.checksum import Key
+from acidctl.compaction.tasks import BucketTask, ConcatTask, CountTask, StripeGroup
 from acidctl.orc.tail import stripe_length
 from acidctl.rows.read.delete_set import stripe_ranges
 from acidctl.rows.read.events import EventFile
 
 _Bound = tuple[Key, int]
-"""A key and 1 for "after it", 0 for "it"."""
+"""A key with 0, or with 1 for the position just after it."""
 
 _LEAST: _Bound = ((-(1 << 63), -(1 << 63), -(1 << 63)), 0)
 _GREATEST: _Bound = (((1 << 63) - 1, (1 << 63) - 1, (1 << 63) - 1), 1)
-
-StripeSpan = tuple[int, int]
-"""The first stripe and the one after the last."""
-
-
-@dataclass(frozen=True, slots=True)
-class StripeGroup:
-    """Stripes of one bucket's files, all of whose keys are above those of the piece before it.
-
-    Attributes:
-        spans: the stripes of each of its files, by the file's place among the bucket's.
-        bytes: stored bytes of these stripes.
-        rows: events in them.
-    """
-
-    spans: Mapping[int, StripeSpan]
-    bytes: int
-    rows: int
-
-    def __add__(self, after: StripeGroup) -> StripeGroup:
-        """Both, as one."""
-        spans = dict(self.spans)
-        for file, (first, end) in after.spans.items():
-            spans[file] = (spans.get(file, (first, end))[0], end)
-        return StripeGroup(spans, self.bytes + after.bytes, self.rows + after.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +34,10 @@ class _Stripe:
 
 
 def split(files: Sequence[EventFile], limit: int) -> list[StripeGroup]:
-    """Cut the stripes of one bucket's files into pieces of ascending keys.
+    """Cut the stripes of one bucket's files into groups of ascending keys, or into one if keys interleave everywhere.
 
     Args:
-        limit: stored bytes at which a piece ends, as soon as the keys allow it.
-
-    Returns:
-        The pieces; one when the bucket is small, or its keys interleave everywhere.
+        limit: stored bytes at which a group ends, as soon as the keys allow it.
     """
     pieces: list[StripeGroup] = []
     reached = _LEAST
@@ -79,7 +52,7 @@ def split(files: Sequence[EventFile], limit: int) -> list[StripeGroup]:
 
 
 def joined_groups(pieces: Iterable[StripeGroup], limit: int) -> list[StripeGroup]:
-    """Fewer and larger pieces: each of as many as reach `limit` stored bytes."""
+    """Join neighbouring groups until each reaches `limit` stored bytes."""
     larger: list[StripeGroup] = []
     for piece in pieces:
         if larger and larger[-1].bytes < limit:
@@ -90,13 +63,13 @@ def joined_groups(pieces: Iterable[StripeGroup], limit: int) -> list[StripeGroup
 
 
 def _stripes(files: Sequence[EventFile]) -> Iterator[_Stripe]:
-    for place, file in enumerate(files):
+    for index, file in enumerate(files):
         bounds = _synthetic_bounds(file) if file.synthetic else _native_bounds(file)
-        # Out of order, the stripes of the file could not be told apart by their place: leave them together.
+        # A span must cover stripes in the order of their keys; otherwise the stripes of the file stay together.
         if any(one[0] > other[0] for one, other in pairwise(bounds)):
             bounds = [(_LEAST, _GREATEST)] * len(bounds)
         for number, ((low, high), info) in enumerate(zip(bounds, file.tail.stripes, strict=True)):
-            yield _Stripe(place, number, low, high, stripe_length(info), info.numberOfRows)
+            yield _Stripe(index, number, low, high, stripe_length(info), info.numberOfRows)
 
 
 def _synthetic_bounds(file: EventFile) -> list[tuple[_Bound, _Bound]]:
@@ -111,19 +84,68 @@ def _synthetic_bounds(file: EventFile) -> list[tuple[_Bound, _Bound]]:
 
 
 def _native_bounds(file: EventFile) -> list[tuple[_Bound, _Bound]]:
-    """What statistics and key index allow the keys of each stripe to be, whichever says more."""
+    """Return the narrowest bounds of each stripe's keys that the statistics and the key index give."""
     index = file.tail.key_index() or []
     # Several events of ACID v1 may have one key, on both sides of a stripe's end.
     after = 0 if file.may_hold_changes and file.tail.acid_version is None else 1
     bounds = []
-    for number, known in enumerate(stripe_ranges(file.tail)):
+    for number, keys in enumerate(stripe_ranges(file.tail)):
         low, high = _LEAST, _GREATEST
-        if known:
-            low = (known.original[0], known.bucket[0], known.row_id[0]), 0
-            high = (known.original[1], known.bucket[1], known.row_id[1]), 0
+        if keys:
+            low = (keys.original[0], keys.bucket[0], keys.row_id[0]), 0
+            high = (keys.original[1], keys.bucket[1], keys.row_id[1]), 0
         if len(index) == len(file.tail.stripes):
             last, before = index[number], index[number - 1] if number else None
             high = min(high, (last, 0)) if last else high
             low = max(low, (before, after)) if before else low
         bounds.append((low, high))
     return bounds
+
+
+FINEST = 64 << 20
+"""Stored bytes; for less, starting a task takes longer than its work."""
+
+_WAVES = 3
+"""Segments per core, so that the last segments to end are small."""
+
+
+def cut(task: BucketTask, limit: int) -> list[BucketTask]:
+    """Cut a task into ranges of stripes of about `limit` stored bytes, and one more task for its delete events.
+
+    A task that is small, or cannot be cut, stays whole.
+    """
+    whole = replace(task, pieces=())
+    pieces = joined_groups(task.pieces, limit)
+    if len(pieces) < 2:
+        return [whole]
+    tasks = []
+    for number, piece in enumerate(pieces):
+        inserts = tuple(replace(task.inserts[at], stripes=piece.spans[at]) for at in sorted(piece.spans))
+        tasks.append(replace(whole, inserts=inserts, deletes=(), weight=piece.bytes, rows=piece.rows, segment=number))
+    if task.deletes:
+        weight = sum(item.file.size for item in task.deletes)
+        rows = task.rows - sum(piece.rows for piece in pieces)
+        beside = tuple(item.file for item in task.inserts)
+        tasks.append(replace(whole, inserts=(), kills=(), row_files=beside, weight=weight, rows=rows))
+    return tasks
+
+
+def shared_out(
+    tasks: Sequence[Sequence[BucketTask | ConcatTask | CountTask]], cores: int
+) -> list[tuple[BucketTask | ConcatTask | CountTask, ...]]:
+    """Cut the big tasks of several locations, so that no core waits for them; return the tasks of each location.
+
+    Args:
+        tasks: the tasks of each location.
+        cores: how many tasks run at the same time.
+    """
+    total = sum(task.weight for location in tasks for task in location)
+    limit = total if cores == 1 else max(FINEST, total // (_WAVES * cores))
+    return [tuple(part for task in location for part in _parts(task, limit)) for location in tasks]
+
+
+def _parts(task: BucketTask | ConcatTask | CountTask, limit: int) -> Sequence[BucketTask | ConcatTask | CountTask]:
+    if not isinstance(task, BucketTask):
+        return [task]
+    # Each segment reads the delete events again, so segments smaller than these would cost more than they save.
+    return cut(task, max(limit, sum(item.file.size for item in task.kills)))

@@ -1,7 +1,7 @@
-"""A rebalance: all live rows get new ids and are spread evenly over buckets, as Hive 4 does it.
+"""The plan of a rebalance: all live rows get new ids and are spread evenly over buckets, as Hive 4 does it.
 
-What may be done, and how: every row gets another ROW__ID, so that whoever updates or deletes must be kept away, and
-nothing that names rows by their old ids may be left above the result.
+Every row gets another ROW__ID, so updates and deletes must be locked out, and no delete event with old ids may lie
+above the result.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, Kind, is_visible_path, parse_file
 from acidctl.acid.state import State, Verdict
-from acidctl.compaction.merge.differing import refuse_differing
+from acidctl.compaction.merge.agreement import refuse_differing
 from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import shares_of, sorted_shares
+from acidctl.compaction.rebalance.shares import Runs, shares_of, sorted_shares
 from acidctl.compaction.tasks import BucketTask, CountTask, FileTask
 from acidctl.errors import RefusedError
 from acidctl.location.find import Found
@@ -33,24 +32,23 @@ from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile
 
 _COUNTED = 256 << 20
-"""Stored bytes of which one task of a rebalance counts the rows: it reads only their ids."""
+"""Stored bytes of files whose rows one task of a rebalance counts; it reads only their ids."""
 _AT_ONCE = 64 << 20
 _FEWEST = 100_000
-"""Rows of so many stored bytes, or so many rows, are what a task of a rebalance has in memory."""
-
+"""A task of a rebalance has rows of this many stored bytes in memory, or this many rows if those are more."""
 
 _MOST_OF_BUCKET = 128 << 20
 _MOST_SORTED = 50_000_000
-"""Sorted, a bucket's inputs are in memory, and of all rows what they are sorted by."""
+"""A task that sorts has a bucket's inputs in memory, and the sort columns of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """What is asked for.
+    """The options of a rebalance.
 
     Attributes:
-        buckets: 0 for as many as there are.
-        order: what all rows are sorted by.
+        buckets: 0 keeps the present number.
+        order: the columns by which all rows are sorted.
     """
 
     buckets: int = 0
@@ -59,14 +57,14 @@ class Rebalance:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of a rebalance: how its buckets are written, once all rows are counted.
+    """The plan by which a rebalance writes its buckets once all rows are counted.
 
     Attributes:
-        buckets: that are asked for.
-        like: a task that has all inputs, and no share.
-        kills: for each of its inputs, the files whose events may delete its rows.
-        most: rows that a task has read at once.
-        order: what all rows are sorted by.
+        buckets: the requested number of buckets.
+        like: a task with all inputs, without a share.
+        kills: for each input, the files with events that may delete its rows.
+        most: the most rows that a task has in memory.
+        order: the columns by which all rows are sorted.
     """
 
     buckets: int
@@ -76,7 +74,7 @@ class Spread:
     order: tuple[SortColumn, ...] = ()
 
     def tasks_for(self, runs: Runs) -> list[BucketTask]:
-        """A task for each bucket that gets rows."""
+        """Return a task for each bucket that gets rows."""
         if self.order:
             return [
                 replace(self.like, bucket=bucket, sorted_share=share, rows=share.count)
@@ -87,12 +85,12 @@ class Spread:
             rows = sum(share.count for share in shares)
             files = sorted({file for share in shares for file in share.spans})
             places = {file: place for place, file in enumerate(files)}
-            own = tuple(
+            renumbered = tuple(
                 replace(share, spans={places[file]: span for file, span in share.spans.items()}) for share in shares
             )
             inserts = tuple(self.like.inserts[file] for file in files)
             weight = self.like.weight * rows // total
-            whole = replace(self.like, bucket=bucket, shares=own, inserts=inserts, weight=weight, rows=rows)
+            whole = replace(self.like, bucket=bucket, shares=renumbered, inserts=inserts, weight=weight, rows=rows)
             tasks.append(replace(whole, **_killing([self.kills[file] for file in files])))
         return tasks
 
@@ -100,10 +98,10 @@ class Spread:
 def planned_spread(
     snapshot: Snapshot, sources: Sequence[EventFile], attempts: str, writing: Writing, wanted: Rebalance
 ) -> tuple[Spread, list[CountTask]]:
-    """How a rebalance is written, and what counts its rows first.
+    """Return the plan of a rebalance, and the tasks that count its rows first.
 
     Raises:
-        RefusedError: its buckets are too many, or it is to sort what cannot be sorted here.
+        RefusedError: there are too many buckets, or acidctl cannot sort by these columns or this many rows.
     """
     inserts = [source for source in sources if source.file.role is not Role.DELETE]
     by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
@@ -144,8 +142,7 @@ def planned_spread(
     ):
         places = list(group)
         part = slice(places[0], places[-1] + 1)
-        own = inserts[part]
-        counted = {"weight": sum(one.file.size for one in own), "rows": sum(one.rows for one in own)}
+        counted = {"weight": sum(s.file.size for s in inserts[part]), "rows": sum(s.rows for s in inserts[part])}
         files = {"inserts": like.inserts[part], "first": places[0]} | _killing(kills[part])
         tasks.append(CountTask(**shared | counted | files, write_ids=like.write_ids))
     shown = f"cannot rebalance {snapshot.fs.display(snapshot.path)}"
@@ -154,7 +151,8 @@ def planned_spread(
         raise RefusedError(
             f"{shown} over {buckets} buckets", f"a ROW__ID has room for {MAX_BUCKET + 1}", "give fewer `buckets`"
         )
-    odd = [row.names[one.position] for one in wanted.order if not _is_sortable(row, one)]
+    stored = (column.position for column in wanted.order if column.position < len(row.children))
+    odd = [row.names[position] for position in stored if row.children[position].kind not in SORTABLE]
     if odd:
         raise RefusedError(shown, f"acidctl does not sort by columns of the type of {odd[0]}", "sort by others")
     if wanted.order and (rows > _MOST_SORTED or size > _MOST_OF_BUCKET * buckets):
@@ -167,21 +165,22 @@ def planned_spread(
 
 
 def _killing(kills: Iterable[Kills]) -> dict[str, Any]:
-    """The arguments of a task for the deletes that may hit its files; `kills` has one part for each file."""
     listed = list(kills)
-    files = {source.path: source for one in listed for source in one.files}
+    files = {source.path: source for kill in listed for source in kill.files}
     return {
         "kills": inputs_of(list(files.values())),
-        "kills_of": frozenset[int]().union(*(one.buckets or () for one in listed)),
+        "kills_of": frozenset[int]().union(*(kill.buckets or () for kill in listed)),
     }
 
 
 def refuse_twin_base(snapshot: Snapshot) -> None:
-    """Refuse a result with the write id of the base that it is made from: of two compacted ones Hive's readers take
-    whichever comes first in a hash table, and who reads rows by one of them would delete others by the other.
+    """Refuse a result with the same write id as the base from which it is made.
+
+    Of two such bases Hive's readers choose the one that comes first in a hash table, so a client could read row ids
+    from one of them and delete other rows in the other.
 
     Raises:
-        RefusedError: nothing lies above the base.
+        RefusedError: no delta lies above the base.
     """
     base = snapshot.state.base
     if base and base.compacted and not snapshot.state.deltas:
@@ -192,31 +191,27 @@ def refuse_twin_base(snapshot: Snapshot) -> None:
         )
 
 
-def _is_sortable(row: OrcType, column: SortColumn) -> bool:
-    return column.position >= len(row.children) or row.children[column.position].kind in SORTABLE
-
-
 def _buckets_of(snapshot: Snapshot) -> int:
-    """How many buckets there are, counted as Hive does for a rebalance: by all files that are called after one."""
+    """Return the number of buckets as Hive counts it for a rebalance: by all files with a bucket in their name."""
     names = (entry.path.rpartition("/")[2] for entry in snapshot.listing.entries if is_visible_path(entry.path))
-    found = {parsed.bucket for name in names if isinstance(parsed := parse_file(name), BucketFile)}
-    return len(found) or max(1, len({file.bucket for file in snapshot.files()}))
+    buckets = {parsed.bucket for name in names if isinstance(parsed := parse_file(name), BucketFile)}
+    return len(buckets) or max(1, len({file.bucket for file in snapshot.files()}))
 
 
 def deletes_above(verdicts: Iterable[Verdict], write_id: int) -> list[str]:
-    """Names of what may delete rows, or update them, in write ids above: it has the ids that rows had before."""
-    found = [one.directory for one in verdicts if one.directory and one.state is not State.ABORTED]
-    return sorted(one.name for one in found if one.kind is Kind.DELETE_DELTA and one.max_write_id > write_id)
+    """Return the names of delete deltas with later write ids: their events have the ids that rows had before."""
+    directories = [v.directory for v in verdicts if v.directory and v.state is not State.ABORTED]
+    return sorted(d.name for d in directories if d.kind is Kind.DELETE_DELTA and d.max_write_id > write_id)
 
 
 def refuse_without_lock(found: Found, lists: SnapshotLists, *, is_of_user: bool) -> None:
-    """Refuse a rebalance wherever it could not be had alone: deletes name rows by the ids that it gives anew.
+    """Refuse a rebalance that cannot lock the table: deletes refer to rows by the ids that it replaces.
 
     Args:
-        is_of_user: its transaction was given, and not opened for it.
+        is_of_user: the user gave its transaction, so no lock was taken with it.
 
     Raises:
-        RefusedError: no metastore of Hive 4 knows the table, or Hive would refuse it, too.
+        RefusedError: the table is not in a metastore of Hive 4, or Hive would refuse it as well.
     """
     what, table = f"cannot rebalance {found.shown}", found.hive
     if table is None or lists.warehouse is None or not lists.asks_metastore or is_of_user:
@@ -235,10 +230,10 @@ def refuse_without_lock(found: Found, lists: SnapshotLists, *, is_of_user: bool)
 
 
 def refuse_old_ids(snapshot: Snapshot, found: Found, lists: SnapshotLists) -> None:
-    """Refuse a rebalance below what may name rows by the ids that they have now, and is not part of it.
+    """Refuse a rebalance if a delete event outside of it may refer to rows by their present ids.
 
     Raises:
-        RefusedError: a write id is open, or what deletes rows lies above the last one.
+        RefusedError: a write id is open, or a delete delta lies above the last write id.
     """
     assert found.hive
     assert lists.warehouse

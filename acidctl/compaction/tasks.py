@@ -1,8 +1,9 @@
-"""What is sent to where tasks run, and what comes back: small values that can be pickled."""
+"""The tasks of a compaction and their results: small values that can be pickled and sent to other processes."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,8 @@ from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.layout import DataFile
 from acidctl.acid.names import format_bucket
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.proof.checksum import RowProof
-from acidctl.compaction.proof.keys import Key
+from acidctl.compaction.proof.checksum import Key, RowProof
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.split import StripeGroup, StripeSpan
 from acidctl.one_line import one_line
 from acidctl.orc.read.id_runs import IdBytes
 from acidctl.orc.tail import Tail, stripe_length
@@ -26,15 +25,40 @@ from acidctl.rows.read.events import Synthetic
 from acidctl.storage.port import FileSystemSpec
 
 if TYPE_CHECKING:
-    from acidctl.compaction.rebalance.runs import Runs
-    from acidctl.compaction.rebalance.shares import Share, SortedShare
+    from acidctl.compaction.rebalance.shares import Runs, Share, SortedShare
     from acidctl.location.declared import Declared
 
 ATTEMPTS = "_attempts"
-"""In the staging directory: where tasks write."""
+"""The directory below the staging directory to which tasks write."""
 
 JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN = 1, 2
 """Values of an ORC footer's calendar."""
+
+
+StripeSpan = tuple[int, int]
+"""The first stripe, and the end after the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripeGroup:
+    """Stripes of one bucket's files with keys that are all above those of the group before.
+
+    Attributes:
+        spans: the stripes of each file, by the file's index in the bucket.
+        bytes: stored bytes of these stripes.
+        rows: events in them.
+    """
+
+    spans: Mapping[int, StripeSpan]
+    bytes: int
+    rows: int
+
+    def __add__(self, after: StripeGroup) -> StripeGroup:
+        """Join a group with the group after it."""
+        spans = dict(self.spans)
+        for file, (first, end) in after.spans.items():
+            spans[file] = (spans.get(file, (first, end))[0], end)
+        return StripeGroup(spans, self.bytes + after.bytes, self.rows + after.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +68,9 @@ class Input:
     Attributes:
         path: absolute inside the file system.
         length: the logical length, None for the whole file.
-        synthetic: the ids of a file that has none.
-        tail: as the plan read it; None where it is too long to be sent around.
-        stripes: the first that the task writes and the one after the last; None for all of them.
+        synthetic: the ids of a file that stores none.
+        tail: the footer as the plan read it; None if it is too long to be sent.
+        stripes: the stripes that the task writes; None for all of them.
     """
 
     file: DataFile
@@ -59,20 +83,19 @@ class Input:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileTask:
-    """What the tasks that read files have in common.
+    """The base of all tasks that read files.
 
     Attributes:
-        attempts: absolute; where the outputs go. Nothing of it is published as it is, so that an attempt that Spark
-            gave up, and that writes on, is never met in a published directory.
+        attempts: absolute path of the directory for outputs. It is not published itself, so that an attempt that Spark
+            gave up but that still writes never writes to a published directory.
         row: the table's columns in the output.
-        settings: how ORC is encoded.
         calendar: of an ORC output's footer; 1 Julian/Gregorian, 2 proleptic Gregorian.
         weight: input bytes, for scheduling.
-        rows: of all that it writes or drops, by the tails of its inputs.
-        may_copy: False when every stripe is to be encoded again.
+        rows: number of rows that it writes or drops, according to the footers of its inputs.
+        may_copy: False if every stripe must be encoded again.
         verify: how the result is proven.
         reader: the version of Hive that reads the table; None if it is unknown.
-        applies_all: deletes that Hive overlooks are applied, too.
+        applies_all: also apply deletes that Hive overlooks.
     """
 
     storage: FileSystemSpec
@@ -94,26 +117,26 @@ class FileTask:
         return How(for_good=True, by=self.reader)
 
     def new_attempt(self, name: str) -> str:
-        """A path for a file of the task, never met by another attempt at it."""
+        """Return a path for a file of the task that no other attempt uses."""
         return f"{self.attempts}/{uuid.uuid4().hex}_{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketTask(FileTask):
-    """The independent piece of a compaction: one bucket of one location, or a segment of a big one.
+    """The independent part of a compaction: one bucket of one location, or a segment of a big bucket.
 
     Attributes:
         inserts: base, original and insert delta files of this bucket.
-        deletes: the delete delta files of which this bucket writes events (minor).
-        kills: files whose events kill or replace rows of this bucket.
-        kills_of: the bucket numbers of its rows, whatever its files are called; None for any.
-        acid_version: 2, or 0 for ACID v1, whose files carry no version: with one, readers would ignore the operation
-            of each event and show deleted rows (rule V12).
+        deletes: the delete delta files with the events that this bucket writes (minor).
+        kills: files with events that delete or replace rows of this bucket.
+        kills_of: the bucket numbers in its rows' ids, whatever its files are called; None for any.
+        acid_version: 2, or 0 for ACID v1, whose files have no version: with a version, readers would ignore the
+            operation of each event and show deleted rows (rule V12).
         row_files: the files of the bucket's rows, if other tasks read them.
-        segment: its place among the bucket's segments; None when it is the whole bucket.
-        pieces: of `inserts`, where the bucket may still be cut into segments; none are sent to where tasks run.
-        shares: of a rebalance: the rows that this bucket gets, one share after the other.
-        sorted_share: the same of one that sorts all rows.
+        segment: its index among the bucket's segments; None for the whole bucket.
+        pieces: the groups of stripes into which the bucket may still be cut; they are not sent to executors.
+        shares: the rows that this bucket gets from a rebalance, one share after another.
+        sorted_share: the rows that this bucket gets from a rebalance that sorts all rows.
     """
 
     __repr__ = one_line
@@ -133,28 +156,28 @@ class BucketTask(FileTask):
 
     @property
     def is_spread(self) -> bool:
-        """Whether it gives rows new ids."""
+        """Say if it gives rows new ids."""
         return bool(self.shares or self.sorted_share)
 
     @property
     def sources(self) -> tuple[Input, ...]:
-        """All files that it reads."""
+        """Return all files that it reads."""
         return self.inserts + self.deletes + self.kills
 
     @property
     def name(self) -> str:
-        """Of its outputs, in directories of their own."""
+        """Return the name of its outputs, which lie in separate directories."""
         return format_bucket(self.bucket)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcatTask(FileTask):
-    """One bucket of a compaction of an insert-only location, all bytes of whose result are compared in any case.
+    """One bucket of a compaction of an insert-only location; all bytes of its result are always compared.
 
     Attributes:
         sources: in read order.
-        format: of all of them, and of the output.
-        declared: of text, what a metastore says of its lines.
+        format: the format of all sources and of the output.
+        declared: the layout of text lines in the metastore.
     """
 
     sources: tuple[Input, ...]
@@ -163,17 +186,17 @@ class ConcatTask(FileTask):
 
     @property
     def name(self) -> str:
-        """Of the output, as Hive's own writers give it."""
+        """Return the name of the output, in the form of Hive's own writers."""
         return f"{self.bucket:06d}_0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountTask(FileTask):
-    """The first look of a rebalance at some files: how many rows of them are live.
+    """A rebalance's count of the live rows in some files.
 
     Attributes:
-        inserts, kills, kills_of, write_ids: as of a :class:`BucketTask`.
-        first: place of the first of `inserts` among all files that are read.
+        inserts, kills, kills_of, write_ids: see :class:`BucketTask`.
+        first: index of the first of `inserts` among all files that are read.
     """
 
     inserts: tuple[Input, ...]
@@ -184,22 +207,20 @@ class CountTask(FileTask):
 
     @property
     def sources(self) -> tuple[Input, ...]:
-        """All files that it reads."""
+        """Return all files that it reads."""
         return self.inserts + self.kills
 
 
 @dataclass(frozen=True, slots=True)
 class StripeCopy:
-    """A clean stripe: every event of it is kept, and the output can hold its bytes.
-
-    Small, so that it can be sent to another process.
+    """A stripe that is copied byte for byte: all its events are kept; small, so that it can be sent to a process.
 
     Attributes:
         path: absolute.
-        offset: where its bytes begin.
-        checksum: of its keys.
-        block_size: that its file's postscript claims.
-        ids: how its ids are written, where they were not decoded.
+        offset: position of its first byte in the file.
+        checksum: checksum of its keys.
+        block_size: the compression block size in its file's postscript.
+        ids: the encoded form of its ids, if they were not decoded.
     """
 
     path: str
@@ -211,7 +232,7 @@ class StripeCopy:
 
     @property
     def length(self) -> int:
-        """Its bytes."""
+        """Return its size in bytes."""
         return stripe_length(self.stripe.info)
 
 
@@ -220,13 +241,13 @@ class OutputFile:
     """One written file.
 
     Attributes:
-        attempt_path: absolute; a hidden name of this attempt, so that a repeated task never meets another's file.
-        name: the name it will get, ``bucket_N``.
+        attempt_path: absolute; unique to this attempt, so that a repeated task never meets another's file.
+        name: its later name, ``bucket_N``.
         stripes_copied: how many of its stripes are byte copies.
-        expected: worked out from what was read, less what was dropped.
-        found: worked out from the written file, read again.
-        counts: inserts, updates and deletes in it.
-        first, last: its least and greatest key; zeros where rows have none.
+        expected: proof of the rows that were read, less those that were dropped.
+        found: proof of the rows in the written file, read again.
+        counts: number of inserts, updates and deletes.
+        first, last: its least and greatest key; zeros if rows have no keys.
     """
 
     attempt_path: str
@@ -242,18 +263,18 @@ class OutputFile:
 
     @property
     def rows(self) -> int:
-        """Events in it."""
+        """Return the number of events in it."""
         return self.found.rows
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What a task for a part of a bucket leaves: stripes that are still to be put together.
+    """The result of a task for a part of a bucket: stripes for a join.
 
     Attributes:
-        number: its place in the bucket.
-        stripes: in order; of the inputs, where they can be copied, and of the segment's own file.
-        encoded: how many of them are of its own file.
+        number: its index in the bucket.
+        stripes: in order; stripes of the inputs that can be copied, and stripes of the segment's file.
+        encoded: how many of them are in the segment's file.
     """
 
     number: int
@@ -264,12 +285,12 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class BucketResult:
-    """What a task did; None for a kind of file that got no event.
+    """The result of a task; `inserts` and `deletes` are None if there were no such events.
 
     Attributes:
-        segment: of a task that is a part of a bucket, instead of `inserts`.
-        runs: of a :class:`CountTask`: the rows that it found live.
-        seconds: that the task took.
+        segment: the result of a task for a part of a bucket, instead of `inserts`.
+        runs: the live rows that a :class:`CountTask` counted.
+        seconds: duration of the task.
     """
 
     bucket: int
@@ -283,16 +304,16 @@ class BucketResult:
 
     @property
     def files(self) -> tuple[OutputFile, ...]:
-        """What it wrote for readers."""
+        """Return the files for readers."""
         return tuple(file for file in (self.inserts, self.deletes) if file)
 
 
 @dataclass(frozen=True, slots=True)
 class JoinTask:
-    """One bucket's segments, to be put together; without any, a file without rows.
+    """The join of one bucket's segments; without segments it makes a file without rows.
 
     Attributes:
-        like: a task of the bucket, for what its segments have in common.
+        like: a task of the bucket, with the attributes that its segments share.
         segments: in the order of their numbers.
     """
 
@@ -301,7 +322,7 @@ class JoinTask:
 
     @property
     def weight(self) -> int:
-        """Bytes to copy, for scheduling."""
+        """Return the number of bytes to copy, for scheduling."""
         return sum(stripe.length for segment in self.segments for stripe in segment.stripes)
 
 

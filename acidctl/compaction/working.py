@@ -1,4 +1,4 @@
-"""How far a task is, told from inside of it: bytes of its input that are done."""
+"""The progress of a task: the code that runs it reports how many bytes of its input are done."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener", def
 
 @contextmanager
 def telling(listener: Callable[[int], None]) -> Iterator[None]:
-    """Within the block `listener` hears of all bytes that are done."""
+    """Call `listener` with all bytes that are done within the block."""
     token = _listener.set(listener)
     try:
         yield
@@ -20,13 +20,13 @@ def telling(listener: Callable[[int], None]) -> Iterator[None]:
 
 
 def done(count: int) -> None:
-    """So many bytes of the input are read, and what stays of them is written."""
+    """Report that some bytes of the input were read, and their output written."""
     if listener := _listener.get():
         listener(count)
 
 
 def through(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks of an input, each told when it has been taken."""
+    """Pass the chunks of an input on, and report each after it was taken."""
     for chunk in chunks:
         yield chunk
         done(len(chunk))

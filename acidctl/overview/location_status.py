@@ -183,7 +183,8 @@ def status_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) ->
 
 def _due(found: Found, lists: SnapshotLists) -> DueCompaction | None:
     """Return the compaction that `acidctl compact --auto` would do."""
-    from acidctl.compaction.plan import below_straddlers, refuse_layout  # noqa: PLC0415 - with Arrow: --help has none
+    from acidctl.compaction.plan import below_straddlers  # noqa: PLC0415 - with Arrow: --help has none
+    from acidctl.compaction.refusals import refuse_layout  # noqa: PLC0415 - as above
     from acidctl.compaction.request import (  # noqa: PLC0415 - as above
         CompactionRequest,
         as_its_owner_wishes,

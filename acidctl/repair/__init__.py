@@ -1,1 +1,1 @@
-"""Mending what is wrong on disk: plan -> staged beside, with a backup -> verified -> swapped in -> undo, purge."""
+"""Repairs of what is wrong on disk, with a backup: plan, stage, verify, swap in; then undo or discard."""

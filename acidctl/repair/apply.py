@@ -1,22 +1,33 @@
-"""Carrying a plan out: staged and verified beside, written down, swapped in; nothing before that changes the table."""
+"""Carry a repair plan out: new files are staged, verified and backed up before renames swap them in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
+from acidctl.errors import (
+    AcidctlError,
+    BadDataError,
+    ConflictError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+    VerifyError,
+)
 from acidctl.location.change.journal import Act, RunState, Step, begin, drop
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.change.work_log import LogEntry, log_done
 from acidctl.location.snapshot import Snapshot
 from acidctl.repair import empty_result, flush_length, key_index, nested, version_file
-from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, sweep, undo, write_note
-from acidctl.repair.copying import stage
-from acidctl.repair.plan import Fix, RepairKind, RepairPlan, Scope, plan_of
-from acidctl.storage.port import FileSystem, join, parent_of
+from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, undo, write_note
+from acidctl.repair.plan import CannotRepair, Fix, Made, RepairKind, RepairPlan, Scope
+from acidctl.storage.port import FileSystem, join, narrowest, parent_of
+
+_CHUNK = 8 << 20
 
 _SUSPECTS = {
     RepairKind.EMPTY_RESULT: empty_result.suspects,
@@ -28,43 +39,48 @@ _SUSPECTS = {
 
 
 def plan_repair(snapshot: Snapshot, kind: RepairKind, scope: Scope) -> RepairPlan:
-    """Find what is wrong in one location, and what mends it.
+    """Plan the repair of everything of one kind that is wrong in a location.
 
     Raises:
         AccessError, StorageError, NotFoundError: a file cannot be opened.
     """
-    return plan_of(snapshot, kind, _SUSPECTS[kind](snapshot, scope))
+    fixes, refused = [], []
+    for path, find_fix in _SUSPECTS[kind](snapshot, scope):
+        try:
+            if fix := find_fix():
+                fixes.append(fix)
+        except BadDataError as error:
+            refused.append(CannotRepair(path, error.why or error.what, error.hint))
+    return RepairPlan(snapshot, kind, tuple(fixes), tuple(refused))
 
 
 def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
-    """Repairs that were interrupted between their renames, oldest first."""
+    """Return the repairs that were interrupted between their renames, oldest first."""
     return [run for run in backup_runs(fs, location) if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
 
 
 def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None) -> RepairRun | None:
-    """Carry a plan out; what an earlier repair left is finished first, and the location is looked at again.
-
-    Args:
-        locking: how others are kept away meanwhile.
+    """Carry a plan out, after finishing interrupted repairs and listing the location again.
 
     Returns:
-        The run, with which it can be undone; None when nothing was left to do.
+        The run, by which it can be undone; None if nothing was left to do.
 
     Raises:
         ConflictError: the location is locked, or it changed since it was planned.
         StorageError: the store cannot rename.
-        VerifyError: what was staged is not what was meant; nothing was changed.
+        VerifyError: a staged file is not what was planned; nothing was changed.
     """
     before = plan.snapshot
     fs, location = before.fs, before.path
     _require_renames(fs, location)
     with (locking or Locking()).at(fs, location):
-        left = unfinished(fs, location)
+        interrupted = unfinished(fs, location)
         settle(fs, backup_runs(fs, location))
         again = before.again()
         paths = frozenset(fix.path for fix in plan.fixes)
-        now = plan_repair(again, plan.kind, replace(scope, among=paths)).only(paths)
-        if not left:  # what is finished first changes what comes after it
+        now = plan_repair(again, plan.kind, replace(scope, among=paths))
+        now = replace(now, fixes=tuple(fix for fix in now.fixes if fix.path in paths))
+        if not interrupted:  # finishing a repair may change what the next one does
             _require_as_shown(plan, now)
         run = _carry_out(now) if now.fixes else None
         if run:
@@ -73,7 +89,6 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
 
 
 def _require_as_shown(shown: RepairPlan, now: RepairPlan) -> None:
-    """Raises ConflictError where something would be done that nobody has seen."""
     meant = {fix.path: (fix.problem, fix.remedy) for fix in shown.fixes}
     for fix in now.fixes:
         if (fix.problem, fix.remedy) != meant[fix.path]:
@@ -92,7 +107,7 @@ def require_possible(plan: RepairPlan, *, offline: bool) -> None:
     """Refuse a plan that cannot be carried out, before anything is done.
 
     Raises:
-        RefusedError: readers would miss a directory between two renames, and something may read it.
+        RefusedError: readers would miss a directory between two renames, and the table may be in use.
         StorageError: the store cannot rename.
     """
     gap = next((fix for fix in plan.fixes if fix.is_gap), None)
@@ -106,7 +121,6 @@ def require_possible(plan: RepairPlan, *, offline: bool) -> None:
 
 
 def _require_renames(fs: FileSystem, location: str) -> None:
-    """Raises StorageError where files cannot be swapped."""
     if not fs.can_rename:
         raise StorageError(
             f"cannot repair {fs.display(location)}",
@@ -138,10 +152,10 @@ def _carry_out(plan: RepairPlan) -> RepairRun:
 
 
 def _require_mended(fs: FileSystem, run: RepairRun) -> None:
-    """What finishes a run passes over what has gone, as a cleaning may have taken it; then this one did not mend it."""
-    on_the_way = tuple(f"{path}/" for path in (run.relative, *(step.source for step in run.steps)))
+    """Raise ConflictError if a target is missing: finishing skips the steps of entries that a cleaning has taken."""
+    intermediate = tuple(f"{path}/" for path in (run.relative, *(step.source for step in run.steps)))
     for step in run.steps:
-        if not f"{step.target}/".startswith(on_the_way) and not fs.exists(join(run.location, step.target)):
+        if not f"{step.target}/".startswith(intermediate) and not fs.exists(join(run.location, step.target)):
             raise ConflictError(
                 f"{fs.display(run.location)} changed while it was repaired",
                 f"{step.target} is not there: what was to be repaired is gone, or the location was dropped",
@@ -150,13 +164,12 @@ def _require_mended(fs: FileSystem, run: RepairRun) -> None:
 
 
 def _staged(step: Step, run: str) -> list[str]:
-    """The paths of a step that lie in the run's directory, and of which the directory must be there."""
+    """Return the paths of a step inside the run's directory; their parents are made before the first rename."""
     source = [step.source] if step.source.startswith(f"{run}/new/") else []
     return [*source, *(path for path in (step.kept, step.target) if path.startswith(f"{run}/"))]
 
 
 def _steps(fix: Fix, run: str) -> list[Step]:
-    """The renames of a fix, in their order."""
     old = {entry.path: entry for entry in fix.watched}
     steps = []
     for made in fix.made:
@@ -176,11 +189,68 @@ def _stage(fs: FileSystem, location: str, run: RepairRun, fix: Fix) -> None:
     present = join(location, fix.path)
     for made in fix.made:
         old, new = join(location, made.path), join(run.path, "new", made.path)
-        stage(fs, old, join(run.path, "old", made.path), new, made)
+        write_staged(fs, old, join(run.path, "old", made.path), new, made)
         if fix.check and made.path == fix.path:
             fix.check(fs, old, new)
     if fix.check and not any(made.path == fix.path for made in fix.made):
         fix.check(fs, present, present)
+
+
+def write_staged(fs: FileSystem, old: str, kept: str, new: str, made: Made) -> None:
+    """Write `new` as `made` describes it and copy `old` to `kept`, then read both again.
+
+    Args:
+        old: absolute, like `kept` and `new`; not read unless `made` replaces it.
+
+    Raises:
+        VerifyError: a written file cannot be read back.
+        ConflictError: the old file was truncated meanwhile.
+    """
+    if not made.replaces:
+        fs.write_bytes(new, made.end)
+        _require_content(fs, new, hashlib.sha256(made.end).hexdigest())
+        _grant_as_beside(fs, old, new)
+        return
+    _write(fs, kept, _chunks(fs, old, fs.stat(old).size))
+    _write(fs, new, chain(_chunks(fs, old, made.prefix), (made.end,)))
+    if access := fs.access(old):
+        for path in (kept, new):
+            fs.set_access(path, access)
+
+
+def _write(fs: FileSystem, path: str, content: Iterable[bytes]) -> None:
+    digest = hashlib.sha256()
+    with fs.open_output(path, private=True) as output:
+        for chunk in content:
+            output.write(chunk)
+            digest.update(chunk)
+    _require_content(fs, path, digest.hexdigest())
+
+
+def _require_content(fs: FileSystem, path: str, expected: str) -> None:
+    digest = hashlib.sha256()
+    for chunk in _chunks(fs, path, fs.stat(path).size):
+        digest.update(chunk)
+    if digest.hexdigest() != expected:
+        what, why = f"{fs.display(path)} cannot be read back as it was written", f"its SHA-256 is {digest.hexdigest()}"
+        raise VerifyError(what, why, "look at the storage")
+
+
+def _grant_as_beside(fs: FileSystem, path: str, new: str) -> None:
+    """Give a new file, staged for `path`, no more permissions than the files beside `path` have."""
+    directory = fs.access(parent_of(path))
+    if directory is not None:
+        names = [entry.path for entry in fs.list_dir(parent_of(path)).entries if not entry.is_dir]
+        beside = fs.access_below(parent_of(path))
+        fs.set_access(new, narrowest([beside[name] for name in names if name in beside], directory, is_dir=False))
+
+
+def _chunks(fs: FileSystem, path: str, size: int) -> Iterator[bytes]:
+    for at in range(0, size, _CHUNK):
+        chunk = fs.read_bytes(path, at, min(_CHUNK, size - at))
+        if len(chunk) != min(_CHUNK, size - at):
+            raise ConflictError(f"{fs.display(path)} became shorter", "it was cut while it was read", "plan again")
+        yield chunk
 
 
 def _require_unchanged(fs: FileSystem, location: str, fix: Fix) -> None:
@@ -207,14 +277,14 @@ def undo_last(
     locking: Locking | None = None,
     tell: Callable[[RepairRun], None] | None = None,
 ) -> RepairRun:
-    """Take the newest repair of a location back, or the one whose id begins so.
+    """Undo the newest repair of a location, or the newest that has an id beginning with `run_id`.
 
     Args:
         tell: called before anything is changed.
 
     Raises:
-        NotFoundError: there is none.
-        ConflictError: the location is locked, or what it made was changed.
+        NotFoundError: there is no such repair.
+        ConflictError: the location is locked, or a repaired file was changed later.
     """
     if not _undoable(fs, location, run_id):
         raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `undo_repair(list)`")
@@ -226,7 +296,7 @@ def undo_last(
                 tell(run)
             undo(fs, run)
             log_done(fs, location, _entry("repair undo", "undone", run), locking.tell if locking else None)
-        _leave(fs, location)
+        _tidy(fs, location)
     if not chosen:
         raise ConflictError(f"cannot undo in {fs.display(location)}", "another run was faster", "nothing is left to do")
     return chosen[0]
@@ -238,7 +308,6 @@ def _undoable(fs: FileSystem, location: str, run_id: str | None) -> list[RepairR
 
 
 def _require_newest(fs: FileSystem, run: RepairRun) -> None:
-    """Raises ConflictError when a later repair mended the same file."""
     targets = {step.target for step in run.steps}
     for later in _undoable(fs, run.location, None):
         if later.id > run.id and targets & {step.target for step in later.steps}:
@@ -248,29 +317,29 @@ def _require_newest(fs: FileSystem, run: RepairRun) -> None:
 
 
 SETTLED = RunState.DONE, RunState.STAGED
-"""The states of runs that can be forgotten: nothing is left to be done or undone."""
+"""States of runs whose backup can be discarded: no step is waiting to be done or undone."""
 
 
 def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> list[RepairRun]:
-    """Remove the backups of a location for good, and what is left of others; a repair that was interrupted stays.
-
-    Returns:
-        The runs that went.
+    """Discard the backups of a location and return their runs; interrupted repairs stay.
 
     Raises:
         ConflictError: the location is locked.
     """
     with (locking or Locking()).at(fs, location):
-        going = [run for run in backup_runs(fs, location) if run.state in SETTLED]
-        for run in going:
+        discarded = [run for run in backup_runs(fs, location) if run.state in SETTLED]
+        for run in discarded:
             drop(fs, run, are_more=True)
-        _leave(fs, location)
-        if going:
-            entry = LogEntry("repair forget", "forgotten", facts={"runs": [run.id for run in going]})
+        _tidy(fs, location)
+        if discarded:
+            entry = LogEntry("repair forget", "forgotten", facts={"runs": [run.id for run in discarded]})
             log_done(fs, location, entry, locking.tell if locking else None)
-    return going
+    return discarded
 
 
-def _leave(fs: FileSystem, location: str) -> None:
-    sweep(fs, location)
+def _tidy(fs: FileSystem, location: str) -> None:
+    """Remove what dead repairs staged without changing anything, under the lock of the location."""
+    for run in backup_runs(fs, location):
+        if run.state is RunState.STAGED:
+            drop(fs, run)
     fs.remove_empty(join(location, BACKUP))

@@ -1,7 +1,7 @@
-"""What a repair keeps in a location, so that it can be finished, undone and forgotten.
+"""The backup that a repair keeps in a location, by which it can be finished, undone and discarded.
 
-Each repair is a run of the journal, ``<location>/.acidctl-backup/<time>-<id>/``, with ``old/`` (what was there) and
-``new/`` (what is not shown yet). Its note is written when all of ``new/`` is verified and before the first step.
+Each repair is a run of the journal, ``<location>/.acidctl-backup/<time>-<id>/``, with ``old/`` (replaced files) and
+``new/`` (staged files). Its note is written after all of ``new/`` is verified and before the first step.
 """
 
 from __future__ import annotations
@@ -21,12 +21,7 @@ BACKUP = ".acidctl-backup"
 
 @dataclass(frozen=True, slots=True)
 class RepairRun(Run):
-    """One repair of a location.
-
-    Attributes:
-        kind: which repair.
-        paths: what was wrong, relative to the location.
-    """
+    """One repair of a location; its `paths` are relative to the location."""
 
     __repr__ = one_line
 
@@ -37,41 +32,41 @@ class RepairRun(Run):
 
     @property
     def told(self) -> tuple[str, ...]:
-        """Its steps in words, in their order."""
+        """Return its steps in words, in their order."""
         return tuple(f"{step.act} {step.source} to {step.target}" for step in self.steps)
 
 
 def write_note(fs: FileSystem, run: RepairRun) -> None:
-    """Say what the run is going to do."""
+    """Write the plan of a run down, so that another process can finish or undo it."""
     steps = [asdict(step) for step in run.steps]
     write(fs, run, {"kind": run.kind, "paths": run.paths, "bytes": run.bytes, "steps": steps})
 
 
 def backup_runs(fs: FileSystem, location: str) -> list[RepairRun]:
-    """The repairs of a location, oldest first.
+    """Return the repairs of a location, oldest first.
 
     Raises:
-        BadDataError: a manifest that acidctl did not write.
-        RefusedError: somebody else made it.
+        BadDataError: acidctl did not write a manifest that is in the backup.
+        RefusedError: another user made a run.
     """
-    runs = journal.list_runs(fs, location, RepairRun, _understood)
+    runs = journal.list_runs(fs, location, RepairRun, _parsed)
     for run in runs:
         if run.problem:
             raise unusable(fs, run)
     return [replace(run, state=_reached(fs, run)) for run in runs]
 
 
-def _understood(run: RepairRun, said: Any) -> RepairRun:
-    steps = tuple(map(Step.of, said["steps"]))
+def _parsed(run: RepairRun, note: Any) -> RepairRun:
+    steps = tuple(map(Step.of, note["steps"]))
     if not all(_is_ours(step, run.relative) for step in steps):
         raise ValueError
     return replace(
-        run, steps=steps, bytes=int(said["bytes"]), kind=str(said["kind"]), paths=tuple(map(str, said["paths"]))
+        run, steps=steps, bytes=int(note["bytes"]), kind=str(note["kind"]), paths=tuple(map(str, note["paths"]))
     )
 
 
 def _is_ours(step: Step, run: str) -> bool:
-    """Whether a repair could have meant a step: it touches nothing hidden of the location but its own directory."""
+    """Say if a repair could have planned a step: it touches no hidden entry but those of the run's own directory."""
     hidden = [path for path in (step.source, step.target) if path.startswith(".") and not path.startswith(f"{run}/")]
     return step.act is not Act.COPY and not hidden and step.is_within(run)
 
@@ -83,19 +78,19 @@ def _reached(fs: FileSystem, run: RepairRun) -> RunState:
 
 
 def _is_pending(fs: FileSystem, run: RepairRun, step: Step) -> bool:
-    """Whether a step, all before it being done, is still to be done."""
+    """Say if a step must still be done; all steps before it are done."""
     source, target = join(run.location, step.source), join(run.location, step.target)
     if not fs.exists(source):
         return False
     if step.act is Act.REPLACE:
-        return fs.exists(target)  # else what it mends is gone, by a cleaning for example
+        return fs.exists(target)  # else the damaged file is gone, by a cleaning for example
     if step.source.startswith(f"{run.relative}/old/"):
-        return True  # what has left its place has to be somewhere; if its new place is taken, that is a conflict
+        return True  # an entry that was moved away must be put somewhere; if its new path is taken, that is a conflict
     return not fs.exists(target) and fs.exists(parent_of(target))
 
 
 def finish(fs: FileSystem, run: RepairRun) -> None:
-    """Do what is left of a run.
+    """Do the pending steps of a run.
 
     Raises:
         ConflictError: a file that it replaces was changed by somebody else.
@@ -112,21 +107,21 @@ def finish(fs: FileSystem, run: RepairRun) -> None:
                 f"run `undo_repair()` on {fs.display(run.location)}: what was prepared is dropped",
             )
         do(fs, run.location, step)
-    mark(fs, run, RunState.DONE)  # which spares whoever lists the runs a look at every step
+    mark(fs, run, RunState.DONE)  # listing the runs then need not look at every step
 
 
 def undo(fs: FileSystem, run: RepairRun) -> None:
-    """Take a run back, last step first, and drop it.
+    """Undo a run, last step first, and drop it.
 
     Raises:
         ConflictError: a file that it made was changed by somebody else.
-        NotFoundError: nothing of it is left to take back.
+        NotFoundError: the files that it made are gone.
     """
     if run.state is RunState.STAGED:
         drop(fs, run)
         return
     if run.state is not RunState.UNDOING:
-        _require_own(fs, run)
+        _require_undoable(fs, run)
         mark(fs, run, RunState.UNDOING)
     for step in reversed(run.steps):
         if _can_be_taken_back(fs, run, step):
@@ -142,7 +137,7 @@ def _can_be_taken_back(fs: FileSystem, run: RepairRun, step: Step) -> bool:
 
 
 def _require_returned(fs: FileSystem, run: RepairRun) -> None:
-    """Nothing that was there before is left in the backup."""
+    """Raise NotFoundError if anything that was in the table before the run is still in the backup."""
     for step in run.steps:
         replaced = step.act is Act.REPLACE and not fs.exists(join(run.location, step.source))
         path = step.kept if replaced else step.target
@@ -150,8 +145,8 @@ def _require_returned(fs: FileSystem, run: RepairRun) -> None:
             raise _gone(fs, run, parent_of(join(run.location, step.source)))
 
 
-def _require_own(fs: FileSystem, run: RepairRun) -> None:
-    """What a run made must be as it made it, and where things came from must be free."""
+def _require_undoable(fs: FileSystem, run: RepairRun) -> None:
+    """Raise unless everything that the run made is unchanged and the paths that it emptied are free."""
     shown = {step.target for step in run.steps if not step.target.startswith(f"{run.relative}/")}
     lifted = {step.target for step in run.steps if not fs.exists(join(run.location, step.source))}
     for step in run.steps:
@@ -164,7 +159,7 @@ def _require_own(fs: FileSystem, run: RepairRun) -> None:
             if step.source not in lifted and fs.exists(source):
                 raise _changed(fs, run, source)
         elif not fs.exists(source) and not any(step.target.startswith(f"{other.source}/") for other in run.steps):
-            # What lies in a directory that moved afterwards moved with it.
+            # Entries of a directory that a later step moved have moved with it.
             if not fs.exists(target):
                 raise _gone(fs, run, target)
             if step.act is Act.REPLACE and fs.stat(target).size != step.new_size:
@@ -187,18 +182,11 @@ def _changed(fs: FileSystem, run: RepairRun, path: str) -> ConflictError:
     )
 
 
-def sweep(fs: FileSystem, location: str) -> None:
-    """Remove what dead repairs left before they changed anything. The lock must be held."""
-    for run in backup_runs(fs, location):
-        if run.state is RunState.STAGED:
-            drop(fs, run)
-
-
 def settle(fs: FileSystem, runs: Sequence[RepairRun]) -> None:
-    """Finish what was interrupted, go on undoing what was being undone, remove what changed nothing; under the lock.
+    """Finish interrupted repairs and interrupted undoing, and drop runs that changed nothing, under the lock.
 
     Raises:
-        ConflictError, NotFoundError: as :func:`finish` and :func:`undo` do.
+        ConflictError, NotFoundError: see :func:`finish` and :func:`undo`.
     """
     for run in runs:
         if run.state is RunState.INTERRUPTED:

@@ -1,4 +1,4 @@
-"""A compaction's result that holds nothing while what it replaced holds rows (rule V43): it goes, and they are back."""
+"""Repair of an empty compaction result that replaced directories with rows (rule V43): it moves into the backup."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ _UNKNOWN_HINT = "use `force` once SHOW COMPACTIONS says that no compaction of it
 
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
-    """Yield every such result; those that it hides go with it."""
-    found = {lost.result.name: lost for lost in find_lost_rows(snapshot)}
-    hidden = {one.name: one.reason.by for one in snapshot.state.in_state(State.OBSOLETE) if one.name in found}
-    done = {name for name, by in hidden.items() if set(by) & found.keys()}  # they go with what hides them
+    """Yield every such result; those that it hides move with it."""
+    empty = {lost.result.name: lost for lost in find_lost_rows(snapshot)}
+    hidden = {
+        verdict.name: verdict.reason.by for verdict in snapshot.state.in_state(State.OBSOLETE) if verdict.name in empty
+    }
+    done = {name for name, by in hidden.items() if set(by) & empty.keys()}  # they move with the result that hides them
 
     def look(lost: LostRows) -> Fix:
         done.update(lost.result.twins)
-        fix = _fix(snapshot, lost, found, hidden, scope)
+        fix = _fix(snapshot, lost, empty, hidden, scope)
         done.update(fix.away)
         return fix
 
-    for lost in found.values():
+    for lost in empty.values():
         if scope.covers(lost.result.name) and lost.result.name not in done:
             yield lost.result.name, partial(look, lost)
 
@@ -37,11 +39,10 @@ def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
 def _fix(
     snapshot: Snapshot,
     lost: LostRows,
-    found: dict[str, LostRows],
+    empty: dict[str, LostRows],
     hidden: Mapping[str, tuple[str, ...]],
     scope: Scope,
 ) -> Fix:
-    """Raises BadDataError when it cannot go safely."""
     name, problem = lost.result.name, lost_events(lost.rows, lost.deletes)
     by_hand = (
         "look at what it replaced with `dump()`, and insert again what is missing; then move out of the table "
@@ -52,15 +53,15 @@ def _fix(
     if not lost.result.is_read:
         why = f"{problem}; but {', '.join(hidden.get(name, ()))}, which readers go by, was made without them"
         raise unsafe(why, by_hand)
-    names = _away(lost, found, hidden)
+    names = _moved_away(lost, empty, hidden)
     files = snapshot.listing.files_by_child
-    if filled := next((one for one in names if data_bytes_of(files.get(one, ()))), ""):
+    if filled := next((name for name in names if data_bytes_of(files.get(name, ()))), ""):
         why = f"{problem}; but {filled} hides what it replaced as well, and is not empty"
         raise unsafe(why, by_hand)
     txn = lost.result.directory.visibility_txn
     if txn and snapshot.txns is None and not scope.force:
         raise unsafe(f"{problem}; but whether transaction {txn} is committed is not known", _UNKNOWN_HINT)
-    entries = [entry for one in names for entry in snapshot.listing.by_child.get(one, ())]
+    entries = [entry for moved in names for entry in snapshot.listing.by_child.get(moved, ())]
     scope.require_dead(entries)
     return Fix(
         name,
@@ -72,22 +73,22 @@ def _fix(
     )
 
 
-def _away(lost: LostRows, found: dict[str, LostRows], hidden: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """It and its twins, and every other empty result that only these hide: it would take their place."""
+def _moved_away(lost: LostRows, empty: dict[str, LostRows], hidden: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the result, its twins, and every empty result hidden only by these: readers would choose it next."""
     names = dict.fromkeys((lost.result.name, *lost.result.twins))
     for name, by in hidden.items():
-        if by and names.keys() >= set(by) and found[name].rows is not None:
-            names |= dict.fromkeys((name, *found[name].result.twins))
+        if by and names.keys() >= set(by) and empty[name].rows is not None:
+            names |= dict.fromkeys((name, *empty[name].result.twins))
     return tuple(names)
 
 
 def _unproven(snapshot: Snapshot, lost: LostRows) -> str:
-    """Which write ids may have been cleaned already: most wrote nothing here, and names do not tell."""
+    """Name the write ids that may have been cleaned already; most of them wrote nothing, which names cannot show."""
     top = lost.result.directory.max_write_id
-    directories = [one for one in map(acid_directory, lost.result.replaced) if one]
-    base = max((one.max_write_id for one in directories if one.kind is Kind.BASE), default=0)
+    directories = [directory for directory in map(acid_directory, lost.result.replaced) if directory]
+    base = max((directory.max_write_id for directory in directories if directory.kind is Kind.BASE), default=0)
     low = max(base + 1, 1) if lost.result.directory.kind is Kind.BASE else lost.result.directory.min_write_id
-    ranges = [one.range for one in directories if one.kind is not Kind.BASE]
+    ranges = [directory.range for directory in directories if directory.kind is not Kind.BASE]
     gaps = [run for first, last in holes(ranges, low, top) for run in write_id_runs(snapshot.write_ids, first, last)]
     unseen = [run for run in gaps if run.status is IdStatus.COMMITTED]
     if not unseen:

@@ -1,6 +1,6 @@
-"""A dead streaming writer's file, cut to its last committed length (format section 12).
+"""Repair of a dead streaming writer's file: it is cut to its last committed length (format section 12).
 
-The file is cut first and its side file goes away after that: at every moment readers see the committed rows.
+The file is cut before its side file moves into the backup, so readers see the committed rows at every moment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
-    """Yield every file with a side file beside it, and every side file without a file."""
+    """Yield every file that has a side file, and every side file that has no data file."""
     sides = {entry.path: entry for _, entries in directories(snapshot, scope) for entry in entries}
     for file, entry in native_files(snapshot, scope):
         if side := sides.get(file.flush_length_path or ""):
@@ -86,10 +86,10 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: 
 
 
 def committed_length(content: bytes) -> int:
-    """The last complete length of a side file that can be trusted.
+    """Return the last complete length in a side file.
 
     Raises:
-        BadDataError: there is none, it is negative, or the lengths do not ascend.
+        BadDataError: it holds no complete length, the last is negative, or the lengths do not ascend.
     """
     lengths: tuple[int, ...] = struct.unpack(f">{len(content) // 8}q", content[: len(content) // 8 * 8])
     if not lengths:
@@ -107,7 +107,7 @@ def committed_length(content: bytes) -> int:
 
 
 def _rows_beyond(fs: FileSystem, path: str, size: int, committed: int) -> str:
-    """How many rows the bytes beyond hold, where the file has a tail at its very end."""
+    """Say how many rows lie beyond the committed bytes, if the file ends with a footer."""
     try:
         rows = read_tail(ByteSource(fs, path, size)).rows - committed
     except BadDataError:
@@ -116,10 +116,10 @@ def _rows_beyond(fs: FileSystem, path: str, size: int, committed: int) -> str:
 
 
 def check(fs: FileSystem, old: str, new: str) -> None:
-    """Every row of the cut file can be read.
+    """Read every row of the cut file.
 
     Raises:
-        VerifyError, BadDataError: it cannot.
+        VerifyError, BadDataError: a row cannot be read.
     """
     tail = read_tail(ByteSource(fs, new))
     rows = sum(len(ids.current) for ids in stripe_ids(fs, new, tail))

@@ -1,7 +1,7 @@
-"""`hive.acid.key.index` made anew from the rows; every other byte stays (format sections 3.2 and 13.3).
+"""Repair of `hive.acid.key.index`: it is rebuilt from the rows (format sections 3.2 and 13.3).
 
-The bytes before the footer (header, stripes, stripe statistics) are the old file's at their old places.  Of the footer
-only this one entry of the user metadata changes, and in the postscript the footer's length.
+All bytes before the footer (header, stripes, stripe statistics) stay as they are. The footer changes only in this
+entry of the user metadata, and the postscript only in the footer's length.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from acidctl.wording import human_count
 
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
-    """Yield every native file: its index may be missing, or differ from what the rows say."""
+    """Yield every native file: its index may be missing, or differ from the keys of the rows."""
     for file, entry in native_files(snapshot, scope):
         yield file.path, partial(_look, snapshot, file, entry, asked=file.path == scope.path)
 
@@ -39,7 +39,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
         if asked:
             raise unsafe("it has no ACID columns, so it needs no key index")
         return None
-    _ = tail.metadata  # parsed when first asked for, and perhaps damaged
+    _ = tail.metadata  # parsed on first use, which raises if it is damaged
     keys = last_keys(fs, path, tail)
     problem = wrong(tail, keys)
     if not problem:
@@ -60,7 +60,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
 
 
 def wrong(tail: Tail, keys: Sequence[RecordKey | None]) -> str:
-    """What is wrong with a file's index, given the last keys of its stripes; empty when nothing is."""
+    """Say what is wrong with a file's index, given the last keys of its stripes; empty if it is right."""
     raw = tail.user_metadata.get(KEY_INDEX)
     if raw == key_index_of(keys) or (raw is None and not tail.rows):
         return ""
@@ -83,7 +83,7 @@ def _shown(key: RecordKey | None) -> str:
 
 
 def with_index(tail: Tail, index: bytes) -> tuple[int, bytes]:
-    """Where the footer of a file begins, and the footer, postscript and last byte with another index."""
+    """Return where the footer begins, and the footer, postscript and last byte with another index."""
     footer = _without_index(tail.footer)
     footer.metadata.add(name=KEY_INDEX, value=index)
     section = encode_section(footer.SerializeToString(), tail.compression, tail.block_size)
@@ -94,11 +94,11 @@ def with_index(tail: Tail, index: bytes) -> tuple[int, bytes]:
 
 
 def check(fs: FileSystem, old: str, new: str) -> None:
-    """The new file says what the old one says, and its index what its rows say.
+    """Compare the new file with the old one, and its index with its rows.
 
     Raises:
-        VerifyError: it does not.
-        BadDataError: it cannot be read.
+        VerifyError: they differ.
+        BadDataError: a file cannot be read.
     """
     before, after = read_tail(ByteSource(fs, old)), read_tail(ByteSource(fs, new))
     same = (

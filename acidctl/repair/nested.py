@@ -1,8 +1,8 @@
-"""A directory that a rename put into another of the same name (HIVE-25600, rule V17).
+"""Repair of a directory that a rename put into another of the same name (HIVE-25600, rule V17).
 
-Two compactions of one table, or one that was repeated, rename their result to the same name: HDFS moves the second
-into the first, where Hive 3 does not look, and Hive 4 reads all of it again.  What the outer one holds as well may go;
-what lies in an outer one that is empty belongs in its place.  Anything else is for a human being.
+Two compactions of one table, or a repeated one, rename their result to the same name: HDFS moves the second into the
+first. Hive 3 ignores it there, and Hive 4 reads its rows twice. If the outer directory holds the same events, the inner
+one moves into the backup; if the outer one is empty, the inner one takes its place. Any other case needs a person.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BY_HAND = "look at both with `dump()`, and move one of them away by hand"
 
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
-    """Yield every ACID directory that lies in a current one."""
+    """Yield every ACID directory inside a current one."""
     for directory, entries in directories(snapshot, scope):
         below = snapshot.listing.by_child.get(directory.name, ())
         for path in (e.path for e in below if e.is_dir and _is_nested(e.path)):
@@ -46,7 +46,6 @@ def _is_nested(path: str) -> bool:
 
 
 def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Sequence[Entry], scope: Scope) -> Fix:
-    """Raises BadDataError when it cannot be mended safely."""
     outer = directory.name
     if inner != f"{outer}/{outer}":
         raise unsafe(
@@ -54,8 +53,9 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
             "if nothing of that name is in the location, and its rows are missing, move it there by hand",
         )
     scope.require_dead(entries)
-    around_it = snapshot.listing.by_child[outer]
-    directories_below = [e.path for e in around_it if e.is_dir and e.path.startswith(f"{inner}/")]
+    directories_below = [
+        e.path for e in snapshot.listing.by_child[outer] if e.is_dir and e.path.startswith(f"{inner}/")
+    ]
     if directories_below:
         raise unsafe(f"it holds a directory of its own, {directories_below[0]}", _BY_HAND)
     inside = [e for e in entries if e.path.startswith(f"{inner}/")]
@@ -91,8 +91,8 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
 
 
 def _data(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """Data files by their own name. Raises BadDataError for what only a table of another type may hold."""
-    found = {}
+    """Return data files by name; raise BadDataError for files that only a table of another type may hold."""
+    by_name = {}
     for entry in entries:
         name = entry.path.rpartition("/")[2]
         if is_hidden(name):
@@ -101,20 +101,20 @@ def _data(entries: Sequence[Entry]) -> dict[str, Entry]:
             why = "a streaming writer's side file" if name.endswith("_flush_length") else "no bucket file"
             hint = "insert-only tables are read in all depths, and streams are cut first: " + _BY_HAND
             raise unsafe(f"{entry.path} is {why}", hint)
-        found[name] = entry
-    return found
+        by_name[name] = entry
+    return by_name
 
 
 def _require_repetition(snapshot: Snapshot, inner: dict[str, Entry], outer: dict[str, Entry]) -> int:
-    """Every file of the inner directory is in the outer one, with the same events; how many there are."""
+    """Require that the outer directory has every file of the inner one, with the same events; return their number."""
     count = 0
     for name, entry in inner.items():
         if name not in outer:
             raise unsafe(f"{name} is in it, and not in the directory around it", _BY_HAND)
-        found = _events_of(snapshot, entry)
-        if found != _events_of(snapshot, outer[name]):
+        events = _events_of(snapshot, entry)
+        if events != _events_of(snapshot, outer[name]):
             raise unsafe(f"{name} holds other events in it than around it: which are right is not known", _BY_HAND)
-        count += found[0]
+        count += events[0]
     return count
 
 
@@ -129,7 +129,7 @@ def _events_of(snapshot: Snapshot, entry: Entry) -> tuple[int, bytes]:
 
 
 def _missing_markers(snapshot: Snapshot, inner: str, around: Sequence[Entry], inside: Sequence[Entry]) -> list[Made]:
-    """The outer directory's markers that the inner one lacks: Hive wrote them after its rename."""
+    """Return the outer directory's markers that the inner one lacks: Hive wrote them after its rename."""
     have = {entry.path.rpartition("/")[2]: entry for entry in inside}
     made = []
     for entry in around:
@@ -145,7 +145,7 @@ def _missing_markers(snapshot: Snapshot, inner: str, around: Sequence[Entry], in
 
 
 def _require_same_state(snapshot: Snapshot, outer: str, inner: str, made: Sequence[Made]) -> None:
-    """Readers choose the same directories afterwards."""
+    """Require that readers will choose the same directories after the repair."""
     kept = [e for e in snapshot.listing.entries if not e.path.startswith(f"{outer}/")]
     lifted = [e for e in snapshot.listing.entries if e.path.startswith(f"{inner}/")]
     moved = [e._replace(path=outer + e.path.removeprefix(inner)) for e in lifted]

@@ -1,4 +1,4 @@
-"""What a repair would do to one location: values that can be shown, and refused, before anything is done."""
+"""The plan of a repair: what is wrong in one location and what mends it, as values that can be shown."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
 
 LIVE_SECONDS = 3600
-"""Who has written within this time may be writing still: streaming writers commit far more often."""
+"""A writer that wrote within this time may still be at work: streaming writers commit far more often."""
 
 
 class RepairKind(StrEnum):
-    """The repairs."""
+    """The kinds of repair."""
 
     EMPTY_RESULT = "empty-result"
     KEY_INDEX = "key-index"
@@ -29,13 +29,13 @@ class RepairKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A file as it is to be: the first bytes of the present one, and an end of its own.
+    """A file that a repair makes: the first bytes of the present file, followed by new ones.
 
     Attributes:
         path: relative to the location.
-        prefix: bytes of the present file that stay; 0 where there is none.
-        end: what follows them.
-        replaces: a file of this path is there.
+        prefix: number of bytes that stay.
+        end: the bytes that follow them.
+        replaces: whether a file of this path exists.
     """
 
     path: str
@@ -45,29 +45,27 @@ class Made:
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """Return the size of the new file in bytes."""
         return self.prefix + len(self.end)
 
 
 Check = Callable[[FileSystem, str, str], None]
-"""Reads what is about to be shown once more: (file system, path as it is, path as staged), both absolute."""
+"""Checks a staged file before it is swapped in: (file system, present path, staged path), both absolute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One thing that is wrong, and what mends it: files are made, then entries go away, then entries are lifted.
+    """One problem and its remedy: files are made, then entries move away, then entries are lifted.
 
     Attributes:
-        path: relative to the location: the file or directory that is wrong.
-        problem: what is wrong with it.
-        remedy: what is done about it.
-        bytes: of what is written or moved.
-        watched: files of which size and time must be as they were when this was planned.
-        made: files that take the place of others, or are new.
-        away: what goes into the backup.
-        lifted: (from, to): what comes back from the backup elsewhere; `from` as if it had not gone there.
-        check: raises VerifyError or BadDataError when what is staged of `path` is not what was meant.
-        is_gap: between two renames readers see the location without the directory.
+        path: the damaged file or directory, relative to the location.
+        bytes: how many are written or moved.
+        watched: files that must keep their size and time from planning to the swap.
+        made: new files, and files that replace others.
+        away: paths that move into the backup.
+        lifted: (from, to) for entries that leave the backup to another path; `from` is their path before they moved.
+        check: raises VerifyError or BadDataError if the staged file of `path` is wrong.
+        is_gap: readers see the location without the directory between two renames.
     """
 
     path: str
@@ -84,11 +82,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class CannotRepair:
-    """Something that is wrong, and cannot be mended safely.
-
-    Attributes:
-        path: relative to the location.
-    """
+    """A problem that cannot be mended safely; `path` is relative to the location."""
 
     path: str
     why: str
@@ -96,19 +90,17 @@ class CannotRepair:
 
 
 Suspect = tuple[str, Callable[[], Fix | None]]
-"""Where something may be wrong, relative to the location, and the look that finds what mends it, or raises
-:class:`BadDataError` where nothing does so safely.
-"""
+"""A path relative to the location, and a function that returns its fix or raises :class:`BadDataError` if unsafe."""
 
 
 def unsafe(why: str, hint: str = "") -> BadDataError:
-    """Return the error of something that cannot be mended safely."""
+    """Return the error for a problem that cannot be mended safely."""
     return BadDataError("", why, hint)
 
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """What one repair does to one location."""
+    """The fixes of one kind for one location, and the problems that it cannot mend."""
 
     snapshot: Snapshot
     kind: RepairKind
@@ -121,36 +113,19 @@ class RepairPlan:
 
     @property
     def bytes(self) -> int:
-        """Of what is written or moved."""
+        """Return how many bytes are written or moved."""
         return sum(fix.bytes for fix in self.fixes)
-
-    def only(self, paths: Iterable[str]) -> RepairPlan:
-        """The same with the fixes of some paths."""
-        wanted = set(paths)
-        return RepairPlan(self.snapshot, self.kind, tuple(f for f in self.fixes if f.path in wanted), self.refused)
-
-
-def plan_of(snapshot: Snapshot, kind: RepairKind, suspects: Iterable[Suspect]) -> RepairPlan:
-    """Look at all suspects of a location."""
-    fixes, refused = [], []
-    for path, look in suspects:
-        try:
-            if fix := look():
-                fixes.append(fix)
-        except BadDataError as error:
-            refused.append(CannotRepair(path, error.why or error.what, error.hint))
-    return RepairPlan(snapshot, kind, tuple(fixes), tuple(refused))
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a repair looks.
+    """The part of a location that a repair examines.
 
     Attributes:
-        path: relative to the location: a directory or a file of it; empty for all that a reader of the location reads.
+        path: a directory or file, relative to the location; empty for everything that a reader reads.
         now: seconds since the epoch.
-        force: what was written just now counts as finished.
-        among: only these files are looked into; empty for all.
+        force: treat files that were written just now as finished.
+        among: examine only these files; empty for all.
     """
 
     now: float
@@ -159,11 +134,11 @@ class Scope:
     among: frozenset[str] = frozenset()
 
     def covers(self, path: str) -> bool:
-        """Whether a path, relative to the location, lies in it."""
+        """Say if a path, relative to the location, lies in the scope."""
         return not self.path or path == self.path or path.startswith(f"{self.path}/")
 
     def require_dead(self, entries: Iterable[Entry], before: str = "") -> None:
-        """Raises BadDataError where somebody may still be writing these files; `before` begins its words."""
+        """Raise BadDataError, its reason prefixed by `before`, if a writer of these files may be at work."""
         for entry in () if self.force else entries:
             if entry.modified is None:
                 raise unsafe(f"{before}the store does not say when {entry.path} was written last", _LIVE_HINT)
@@ -178,10 +153,7 @@ _LIVE_HINT = "wait until nothing was written for an hour, or give `force` when t
 
 
 def directories(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[AcidDirectory, list[Entry]]]:
-    """The ACID directories that a repair looks at, with the files below them.
-
-    Those that a reader of the snapshot reads; of the others only one that was asked for by its path.
-    """
+    """Yield the ACID directories that a reader reads, or the one that the scope's path names, each with its files."""
     state = snapshot.state
     children = snapshot.listing.files_by_child
     current = {verdict.name for verdict in (state.base, *state.deltas) if verdict}
@@ -192,7 +164,7 @@ def directories(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[AcidDirector
 
 
 def native_files(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[DataFile, Entry]]:
-    """The ``bucket_N`` files of these directories."""
+    """Yield the ``bucket_N`` files of these directories."""
     for directory, entries in directories(snapshot, scope):
         by_path = {entry.path: entry for entry in entries}
         for file in data_files_of(directory, entries):

@@ -1,4 +1,4 @@
-"""The safe order of a repair, from what is asked for to what became of it; nothing here prints or asks."""
+"""A repair of one location from request to outcome, in its safe order; nothing here prints or prompts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from acidctl.storage.port import FileSystem, base_name, parent_of
 
 @dataclass(frozen=True, kw_only=True)
 class RepairOutcome(Outcome):
-    """What a repair would do to a location, or did: mend, finish what was interrupted, refuse, or nothing.
+    """What a repair would do, or did, to a location.
 
     Attributes:
-        left: repairs that were interrupted; they are finished first.
-        run: of what was done, with which it can be undone; None where there was only something to finish.
+        left: interrupted repairs, which are finished first.
+        run: the run by which the repair can be undone; None if only interrupted repairs were finished.
     """
 
     plan: RepairPlan
@@ -36,7 +36,7 @@ class RepairOutcome(Outcome):
 
     @property
     def has_work(self) -> bool:
-        """Whether anything would be changed."""
+        """Say if the repair would change anything."""
         return bool(self.plan.fixes or self.left)
 
     def _run(self) -> dict[str, Any]:
@@ -52,47 +52,47 @@ class RepairOutcome(Outcome):
                 {"path": fix.path, "problem": fix.problem, "remedy": fix.remedy, "bytes": fix.bytes}
                 for fix in plan.fixes
             ],
-            "refused": [{"path": one.path, "reason": one.why, "hint": spelled(one.hint)} for one in plan.refused],
+            "refused": [{"path": item.path, "reason": item.why, "hint": spelled(item.hint)} for item in plan.refused],
             "interrupted": [run.id for run in self.left],
             **self._run(),
         }
 
     def reported(self) -> Mapping[str, Any]:
-        """Return how many there are of each."""
+        """Return how many fixes, refusals and interrupted repairs there are."""
         plan = self.plan
         counts = {"fixes": len(plan.fixes), "refused": len(plan.refused), "interrupted": len(self.left)}
         return {**self._run(), **counts}
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Return the bytes that were written or moved."""
+        """Return how many bytes were written or moved."""
         return {"written": self.run.bytes} if self.run else {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackedUp(Outcome):
-    """A repair in the backup of a location."""
+    """A repair that is in the backup of a location."""
 
     run: RepairRun
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Bytes that came back."""
+        """Return how many bytes were restored."""
         return {"restored": self.run.bytes}
 
     def reported(self) -> Mapping[str, Any]:
-        """The run's id."""
+        """Return the run's id."""
         return {"run": self.run.id}
 
     def facts(self) -> Mapping[str, Any]:
-        """Which repair, and of what."""
+        """Return which repair it was, and of which paths."""
         run = self.run
         return {"run": run.id, "repair": run.kind, "paths": list(run.paths), "bytes": run.bytes}
 
 
 def location_of(fs: FileSystem, path: str) -> tuple[str, str]:
-    """The location to repair, and what is named of it: a user may also name a directory of a location, or a file.
+    """Split a path that names a location, a directory of one, or a file, into the location and the path below it.
 
     Raises:
-        NotFoundError: a file that lies in no ACID directory.
+        NotFoundError: the path is a file outside of any ACID directory.
     """
     is_dir = fs.stat(path).is_dir
     top = path if is_dir else parent_of(path)
@@ -115,18 +115,18 @@ def _is_acid_directory(path: str) -> bool:
 
 
 def plan_location(found: Found, kind: RepairKind, scope: Scope) -> RepairOutcome:
-    """Plan the repair of one location, by a snapshot that is taken now; errors are those of taking it."""
+    """Plan the repair of one location from a new snapshot; it raises the errors of taking that."""
     snapshot = found.snapshot(SnapshotLists())
     plan, left = plan_repair(snapshot, kind, scope), tuple(unfinished(snapshot.fs, snapshot.path))
-    # What was interrupted is finished first.
+    # Interrupted repairs are finished first, so their paths are not refused.
     begun = {path for run in left if run.state is RunState.INTERRUPTED for path in run.paths}
-    plan = replace(plan, refused=tuple(one for one in plan.refused if one.path not in begun))
+    plan = replace(plan, refused=tuple(item for item in plan.refused if item.path not in begun))
     idle = Result.REFUSED if plan.refused else Result.NOTHING_TO_DO
     result = Result.PLANNED if plan.fixes or left else idle
     return RepairOutcome(location=found.shown, result=result, plan=plan, scope=scope, left=left)
 
 
 def carry_out(planned: RepairOutcome, locking: Locking | None = None) -> RepairOutcome:
-    """Mend what is wrong, with a backup; errors are those of :func:`acidctl.repair.apply.apply_repair`."""
+    """Carry the plan out, with a backup; it raises the errors of :func:`acidctl.repair.apply.apply_repair`."""
     run = apply_repair(planned.plan, planned.scope, locking)
     return replace(planned, result=Result.REPAIRED, run=run)

@@ -1,4 +1,4 @@
-"""The ids in an ACID file, as far as repairs need them."""
+"""The ids of the rows in an ACID file, for repairs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ KEY_COLUMNS = ACID_COLUMNS[1:4]
 
 
 def last_keys(fs: FileSystem, path: str, tail: Tail) -> list[RecordKey | None]:
-    """The key of the last row of every stripe; None of a stripe without rows.
+    """Return the key of the last row of every stripe, None for a stripe without rows.
 
     Raises:
         BadDataError: a stripe cannot be read, or its last row has no key.
     """
-    found: list[RecordKey | None] = []
+    keys: list[RecordKey | None] = []
     with open_orc(fs, path, tail.file_length, tail) as orc:
         for stripe in range(orc.stripe_count):
             batch = orc.read_stripe(stripe, list(KEY_COLUMNS))
             if not batch.num_rows:
-                found.append(None)
+                keys.append(None)
                 continue
             parts = [batch.column(name)[-1].as_py() for name in KEY_COLUMNS]
             if None in parts:
@@ -37,12 +37,12 @@ def last_keys(fs: FileSystem, path: str, tail: Tail) -> list[RecordKey | None]:
                     f"{KEY_COLUMNS[parts.index(None)]} of its last row is NULL",
                     "restore the file",
                 )
-            found.append(RecordKey(*parts))
-    return found
+            keys.append(RecordKey(*parts))
+    return keys
 
 
 def stripe_ids(fs: FileSystem, path: str, tail: Tail) -> Iterator[Ids]:
-    """The ids of one stripe after the other.
+    """Yield the ids of one stripe after another.
 
     Raises:
         BadDataError: a stripe cannot be read, or one of its rows lacks an id.
@@ -53,7 +53,7 @@ def stripe_ids(fs: FileSystem, path: str, tail: Tail) -> Iterator[Ids]:
 
 
 def events_digest(fs: FileSystem, path: str, tail: Tail) -> tuple[int, bytes]:
-    """(events, digest of their ids in order): equal for files that hold the same events.
+    """Return the number of events and a digest of their ids in order, equal for files that hold the same events.
 
     Two events with the same operation, key and write id are the same event: ids are given once (format section 4).
     """

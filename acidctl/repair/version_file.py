@@ -1,7 +1,7 @@
-"""The marker `_orc_acid_version` where it is missing or torn, and the files beyond doubt are of version 2.
+"""Repair of a missing or torn marker `_orc_acid_version`, if the files of the directory are certainly of version 2.
 
-Version 2 shows in two ways (format sections 2, 3.2 and 4.2): a footer says so, or every event has the operation of its
-directory and an encoded bucket.  Files of Hive 2 have plain bucket numbers, and no marker belongs beside them.
+Version 2 shows in two ways (format sections 2, 3.2 and 4.2): a footer declares it, or every event has the operation of
+its directory and an encoded bucket. Files of Hive 2 have plain bucket numbers and need no marker.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _V1_HINT = "run `compact('major')`: what it writes is of version 2, with the mar
 
 
 class _WrittenByHive2(BadDataError):
-    """Plain bucket numbers: no marker belongs here."""
+    """Files have plain bucket numbers: no marker belongs beside them."""
 
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
     """Yield every ACID directory: it may be a native one without a usable marker."""
-    # A table that Hive 2 wrote has no markers, and needs none; where there are some, a missing one is told.
+    # A table that Hive 2 wrote has no markers and needs none; if any directory has one, a missing one is reported.
     expected = bool(scope.path) or any(
         entry.path == f"{directory.name}/{ORC_ACID_VERSION}"
         for directory, entries in directories(snapshot, scope)
@@ -82,8 +82,8 @@ def _look(
 
 
 def _evidence(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry]) -> str:
-    """What shows that a directory is of version 2. Raises BadDataError when nothing does, or something else is."""
-    said = shown = 0
+    """Say what shows that a directory is of version 2; raise BadDataError if nothing does, or it is of another."""
+    declared = shown = 0
     for file in data_files_of(directory, entries):
         length = snapshot.logical_length(file)
         length = file.size if length is None else length
@@ -95,20 +95,20 @@ def _evidence(snapshot: Snapshot, directory: AcidDirectory, entries: list[Entry]
             raise unsafe(f"{file.path} has no ACID columns", "find out what wrote the file")
         if tail.acid_version not in (None, 2):
             raise unsafe(f"{file.path} says it is of version {tail.acid_version}", _V1_HINT)
-        said += tail.acid_version == 2
+        declared += tail.acid_version == 2
         shown += _rows_show_it(snapshot, path, file.path, tail, directory)
-    if said:
-        return f"the footer of {human_count(said, 'file')} says version 2"
+    if declared:
+        return f"the footer of {human_count(declared, 'file')} says version 2"
     if shown:
         return f"the ids in {human_count(shown, 'file')} are of version 2"
     raise unsafe("no file in it has rows: nothing shows which version wrote it")
 
 
 def _rows_show_it(snapshot: Snapshot, path: str, name: str, tail: Tail, directory: AcidDirectory) -> bool:
-    """Whether there are rows, all of version 2. Raises BadDataError or _WrittenByHive2 when one is not."""
+    """Say if there are rows, all of version 2; raise BadDataError or _WrittenByHive2 if a row is not."""
     wanted = 2 if directory.kind is Kind.DELETE_DELTA else 0
     for ids in stripe_ids(snapshot.fs, path, tail):
-        # A delete event names the row's own bucket, which may be one of Hive 2: then only the footer tells.
+        # A delete event has the bucket of its row, which Hive 2 may have written: then only the footer is proof.
         if tail.acid_version is None and (versions_of(ids.keys.bucket) != 1).any():
             raise _WrittenByHive2("", f"{name} has plain bucket numbers: Hive 2 wrote it, without a marker", _V1_HINT)
         if (ids.operation != wanted).any():

@@ -59,7 +59,7 @@ def purge(
         RefusedError: it was not confirmed.
     """
     from acidctl.cleaning.outcomes import InTrash, in_trash
-    from acidctl.cleaning.undo import delete
+    from acidctl.cleaning.request import delete
     from acidctl.outcome import Outcome, Result
     from acidctl.parallel import Stop, each
     from acidctl.verbs.events import Question

@@ -88,7 +88,7 @@ def _due(where: Selection, every: Sequence[Trash], options: RestoreOptions, stop
 
 def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
     """Ask, unless one location was named, and move back what the runs took."""
-    from acidctl.cleaning.undo import bring_back
+    from acidctl.cleaning.request import bring_back
     from acidctl.outcome import TIME_IS_UP, Outcome, Result
     from acidctl.parallel import each
     from acidctl.verbs.events import Question
@@ -133,7 +133,7 @@ def _chosen(every: Sequence[Trash], run_id: str | None, given: str, events: Even
     Raises:
         NotFoundError: there is none at all.
     """
-    from acidctl.cleaning.undo import USABLE, newest
+    from acidctl.cleaning.request import USABLE, newest
     from acidctl.wording import human_count
 
     if not every and not events.is_whole:

@@ -214,15 +214,14 @@ def test_copy_in_chunks_is_cut_and_extended_anywhere(
     end: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever the cut falls among the chunks."""
-    from acidctl.repair import copying
     from acidctl.repair.plan import Made
 
-    monkeypatch.setattr(copying, "_CHUNK", 4)
+    monkeypatch.setattr(apply, "_CHUNK", 4)
     content = bytes(range(9))
     (tmp_path / "old").write_bytes(content)
     for prefix in range(10):
         kept, new = tmp_path / f"kept-{prefix}", tmp_path / f"new-{prefix}"
-        copying.stage(FS, str(tmp_path / "old"), str(kept), str(new), Made("old", prefix, end, replaces=True))
+        apply.write_staged(FS, str(tmp_path / "old"), str(kept), str(new), Made("old", prefix, end, replaces=True))
         assert (kept.read_bytes(), new.read_bytes()) == (content, content[:prefix] + end)
 
 

@@ -142,7 +142,7 @@ def _put_count(scan: TableScan, limit: int | None) -> None:
 
 
 def _put_checksum(scan: TableScan) -> None:
-    from acidctl.compaction.proof.row_digest import row_digest  # noqa: PLC0415 - only for --checksum
+    from acidctl.compaction.proof.values import row_digest  # noqa: PLC0415 - only for --checksum
 
     found = row_digest(scan)
     record = {"rows": found.rows, "values": found.values, "rowIds": found.row_ids, "columns": found.columns}

@@ -1,1 +1,1 @@
-"""Insert-only tables: files of one bucket put together, ORC and Parquet."""
+"""Compaction of insert-only tables: files of one format are concatenated."""

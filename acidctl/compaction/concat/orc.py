@@ -1,4 +1,4 @@
-"""Files of insert-only tables in ORC put together: stripes copied byte for byte where they can be, or encoded again."""
+"""Concatenation of ORC files of insert-only tables: stripes are copied byte for byte if possible, or encoded again."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ _ACID_PREFIX = "hive.acid."
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A stripe of an input."""
-
     source: EventFile
     number: int
 
@@ -45,14 +43,14 @@ class _Piece:
 def write_orc(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask) -> OutputFile:
     """Write the rows of all sources to one new file, in their order, and read it again.
 
-    About a stripe of decoded rows is in memory.
+    About one stripe of decoded rows is in memory.
 
     Args:
-        sources: in read order; at least one row among them.
+        sources: in read order, with at least one row.
 
     Raises:
         BadDataError: an input cannot be read, or its rows cannot be converted to the output's types.
-        VerifyError: the file does not hold what it should.
+        VerifyError: the file differs from the inputs.
     """
     path = task.new_attempt(task.name)
     with fs.open_output(path, private=True) as file:
@@ -65,17 +63,17 @@ def write_orc(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask) ->
                 else:
                     writer.encode(piece)
         size = writer.close()
-    found = _prove(fs, task, path, writer, sink)
+    proof = _prove(fs, task, path, writer, sink)
     return OutputFile(
-        path, task.name, size, len(writer.plain), writer.copied, writer.expected, found, (found.rows, 0, 0)
+        path, task.name, size, len(writer.plain), writer.copied, writer.expected, proof, (proof.rows, 0, 0)
     )
 
 
 def _plan(sources: Sequence[EventFile], task: ConcatTask) -> Iterator[tuple[bool, _Piece]]:
-    """All stripes with rows, and whether each is copied.
+    """Yield all stripes with rows, and whether each is copied.
 
-    Small ones are encoded together, so that many of them do not make reading slow; one that has no neighbours to be
-    encoded with would gain nothing, and is copied as well.
+    Small stripes are encoded together, because many of them make reading slow; a single small stripe between large ones
+    would gain nothing, and is copied as well.
     """
     tree = renumbered(task.row)
     agreeing = {source.path: task.may_copy and agrees(source, task, tree) for source in sources}
@@ -96,13 +94,12 @@ def _plan(sources: Sequence[EventFile], task: ConcatTask) -> Iterator[tuple[bool
 
 
 class _Writer:
-    """One file, a stripe after the other, with what it should hold.
+    """Writes one file, a stripe after another.
 
     Attributes:
-        sources: the inputs.
         taken: the stripes that were copied.
         plain: whether each stripe was copied.
-        expected: of all rows that were given; values only of those that are compared by them.
+        expected: proof of all rows; values only of stripes that are compared by values.
     """
 
     def __init__(self, fs: FileSystem, sink: SummedSink, sources: Sequence[EventFile], task: ConcatTask) -> None:
@@ -118,7 +115,7 @@ class _Writer:
             block_size=max(block_size, task.settings.block_size),
             stride=task.settings.stride,
         )
-        # The rows are cut here, by their decoded size, as AcidWriter does.
+        # The rows are cut into stripes here, by their decoded size, as in AcidWriter.
         self._encoder = replace(task.settings, stripe_size=WHOLE)
         self._gathered = Gathered(task.settings.stripe_size, self._encode)
         self._writers: set[tuple[int, int]] = set()
@@ -150,13 +147,14 @@ class _Writer:
     def encode(self, piece: _Piece) -> None:
         rows = self._rows(piece)
         done(piece.length)
-        # Where all is to be compared, what is written is read apart from what it is compared with.
+        # To compare all values, the rows are read a second time, apart from those that are written.
         judge = self._rows(piece) if self._task.verify.compares_values else rows
         self.expected += RowProof(len(rows), 0, value_checksum(None, judge, self._tree))
-        self._gathered.add(as_batch(rows))
+        # Not by Arrow's own conversion to a batch, which may abort on a union.
+        self._gathered.add(pa.RecordBatch.from_arrays(below(rows), names=[field.name for field in rows.type]))
 
     def close(self) -> int:
-        """Write what is left and the tail; the length of the file."""
+        """Write the remaining rows and the footer; return the length of the file."""
         self._gathered.flush()
         metadata = common_metadata([source.tail for source in self.sources])
         return self._assembler.finish(
@@ -178,7 +176,7 @@ class _Writer:
 
 
 def common_metadata(tails: Sequence[Tail]) -> dict[str, bytes]:
-    """The user metadata in which all files agree, without that of full-ACID tables."""
+    """Return the user metadata in which all files agree, except that of full-ACID tables."""
     first, *others = (tail.user_metadata for tail in tails)
     return {
         key: value
@@ -191,7 +189,7 @@ def _prove(fs: FileSystem, task: ConcatTask, path: str, writer: _Writer, sink: S
     """Read the file again.
 
     Raises:
-        VerifyError: its rows, its bytes or its values are others.
+        VerifyError: its rows, its bytes or its values differ.
     """
     require_bytes(fs, path, sink, writer.taken)
     shown = fs.display(path)
@@ -199,19 +197,14 @@ def _prove(fs: FileSystem, task: ConcatTask, path: str, writer: _Writer, sink: S
     if len(tail.stripes) != len(writer.plain) or tail.type_tree != renumbered(task.row):
         raise mismatch(shown, "its tail speaks of other stripes or types than were written")
     written = replace(writer.sources[0], path=path, length=None, tail=tail)
-    found = RowProof()
+    proof = RowProof()
     with written.open() as events:
         for number, info in enumerate(tail.stripes):
             values = 0
             if task.verify.compares_values or not writer.plain[number]:
                 rows = events.rows(number, proleptic=task.calendar == PROLEPTIC_GREGORIAN)
                 values = value_checksum(None, rows, tail.type_tree)
-            found += RowProof(info.numberOfRows, 0, values)
-    if found != writer.expected:
-        raise mismatch(shown, f"{writer.expected.rows} rows were read and {found.rows} are there, or values differ")
-    return found
-
-
-def as_batch(rows: pa.StructArray) -> pa.RecordBatch:
-    """Rows, none of which is NULL, as a batch; not Arrow's own way, which a union may not survive."""
-    return pa.RecordBatch.from_arrays(below(rows), names=[field.name for field in rows.type])
+            proof += RowProof(info.numberOfRows, 0, values)
+    if proof != writer.expected:
+        raise mismatch(shown, f"{writer.expected.rows} rows were read and {proof.rows} are there, or values differ")
+    return proof

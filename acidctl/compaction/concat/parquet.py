@@ -1,7 +1,7 @@
-"""Files of insert-only tables in Parquet put together, row group by row group.
+"""Concatenation of Parquet files of insert-only tables, row group by row group.
 
-Hive and Spark take part of what a file means from its footer: the calendar of dates, the zone that timestamps of 96
-bits were moved by, even the writer's name.  Where inputs differ in that, no file can hold the rows of all.
+Hive and Spark interpret a file by its footer: the calendar of dates, the zone by which timestamps of 96 bits were
+moved, even the writer's name. If inputs differ in these, no file can hold the rows of all.
 """
 
 from __future__ import annotations
@@ -45,15 +45,13 @@ ROW_GROUP: Final = 128 << 20
 
 _CODECS: Final = {"SNAPPY": "snappy", "GZIP": "gzip", "ZSTD": "zstd", "UNCOMPRESSED": "none", "BROTLI": "brotli"}
 _FAR: Final = 9_223_372_036_854_774
-"""Microseconds from 1970 that nanoseconds of 64 bits reach for sure."""
+"""Microseconds from 1970 that nanoseconds of 64 bits can certainly represent."""
 _JAVA: Final = "parquet-mr"
 _LET_HIVE: Final = "let Hive compact this table"
 
 
 @dataclass(frozen=True)
 class _Input:
-    """A source with what its footer says."""
-
     source: EventFile
     window: ReadAheadFile
     metadata: Any
@@ -72,12 +70,11 @@ class _Input:
 
     @cached_property
     def pairs(self) -> dict[bytes, bytes]:
-        """Key-value metadata."""
+        """Return the key-value metadata."""
         return dict(self.metadata.metadata or {})
 
     @cached_property
     def physical_times(self) -> set[str]:
-        """Physical types of its timestamps."""
         columns = [self.metadata.schema.column(i) for i in range(len(self.metadata.schema))]
         return {c.physical_type for c in columns if c.physical_type == "INT96" or c.logical_type.type == "TIMESTAMP"}
 
@@ -87,26 +84,23 @@ class _Input:
 
     @property
     def time(self) -> ParquetTime:
-        """How its dates and timestamps are read."""
         return parquet_time(self.metadata.created_by or "", self.pairs, int96=self.has_int96)
 
     def open(self, unit: str) -> Any:
-        """The file, its timestamps of 96 bits in this unit."""
         return open_parquet(self.source.tail.source, unit=unit, window=self.window)
 
     @cached_property
     def groups(self) -> RowGroups:
-        """Its row groups."""
         return RowGroups(self.source.tail.source, self.metadata, self.window)
 
     @property
     def by_java(self) -> bool:
-        """Whether Hive and Impala take timestamps of 96 bits as moved by a time zone."""
+        """Say if Hive and Impala treat its timestamps of 96 bits as moved by a time zone."""
         return bool((self.metadata.created_by or "").startswith(_JAVA))
 
     @property
     def codec(self) -> str:
-        """Of its first column; one that every Hive reads where it is another."""
+        """Return the codec of its first column, or one that every Hive can read."""
         metadata = self.metadata
         if not metadata.num_row_groups or not metadata.num_columns:
             return "snappy"
@@ -120,12 +114,12 @@ def write_parquet(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask
 
     Args:
         sources: in read order, each with rows.
-        newest: which of the sources has the compression and the names of programs that the output gets.
+        newest: index of the source from which the output takes the compression and the names of programs.
 
     Raises:
         BadDataError: an input cannot be read.
-        RefusedError: the inputs disagree on what their values mean, or hold timestamps that cannot be kept exactly.
-        VerifyError: the file does not hold what it should.
+        RefusedError: the inputs give their values different meanings, or hold timestamps that cannot be kept exactly.
+        VerifyError: the file differs from the inputs.
     """
     row, path = task.row, task.new_attempt(task.name)
     inputs = [_Input.of(source) for source in sources]
@@ -153,7 +147,7 @@ def write_parquet(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask
             writer.abandon()
             raise
     require_bytes(fs, path, sink)
-    if task.verify.compares_values:  # read again, apart from what was written
+    if task.verify.compares_values:  # the inputs are read a second time
         expected = sum((proof for _, _, proof in _converted(inputs, schema, row)), RowProof())
     written = replace(sources[0], path=path, length=None, tail=read_any_tail(ByteSource(fs, path)).tail)
     output = _Input.of(written)
@@ -170,7 +164,7 @@ def write_parquet(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask
 def _converted(
     inputs: Sequence[_Input], schema: pa.Schema, row: OrcType
 ) -> Iterator[tuple[_Input, pa.RecordBatch, RowProof]]:
-    """All rows as the output gets them, with their proof, which is of the values as they were where none is changed."""
+    """Yield all rows in the output's types, with the proof of the original values if the types are the same."""
     for item in inputs:
         is_same = same_shape(item.source.row_type, row)
         for batch in _batches(item, schema):
@@ -179,7 +173,6 @@ def _converted(
 
 
 def _filled(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """With the columns that came later, all NULL."""
     for i in range(batch.num_columns, len(schema.names)):
         batch = batch.append_column(schema.field(i), pa.nulls(batch.num_rows, schema.field(i).type))
     return batch
@@ -194,7 +187,7 @@ def _proof(batch: pa.RecordBatch) -> RowProof:
 
 
 def _require_columns(item: _Input, row: OrcType) -> None:
-    """Hive finds columns of Parquet by name, acidctl by place: names and places must say the same."""
+    """Refuse files in which names and positions of columns disagree: Hive matches names, acidctl positions."""
     why = difference(item.source.row_type, row, "")
     unsigned = next((field.name for field in item.schema if holds(field.type, pa.uint64())), None)
     if unsigned:
@@ -204,14 +197,14 @@ def _require_columns(item: _Input, row: OrcType) -> None:
 
 
 def _require_one_meaning(inputs: Sequence[_Input], row: OrcType) -> None:
-    """Refuse inputs whose footers give the same numbers different meanings."""
+    """Refuse inputs with footers that give the same numbers different meanings."""
     timestamps = any(node.kind.startswith("timestamp") for node in row.walk())
     first = inputs[0]
     old = next((item for item in inputs if item.has_int96), None)
     for item in inputs:
         if old and item.physical_times and item.physical_times != {"INT96"}:
             _refuse(old, item, "one has timestamps of 96 bits, the other of 64, which Hive moves by other zones")
-        ours, theirs = (meaning(one.pairs, timestamps=timestamps) for one in (first, item))
+        ours, theirs = (meaning(input_.pairs, timestamps=timestamps) for input_ in (first, item))
         for key in sorted(ours.keys() | theirs.keys()):
             if ours.get(key) != theirs.get(key):
                 here, there = (of.get(key, "missing") for of in (ours, theirs))
@@ -232,7 +225,7 @@ def _refuse(one: _Input, other: _Input, why: str) -> None:
 
 
 def _schema(inputs: Sequence[_Input], row: OrcType, units: Mapping[int, str]) -> pa.Schema:
-    """Arrow's types from which Parquet gets the inputs' own."""
+    """Return the Arrow types for which Arrow writes the inputs' Parquet types."""
     fields = []
     for i, (name, child) in enumerate(row.fields()):
         kinds = [item.schema.field(i).type for item in inputs if i < len(item.schema.names)]
@@ -241,12 +234,12 @@ def _schema(inputs: Sequence[_Input], row: OrcType, units: Mapping[int, str]) ->
 
 
 def _units_of_old_times(inputs: Sequence[_Input], row: OrcType) -> dict[int, str]:
-    """For each column with timestamps of 96 bits the unit from which Arrow writes all of its values exactly.
+    """Return, for each column with timestamps of 96 bits, the unit from which Arrow writes all of its values exactly.
 
-    Nanoseconds of 64 bits end in 2262, so a column that goes beyond is written from microseconds.
+    Nanoseconds of 64 bits end in 2262, so a column with later values is written from microseconds.
 
     Raises:
-        RefusedError: it has finer fractions than microseconds, too.
+        RefusedError: such a column also has finer fractions than microseconds.
     """
     columns = [i for i, child in enumerate(row.children) if any(n.kind == "timestamp" for n in child.walk())]
     far, fine = set(), {}
@@ -254,14 +247,14 @@ def _units_of_old_times(inputs: Sequence[_Input], row: OrcType) -> dict[int, str
         names = {i: item.schema.names[i] for i in columns if i < len(item.schema.names)}
         files = [item.open(unit) for unit in ("ns", "us")]
         for group in range(item.metadata.num_row_groups):
-            # Names with dots in them cannot be asked for alone.
+            # Columns with dots in their names cannot be selected.
             only = None if any("." in name for name in names.values()) else list(names.values())
             exact, coarse = item.groups.read(group, files, only)
             for i, name in names.items():
                 nanos, micros = (numbers_of_times(table.column(name)) for table in (exact, coarse))
                 if len(micros) and (micros.min() < -_FAR or micros.max() > _FAR):
                     far.add(i)
-                # Beyond, nanoseconds wrap around, and so does this product.
+                # Beyond that range nanoseconds overflow, and so does this product.
                 if i not in fine and np.any(nanos != micros * np.int64(1000)):
                     fine[i] = item
     for i in far & fine.keys():
@@ -275,12 +268,12 @@ def _units_of_old_times(inputs: Sequence[_Input], row: OrcType) -> dict[int, str
 
 
 def _batches(item: _Input, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """All rows as they are stored: whatever moves their dates and times moves the output's too.
+    """Yield all rows as they are stored, because readers will convert the output's dates and times as the inputs'.
 
-    Timestamps of 96 bits come in the unit that `schema` has for their column.
+    Timestamps of 96 bits have the unit of their column in `schema`.
     """
     wanted = [_unit(field) for field in schema][: len(item.schema.names)]
-    # One reader has one unit for them all; columns without timestamps come from whichever there is.
+    # A reader has one unit for all columns; columns without timestamps may come from any reader.
     units = {unit for unit in wanted if unit} if item.has_int96 else set()
     files = {unit: item.open(unit) for unit in units or {"ns"}}
     first = next(iter(files))
@@ -291,7 +284,6 @@ def _batches(item: _Input, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _unit(field: pa.Field) -> str:
-    """The unit of a column's timestamps; empty when there are none."""
     return next((leaf.type.unit for leaf in leaves([field]) if pa.types.is_timestamp(leaf.type)), "")
 
 
@@ -314,15 +306,13 @@ def _as_stored(item: _Input, batch: pa.RecordBatch, schema: pa.Schema) -> pa.Rec
 
 
 class _Writer:
-    """Row groups of about ROW_GROUP decoded bytes."""
-
     def __init__(
         self, sink: SummedSink, schema: pa.Schema, codec: str, created_by: str | None, *, old_times: bool
     ) -> None:
         self._sink = FooterSink(sink, created_by)
         self._file = pa.PythonFile(self._sink, mode="w")
-        # Names and nesting as the format has them since 2.4, which Hive and Spark read like their own; nothing that
-        # only Arrow understands.
+        # Names and nesting are those of the format since 2.4, which Hive and Spark read like their own files, without
+        # metadata that only Arrow understands.
         self._writer = pq.ParquetWriter(
             self._file, schema, compression=codec, use_deprecated_int96_timestamps=old_times, store_schema=False
         )
@@ -334,7 +324,7 @@ class _Writer:
         self._gathered.add(batch)
 
     def close(self, pairs: dict[bytes, bytes]) -> tuple[int, int]:
-        """Write what is left and the footer; the number of row groups and the length of the file."""
+        """Write the remaining rows and the footer; return the number of row groups and the length of the file."""
         self._gathered.flush()
         self._writer.add_key_value_metadata(pairs)
         self._file.flush()
@@ -344,7 +334,7 @@ class _Writer:
         return self._groups, self._sink.finish()
 
     def abandon(self) -> None:
-        """Nothing more goes to the sink: Arrow's writer would still write a footer when it is forgotten."""
+        """Write nothing more to the sink: Arrow's writer would write a footer when it is destroyed."""
         self._sink.abandon()
         with suppress(pa.ArrowException, OSError):
             self._writer.close()

@@ -1,4 +1,4 @@
-"""What the footer of a Parquet file says beyond its columns, and how it comes into a file that Arrow writes."""
+"""The key-value metadata of Parquet footers, and a sink that changes the footer that Arrow writes."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ _ZONES: Final = (
     b"org.apache.spark.timeZone",
     b"org.apache.spark.legacyINT96",
 )
-"""What says which instant a timestamp is."""
+"""Keys that decide which instant a timestamp is."""
 
 _CALENDARS: Final = (b"writer.date.proleptic", b"org.apache.spark.legacyDateTime")
 _SPARK: Final = b"org.apache.spark.version"
 _PROGRAMS: Final = (b"writer.model.name", _SPARK)
-"""Versions of writers: the newest file's, where the files differ."""
+"""Keys with versions of writers: the newest file's values are kept if the files differ."""
 
 _NOT_KEPT: Final = (b"ARROW:schema", b"pandas")
-"""What speaks of types in the terms of a library that need not have written all files."""
+"""Keys with types of a library that may not have written all files."""
 
 _MAGIC: Final = b"PAR1"
 _VERSION: Final = re.compile(rb"(\d+)\.(\d+)")
 
 
 def meaning(pairs: dict[bytes, bytes], *, timestamps: bool) -> dict[str, str]:
-    """The key-value metadata that decide what dates, and timestamps where there are any, mean."""
+    """Return the key-value metadata that decide the meaning of dates, and of timestamps if there are any."""
     keys = (*_CALENDARS, *_ZONES) if timestamps else _CALENDARS
-    found = {key.decode(): pairs[key].decode(errors="replace") for key in keys if key in pairs}
+    deciding = {key.decode(): pairs[key].decode(errors="replace") for key in keys if key in pairs}
     version = _VERSION.match(pairs.get(_SPARK, b""))
     if version:
         # Spark 3.0 changed its calendar, 3.1 that of timestamps of 96 bits.
         release = (int(version[1]), int(version[2]))
         era = "before 3.0" if release < (3, 0) else "3.0" if release < (3, 1) and timestamps else "later"
-        found[_SPARK.decode()] = era
-    return found
+        deciding[_SPARK.decode()] = era
+    return deciding
 
 
 def merged_metadata(files: Sequence[dict[bytes, bytes]], newest: int) -> dict[bytes, bytes]:
-    """The key-value metadata in which all files agree, and versions of programs as the newest file has them."""
+    """Return the key-value metadata in which all files agree, and the newest file's versions of programs."""
     agreed = {
         key: value
         for key, value in files[0].items()
@@ -57,14 +57,14 @@ def merged_metadata(files: Sequence[dict[bytes, bytes]], newest: int) -> dict[by
 
 
 class FooterSink(io.RawIOBase):
-    """A sink for Arrow's Parquet writer, which cannot be told what to call itself.
+    """A sink for Arrow's Parquet writer that changes the writer's name in the footer, for which Arrow has no option.
 
-    For Hive and Impala the name decides whether timestamps of 96 bits were moved by a time zone.  Offsets in a footer
-    are of what lies before it, so that another name in it changes nothing else.
+    For Hive and Impala the name decides if timestamps of 96 bits were moved by a time zone. The offsets in a footer
+    refer to data before it, so another name in it changes nothing else.
 
     Args:
-        sink: where the file goes; not closed.
-        created_by: the name; None leaves Arrow's.
+        sink: is not closed.
+        created_by: the name; None keeps Arrow's.
     """
 
     def __init__(self, sink: BinaryIO | SummedSink, created_by: str | None) -> None:
@@ -76,11 +76,11 @@ class FooterSink(io.RawIOBase):
         self._abandoned = False
 
     def hold(self) -> None:
-        """From now on only the footer comes."""
+        """Collect all further bytes, which are the footer."""
         self._held = []
 
     def abandon(self) -> None:
-        """From now on nothing is written."""
+        """Ignore all further bytes."""
         self._abandoned = True
 
     def write(self, data: Any) -> int:
@@ -93,10 +93,10 @@ class FooterSink(io.RawIOBase):
         return len(view)
 
     def finish(self) -> int:
-        """Write the footer; the length of the file.
+        """Write the footer and return the length of the file.
 
         Raises:
-            VerifyError: what came since :meth:`hold` is not a footer, or does not have the name in its place.
+            VerifyError: the bytes since :meth:`hold` are not a footer, or do not contain the name where it is expected.
         """
         footer = b"".join(self._held or ())
         self._held = None
@@ -106,7 +106,7 @@ class FooterSink(io.RawIOBase):
         return self._size
 
     def tell(self) -> int:
-        """The position."""
+        """Return the position."""
         return self._size + sum(map(len, self._held or ()))
 
     def writable(self) -> bool:
@@ -120,7 +120,7 @@ class FooterSink(io.RawIOBase):
 
 
 def _renamed(footer: bytes, created_by: str) -> bytes:
-    """A footer with another name: a field of Thrift's compact protocol, its length before it."""
+    """Replace the name in a footer: a field of Thrift's compact protocol, preceded by its length."""
     body, length, magic = footer[:-8], footer[-8:-4], footer[-4:]
     own = f"parquet-cpp-arrow version {pa.cpp_version}".encode()
     at = body.rfind(bytes((len(own),)) + own)

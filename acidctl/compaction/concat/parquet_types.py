@@ -1,4 +1,4 @@
-"""Columns of Parquet files that are put together: whether they can be, in which types, and how values get there."""
+"""The columns of Parquet files that are concatenated: if they fit, their common types, and the casts."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _WIDER: Final = ("tinyint", "smallint", "int", "bigint")
 
 
 def holds(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether a type is or contains another."""
+    """Say if a type is or contains another."""
     return kind == wanted or any(holds(kind.field(i).type, wanted) for i in range(kind.num_fields))
 
 
 def difference(own: OrcType, target: OrcType, name: str) -> str:
-    """Why a column of a file cannot be stored as the output's; empty when it can."""
+    """Say why a column of a file cannot be stored as the output's; empty if it can."""
     if own.kind == target.kind == "struct":
         if dropped := own.names[len(target.names) :]:
             return f"its field {name}{dropped[0]} is missing in the newest file"
-        for (one, child), (other, kind) in zip(own.fields(), target.fields(), strict=False):
-            if one.lower() != other.lower():
-                return f"its column {name}{one} is in the place of {name}{other}"
-            if why := difference(child, kind, f"{name}{one}."):
+        for (field, child), (expected, kind) in zip(own.fields(), target.fields(), strict=False):
+            if field.lower() != expected.lower():
+                return f"its column {name}{field} is in the place of {name}{expected}"
+            if why := difference(child, kind, f"{name}{field}."):
                 return why
         return ""
     if own.children and own.kind == target.kind:
@@ -42,13 +42,13 @@ def difference(own: OrcType, target: OrcType, name: str) -> str:
 
 
 def same_shape(own: OrcType, target: OrcType) -> bool:
-    """Whether the columns that a file has are as deep and wide as the output's: only then their checksums agree."""
+    """Say if a file's columns are nested as the output's: only then their checksums can be compared."""
     pairs = zip(own.children, target.children, strict=False)
     return all(len(a.children) == len(b.children) and same_shape(a, b) for a, b in pairs)
 
 
 def target_type(tree: OrcType, kinds: Sequence[pa.DataType], unit: str | None) -> pa.DataType:
-    """One type; timestamps in the finest unit of all inputs, or in `unit`."""
+    """Return the common type; timestamps have the finest unit of all inputs, or `unit`."""
     if tree.kind.startswith("timestamp"):
         finest = unit or max((kind.unit for kind in kinds), key=_UNITS.index)
         return pa.timestamp(finest, arrow_type(tree).tz)
@@ -67,29 +67,29 @@ def target_type(tree: OrcType, kinds: Sequence[pa.DataType], unit: str | None) -
 
 
 def leaves(parent: Iterable[pa.Field]) -> Iterator[pa.Field]:
-    """Fields and all that is nested in them."""
+    """Yield fields and all nested fields."""
     for field in parent:
         yield field
         yield from leaves(field.type.field(i) for i in range(field.type.num_fields))
 
 
 def numbers_of_times(column: pa.ChunkedArray) -> Any:
-    """The numbers of all timestamps in a column, however nested, without NULLs."""
-    found = [np.empty(0, np.int64)]
+    """Return the numbers of all timestamps in a column, however nested, without NULLs."""
+    numbers = [np.empty(0, np.int64)]
 
     def visit(array: pa.Array) -> None:
         if pa.types.is_timestamp(array.type):
-            found.append(array.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False))
+            numbers.append(array.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False))
         for child in below(array):
             visit(child)
 
     for chunk in column.chunks:
         visit(chunk)
-    return np.concatenate(found)
+    return np.concatenate(numbers)
 
 
 def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """A column as it was read in the output's type; fields that came later are NULL."""
+    """Cast a column to the output's type; fields that were added later are NULL."""
     if array.type == target:
         return array
     if pa.types.is_struct(target):

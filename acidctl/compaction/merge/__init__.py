@@ -1,1 +1,1 @@
-"""One bucket of a full-ACID table: sorted events merged, clean stripes copied, the written file joined and proven."""
+"""Compaction of full-ACID tables: events are merged and written."""

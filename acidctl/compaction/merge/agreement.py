@@ -1,24 +1,31 @@
-"""Refusals of rows on which Hive's own readers disagree: a compaction would settle the question for good."""
+"""Refusals of files and rows that Hive's own readers read differently: a compaction would settle that permanently."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import partial
 
 import numpy as np
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.layout import DataFile
-from acidctl.acid.names import Kind
+from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, Kind
+from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.compaction.proof.keys import Key, is_sorted, key_range
+from acidctl.compaction.proof.checksum import Key, is_sorted, key_range
 from acidctl.compaction.tasks import BucketTask, CountTask
 from acidctl.errors import RefusedError
+from acidctl.location.snapshot import Snapshot
 from acidctl.orc.read.id_runs import RowIdRun
+from acidctl.orc.read.wide_timestamps import SWITCH
+from acidctl.orc.types import OrcType
+from acidctl.rows.convert.matching import is_numbered
+from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.bucket_numbers import is_among, numbers
 from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import dead_rows, live_rows, load_deletes, visible_events
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
 _TWINS_HINT = (
     "move away the surplus file, if there is one; or run `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, "
@@ -34,13 +41,13 @@ _DELETES_HINT = (
 
 
 def refuse_twins(ids: Ids, one: EventFile, other: EventFile) -> None:
-    """Refuse to write rows with the same ROW__ID side by side that come from two files, or from apart in one file.
+    """Refuse to make rows with the same ROW__ID adjacent if they are not adjacent in one file.
 
-    Of adjacent rows with the same ROW__ID Hive's row reader shows only one; of rows that lie apart it shows all.
+    Hive's row reader shows only one of adjacent rows with the same ROW__ID, but all of them if they lie apart.
 
     Args:
-        ids: of one of the rows.
-        one, other: the files.
+        ids: the ids of one of the rows.
+        one, other: the files of the rows.
     """
     paths = sorted({file.fs.display(file.path) for file in (one, other)})
     raise RefusedError(
@@ -51,7 +58,7 @@ def refuse_twins(ids: Ids, one: EventFile, other: EventFile) -> None:
 
 
 def require_agreement(source: EventFile, ids: Ids, write_ids: ValidWriteIds, dead: DeleteSet) -> None:
-    """Raise RefusedError where Hive 4's readers do not agree whether a row of a stripe is deleted (section 4.2)."""
+    """Raise RefusedError if Hive 4's readers disagree whether a row of a stripe is deleted (section 4.2)."""
     disputed = dead.disputed(ids.keys, ids.bound(source.file.statement_id), source.file.begins)
     if disputed is None:
         return
@@ -70,7 +77,7 @@ def require_agreement(source: EventFile, ids: Ids, write_ids: ValidWriteIds, dea
 def refuse_moved(source: EventFile, ids: Ids, deletes: DeleteSet) -> None:
     """Refuse a minor compaction of rows with a later write id than their key, and than a delete event for that key.
 
-    In the wider directory Hive 4's vectorized reader, which compares keys alone, would apply the event.
+    In the wider directory Hive 4's vectorized reader, which compares only keys, would apply the event.
 
     Args:
         deletes: all delete events, each with its write id.
@@ -88,7 +95,7 @@ def refuse_moved(source: EventFile, ids: Ids, deletes: DeleteSet) -> None:
 
 
 def without_effect(source: EventFile, ids: Ids, rows: Sequence[DataFile]) -> Bools | None:
-    """Find delete events of a stripe that delete nothing now, but would in the wider result of a minor compaction.
+    """Return which delete events of a stripe delete nothing now, but would in the wider result of a minor compaction.
 
     Args:
         rows: the files of the bucket's rows.
@@ -118,14 +125,14 @@ def without_effect(source: EventFile, ids: Ids, rows: Sequence[DataFile]) -> Boo
 
 
 class DeleteCheck:
-    """Checks delete files, stripe by stripe, for events that Hive ignores: a compaction would apply them for good.
+    """Checks delete files, stripe by stripe, for events that Hive ignores: a compaction would apply them permanently.
 
     Attributes:
-        is_misplaced: whether an event lies in the file of another bucket, where Hive 4 does not look for it.
+        is_misplaced: whether an event lies in the file of another bucket, where Hive 4 does not find it.
     """
 
     def __init__(self, *, applies_all: bool = False) -> None:
-        """`applies_all`: the user wants all deletes applied, whatever Hive overlooks."""
+        """Set up a check; with `applies_all` it accepts deletes that Hive overlooks."""
         self.is_misplaced = False
         self._applies_all = applies_all
         self._last: dict[str, Key] = {}
@@ -160,15 +167,15 @@ class LiveRows:
     """Finds the events in the files of a major compaction that Hive's readers return as rows.
 
     Attributes:
-        dead: all that the delete events kill.
+        dead: all keys that the delete events name.
     """
 
     def __init__(self, task: BucketTask | CountTask, rows: Sequence[EventFile], kills: Sequence[EventFile]) -> None:
-        """Load the deletes; errors as for :func:`load_deletes` and :class:`DeleteCheck`.
+        """Load the deletes; for errors see :func:`load_deletes` and :class:`DeleteCheck`.
 
         Args:
             rows: the files of the task's rows.
-            kills: the files whose events kill rows of it.
+            kills: the files with events that delete these rows.
         """
         self._task, self._kills = task, kills
         self._check = DeleteCheck(applies_all=task.applies_all)
@@ -177,11 +184,11 @@ class LiveRows:
         self._of_file: dict[int, DeleteSet] = {}
 
     def of(self, source: EventFile, ids: Ids) -> Bools | None:
-        """Which events of a stripe are live rows; None when all are.
+        """Return which events of a stripe are live rows; None if all are.
 
         Raises:
-            RefusedError: Hive's readers do not agree on them: see :func:`require_agreement`, :func:`refuse_changes`;
-                or an event that deletes one lies where Hive 4 does not look for it (V21).
+            RefusedError: Hive's readers disagree on them, see :func:`require_agreement` and :func:`refuse_changes`; or
+                a delete event lies in a file where Hive 4 does not find it (V21).
         """
         require_agreement(source, ids, self._task.write_ids, self.dead)
         refuse_changes(source, ids, self._task.reader)
@@ -191,24 +198,24 @@ class LiveRows:
         return live
 
     def _refuse_misplaced(self, source: EventFile, ids: Ids) -> None:
-        """Hive 4 looks for the deletes of a file's rows in the delete files of its number."""
+        """Refuse deletes in other files than those with the number of the rows' file: Hive 4 does not find them."""
         number = source.file.bucket
         if not self._check.is_misplaced and is_among(ids.keys.bucket, frozenset((number,))) is None:
             return
         if number not in self._of_file:
-            self._of_file[number] = self._load([one for one in self._kills if one.file.bucket == number])
-        found = [dead_rows(source, ids, self._task.write_ids, one) for one in (self.dead, self._of_file[number])]
-        if (found[0] & ~found[1]).any():
+            self._of_file[number] = self._load([kill for kill in self._kills if kill.file.bucket == number])
+        by_all, by_own = (dead_rows(source, ids, self._task.write_ids, s) for s in (self.dead, self._of_file[number]))
+        if (by_all & ~by_own).any():
             raise _passed_over(
                 source, "holds rows whose deletes lie in files of other buckets", "Hive 4 shows them (V21)", _ALL
             )
 
 
 def refuse_changes(source: EventFile, ids: Ids, reader: Hive | None) -> None:
-    """Refuse updates and deletes among the rows of a delta unless Hive 2 reads them: newer Hives take them for rows.
+    """Refuse updates and deletes among the rows of a delta unless Hive 2 reads them: newer Hives read them as rows.
 
     Raises:
-        RefusedError: there is one, and Hive 2 is not known to read the table.
+        RefusedError: there is an update or delete, and Hive 2 is not known to read the table.
     """
     if reader is Hive.HIVE2 or not source.may_hold_changes or (ids.operation == INSERT).all():
         return
@@ -223,3 +230,95 @@ def _passed_over(source: EventFile, what: str, why: str, hint: str = _OVERWRITE_
 
 def _shown(keys: Keys, place: int) -> str:
     return ":".join(str(int(column[place])) for column in (keys.original, keys.bucket, keys.row_id))
+
+
+_DAY = 86_400_000
+
+
+def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcType, reader: Hive | None) -> None:
+    """Refuse files that Hive reads differently from acidctl: the Hive of `reader`, or any Hive if it is unknown.
+
+    Args:
+        sources: the files of the rows.
+        row: the columns of the result.
+        reader: the Hive that reads the table; acidctl reads as Hive 4 does, except for old dates.
+
+    Raises:
+        RefusedError: the columns of a file have other names than those of the result, by which Hive 3 matches them, or
+            no names beside files with names; or a flush length beside a delta of one write id hides rows from Hive 3;
+            or Hive 4 moves old dates of a C++ writer; or the result would store other numbers for old dates, which
+            Hive 3 reads without a calendar.
+    """
+    sources = [source for source in sources if source.format is Format.ORC]
+    if reader is not Hive.HIVE4 and (source := _numbered_beside_named(snapshot, sources)):
+        raise _differing(source, "numbers its columns, and other files name them",
+                         "Hive 3 goes by places in the one and by names in the others", reader)  # fmt: skip
+    is_moved = not all(source.is_hybrid for source in sources if source.rows)
+    sides = {entry.path for entry in snapshot.listing.entries if entry.path.endswith(FLUSH_LENGTH_SUFFIX)}
+    for source in sources:
+        if reader is not Hive.HIVE4:
+            if renamed := next(_renamed(source.row_type, row), None):
+                raise _differing(source, f"calls a column {renamed[0]} that the result calls {renamed[1]}",
+                                 "Hive 3 goes by names, and Hive 4 by places", reader)  # fmt: skip
+            if _is_shortened(snapshot, source, sides):
+                raise _differing(source, "has a flush length that is not its size",
+                                 "Hive 3 heeds it in a delta of one write id, and Hive 4 does not", reader)  # fmt: skip
+            if is_moved and source.is_hybrid and _has_old_dates(source):
+                raise _differing(source, "has dates before 15 October 1582 by another calendar than other files",
+                                 "their numbers would change, and Hive 3 ignores calendars", reader)  # fmt: skip
+        is_unnamed = source.tail.calendar is None and not source.is_hybrid
+        if reader is not Hive.HIVE3 and is_unnamed and _has_old_dates(source):
+            raise _differing(source, "has dates before 15 October 1582, and names no calendar",
+                             "Hive 4 takes them for Julian dates, and Hive 3 does not", reader)  # fmt: skip
+
+
+def _differing(source: EventFile, what: str, why: str, reader: Hive | None) -> RefusedError:
+    hint = "let Hive compact it"
+    if reader is None:
+        hint = f"say which Hive reads the table, `reader='hive3'` or `reader='hive4'`; or {hint}"
+    return RefusedError(f"{source.fs.display(source.path)} {what}", why, hint)
+
+
+def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:
+    """Yield pairs of different column names; there are none in a file with Hive's numbered columns (``_col0``)."""
+    if is_numbered(own):
+        return
+    yield from ((one, other) for one, other in zip(own.names, target.names, strict=False) if one != other)
+
+
+def _numbered_beside_named(snapshot: Snapshot, sources: Iterable[EventFile]) -> EventFile | None:
+    """Return a file with numbered columns beside files with names that may not be those of the table.
+
+    In a file with names Hive 3 shows NULL for a column that was renamed, and would do so for all rows of the result.
+    """
+    table = {name for name, _ in snapshot.table_columns}
+    wide = [source for source in sources if source.row_type.names]
+    numbered = [source for source in wide if is_numbered(source.row_type)]
+    named = [source for source in wide if not is_numbered(source.row_type)]
+    is_known = table and all(table.issuperset(source.row_type.names) for source in named)
+    return numbered[0] if numbered and named and not is_known else None
+
+
+def _is_shortened(snapshot: Snapshot, source: EventFile, sides: Set[str]) -> bool:
+    directory = source.file.directory
+    if directory is None or directory.kind is not Kind.DELTA or directory.min_write_id != directory.max_write_id:
+        return False
+    side = source.file.path + FLUSH_LENGTH_SUFFIX
+    if side not in sides:
+        return False
+    path = snapshot.absolute(side)
+    return parse_flush_length(read_small(snapshot.fs, path, MOST_LENGTHS), path) != source.file.size
+
+
+def _has_old_dates(source: EventFile) -> bool:
+    """Say if a file has dates before the change of calendars in 1582."""
+    for column in source.tail.footer.statistics:
+        if column.HasField("dateStatistics") and column.dateStatistics.HasField("minimum"):
+            if column.dateStatistics.minimum < SWITCH:
+                return True
+        elif column.HasField("timestampStatistics"):
+            times = column.timestampStatistics
+            least = min((getattr(times, name) for name in ("minimum", "minimumUtc") if times.HasField(name)), default=0)
+            if least < (SWITCH + 1) * _DAY:  # in some time zone
+                return True
+    return False

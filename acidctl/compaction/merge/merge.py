@@ -1,7 +1,7 @@
-"""Stripes of sorted files in the order of their keys, with no more rows in memory than overlap.
+"""The merge of sorted files in the order of their keys, with only overlapping stripes in memory.
 
-Files are sorted by (originalTransaction, bucket, rowId), and stripes of different files seldom overlap: those pass
-through one by one. Where they do (delete deltas, ACID v1), rows wait until no later stripe can precede them.
+Files are sorted by (originalTransaction, bucket, rowId), and stripes of different files seldom overlap: such stripes
+pass one by one. If stripes overlap (delete deltas, ACID v1), rows wait until no later stripe can precede them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acidctl.compaction.proof.keys import Key, is_sorted, repeats
+from acidctl.compaction.proof.checksum import Key, is_sorted, repeats
 from acidctl.compaction.tasks import StripeCopy
 from acidctl.orc.read.common_type import same_types
 from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, Keys
@@ -24,11 +24,11 @@ _GATHERED_ROWS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Events that are to be written.
+    """Events for the output.
 
     Attributes:
         statement: the statement ids of their directories.
-        file: a number for each file, or part of one, in which keys ascend.
+        file: a number for each file, or part of a file, in which keys ascend.
     """
 
     ids: Ids
@@ -40,12 +40,12 @@ class Chunk:
         return len(self.statement)
 
     def take(self, selection: NDArray[np.intp]) -> Chunk:
-        """Those at the given places, in their order."""
+        """Return the events at some positions, in this order."""
         rows = self.rows.take(pa.array(selection))
         return Chunk(self.ids.take(selection), self.statement[selection], self.file[selection], rows)
 
     def cut(self, count: int) -> tuple[Chunk, Chunk]:
-        """The first so many, and the others; nothing is copied."""
+        """Return the first `count` events and the others, without copying."""
         first, rest = slice(count), slice(count, None)
         return (
             Chunk(self.ids.take(first), self.statement[first], self.file[first], self.rows.slice(0, count)),
@@ -54,7 +54,7 @@ class Chunk:
 
     @classmethod
     def concat(cls, chunks: Sequence[Chunk]) -> Chunk:
-        """All of them, in the order given."""
+        """Concatenate chunks in the given order."""
         if len(chunks) == 1:
             return chunks[0]
         ids = Ids.concat([chunk.ids for chunk in chunks])
@@ -64,12 +64,12 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stripe before it is loaded: its least and greatest key, and how to get its events.
+    """A stripe before it is loaded: its least and greatest key, and a function that loads its events.
 
     Attributes:
-        copy: what the writer needs to take the stripe byte for byte; None when its rows must be encoded again.
-        held: its events, where they are few and have been read already.
-        is_small: better encoded together with others, where it has such neighbours.
+        copy: the stripe for a copy byte for byte; None if its rows must be encoded again.
+        held: its events, if they are few and have been read already.
+        is_small: it should be encoded together with its neighbours, if these are encoded.
     """
 
     first: Key
@@ -85,13 +85,13 @@ def merge(
     on_collapse: Callable[[Ids, pa.Array], None] | None = None,
     on_twin: Callable[[Ids, int, int], None] | None = None,
 ) -> Iterator[tuple[Ids, pa.Array] | StripeCopy]:
-    """All events in the order of format section 4.2, in batches of about a stripe; clean stripes as they are.
+    """Yield all events in the order of format section 4.2, in batches of about a stripe, and the stripes to copy.
 
     Args:
         on_collapse: called with the events that a newer event of the same key and current write id replaces
-            (section 8.2), which are left out; None keeps all.
-        on_twin: called with a row that has the ROW__ID of a row of another file, or of another part of its
-            file, and the numbers of both.
+            (section 8.2), which are left out; None keeps all events.
+        on_twin: called with a row that has the ROW__ID of a row in another file, or another part of its file, and with
+            the numbers of both.
     """
     ordered = list(_gathered(sorted(pieces, key=lambda piece: piece.first)))
     waiting: Chunk | None = None
@@ -123,18 +123,18 @@ def merge(
 
 
 def _can_join(after_copy: bool, following: Piece | None) -> bool:
-    """Whether something is encoded before or after: a small stripe by itself gains nothing from being encoded again."""
+    """Say if something is encoded before or after: encoding a small stripe alone would gain nothing."""
     return not after_copy or (following is not None and (following.copy is None or following.is_small))
 
 
 def _gathered(ordered: Iterable[Piece]) -> Iterator[Piece]:
-    """Neighbours that are held as one piece: hundreds of deltas with a few rows cost what one costs."""
+    """Join neighbours that are held in memory: hundreds of deltas with a few rows then cost as much as one."""
     run: list[Piece] = []
     rows = 0
     for piece in ordered:
         size = len(piece.held or ())
         if run and (piece.held is None or rows + size > _GATHERED_ROWS):
-            yield _one(run)
+            yield _joined(run)
             run, rows = [], 0
         if piece.held is None:
             yield piece
@@ -142,10 +142,10 @@ def _gathered(ordered: Iterable[Piece]) -> Iterator[Piece]:
             run.append(piece)
             rows += size
     if run:
-        yield _one(run)
+        yield _joined(run)
 
 
-def _one(run: list[Piece]) -> Piece:
+def _joined(run: list[Piece]) -> Piece:
     chunks = [piece.held for piece in run if piece.held is not None]
     last = max(piece.last for piece in run)
     copy = run[0].copy if len(run) == 1 else None
@@ -153,7 +153,7 @@ def _one(run: list[Piece]) -> Piece:
 
 
 def sorted_events(events: Chunk) -> Chunk:
-    """By key ascending, then newest first, a delete before an insert (sections 4.1 and 4.2)."""
+    """Sort events by key, then newest first, and a delete before an insert (sections 4.1 and 4.2)."""
     ids, keys = events.ids, events.ids.keys
     if is_sorted(keys) and not repeats(keys).any():
         return events
@@ -165,18 +165,18 @@ def sorted_events(events: Chunk) -> Chunk:
 def _tell_twin(events: Chunk, places: NDArray[np.intp], on_twin: Callable[[Ids, int, int], None]) -> None:
     """Report the first of `places` whose event and the next one are inserted rows of different files."""
     operation, file = events.ids.operation, events.file
-    found = places[
+    twins = places[
         (operation[places] == INSERT) & (operation[places + 1] == INSERT) & (file[places] != file[places + 1])
     ]
-    if len(found):
-        at = int(found[0])
+    if len(twins):
+        at = int(twins[0])
         on_twin(events.ids.take(slice(at, at + 1)), int(file[at]), int(file[at + 1]))
 
 
 def _collapse(events: Chunk, on_collapse: Callable[[Ids, pa.Array], None]) -> Chunk:
-    """Drop events that an update or a delete of the same write id replaces; inserts that share a ROW__ID all stay.
+    """Drop events that an update or a delete of the same write id replaces.
 
-    Readers show all of these rows, too, if a writer used a ROW__ID more than once.
+    Inserts that share a ROW__ID all stay, because readers show all of them.
     """
     same = repeats(events.ids.keys) & (np.diff(events.ids.current) == 0)
     if not same.any():
@@ -190,9 +190,12 @@ def _collapse(events: Chunk, on_collapse: Callable[[Ids, pa.Array], None]) -> Ch
 
 
 def _replaced(events: Chunk, starts: NDArray[np.intp]) -> Bools:
-    """Which events follow a delete, or an update by a later statement; `starts` begin the runs of equal key and id.
+    """Return which events follow a delete, or an update by a later statement.
 
-    The events of a run are ordered by statement, the last first, and a delete stands before what it deletes.
+    The events of a run are ordered by statement, the last first, and a delete comes before the event that it deletes.
+
+    Args:
+        starts: the first event of each run with the same key and write id.
     """
     places, operation, statement = np.arange(len(events)), events.ids.operation, events.statement
     killers = np.where(operation == INSERT, len(events), places)
@@ -203,7 +206,6 @@ def _replaced(events: Chunk, starts: NDArray[np.intp]) -> Bools:
 
 
 def _count_before(keys: Keys, key: Key) -> int:
-    """How many of the sorted keys are less than `key`."""
     original, bucket, row_id = key
     low = int(np.searchsorted(keys.original, original, "left"))
     high = int(np.searchsorted(keys.original, original, "right"))

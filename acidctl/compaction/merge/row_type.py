@@ -1,4 +1,4 @@
-"""The columns of a compaction's output: Hive must read from it what it read from the inputs."""
+"""The columns of a compaction's output: Hive must read the same values from it as from the inputs."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 
 
 def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
-    """The row type of the output.
+    """Return the row type of the output.
 
-    If all files have the same columns, so has the output, whatever the table's are now: nothing is converted.
-    Otherwise it has the table's columns if a metastore knows them, else those of the newest file.
+    If all files have the same columns, the output has them as well, whatever the table's columns are now, so that
+    nothing is converted. Otherwise it has the table's columns from the metastore, or those of the newest file.
 
     Args:
-        types: of the files, oldest first; at least one.
+        types: the row types of the files, oldest first; at least one.
 
     Raises:
-        RefusedError: the newest file cannot hold all that older ones hold, and no metastore knows the table's type.
+        RefusedError: the newest file cannot hold all values of older files, and the table's type is unknown.
     """
     row = merge_row_types(types)
-    if all(alike(one, row) for one in types):
+    if all(alike(file_type, row) for file_type in types):
         return row
     if snapshot.table_columns:
         table = row_type_of(snapshot.table_columns)
         behind = slice(len(table.names), None)  # Hive shows them again when columns are added
         names, children = (*table.names, *row.names[behind]), (*table.children, *row.children[behind])
         return OrcType("struct", children=children, names=names)
-    for own in dict.fromkeys(types):
-        if lost := _lost(own, row, is_top=True):
+    for file_type in dict.fromkeys(types):
+        if lost := _lost(file_type, row, is_top=True):
             raise RefusedError(
                 f"cannot compact {snapshot.fs.display(snapshot.path)}",
                 f"the newest file cannot hold {lost} of older files, and the type of the table is unknown",
@@ -61,9 +61,9 @@ def _lost(own: OrcType, target: OrcType, *, is_top: bool = False) -> str:
     places = fields_of(own, target, is_top=is_top)
     if not is_top and (dropped := [name for name in own.names if name not in target.names]):
         return f"field {dropped[0]}"
-    found = (
+    losses = (
         (name, _lost(own.children[place], child))
         for place, (name, child) in zip(places, target.fields(), strict=True)
         if place is not None
     )
-    return next((f"{what} in {name}" for name, what in found if what), "")
+    return next((f"{what} in {name}" for name, what in losses if what), "")

@@ -1,4 +1,4 @@
-"""The insert events or the delete events of a compaction's task, from its files to a file."""
+"""One side of a task: its insert events or its delete events, from the input files to the output file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from acidctl.compaction.merge.agreement import refuse_twins
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
 from acidctl.compaction.merge.stripe_copy import agrees, counts_of, describe, has_large_stripe, is_small
 from acidctl.compaction.merge.written import open_writer, stripes_of, write_output
-from acidctl.compaction.proof.checksum import RowProof, key_checksum
-from acidctl.compaction.proof.keys import KeyFacts, ascending_runs, key_range
+from acidctl.compaction.proof.checksum import KeyFacts, RowProof, ascending_runs, key_checksum, key_range
 from acidctl.compaction.proof.sent import SummedSink, require_bytes
 from acidctl.compaction.proof.values import event_checksum
 from acidctl.compaction.tasks import PROLEPTIC_GREGORIAN, BucketTask, Input, OutputFile, Segment, StripeCopy
@@ -34,11 +33,11 @@ from acidctl.storage.port import FileSystem
 
 HELD_ROWS = 20_000
 HELD_BYTES = 64 << 20
-"""Rows of small stripes that a task keeps from the first look to the writing."""
+"""Limits for the rows of small stripes that a task keeps in memory from their first read to the writing."""
 
 
 class Side:
-    """The insert events or the delete events of a task, on their way to a file."""
+    """The insert events or the delete events of a task."""
 
     _checksum: Callable[[Ids, pa.Array, OrcType], int] = staticmethod(event_checksum)
 
@@ -55,9 +54,9 @@ class Side:
         """Set up a side.
 
         Args:
-            keep: says which events stay, None for all; called again when their rows are read.
-            keeps_run: whether surely all of these stay.
-            look: called with every stripe of every file once, in order.
+            keep: returns which events stay, None for all; called again when their rows are read.
+            keeps_run: returns whether all events of a run certainly stay.
+            look: called once with every stripe of every file, in order.
         """
         self._fs = fs
         self._task = task
@@ -73,7 +72,7 @@ class Side:
         self.rows_read = 0
 
     def write(self) -> OutputFile | None:
-        """Write the events that are kept; None when there are none."""
+        """Write the events that are kept; return None if there are none."""
         pieces = list(self._pieces())
         if not pieces:
             return None
@@ -81,7 +80,7 @@ class Side:
         return write_output(self._fs, self._task, block_size, self._events(pieces), lambda: self._expected)
 
     def write_segment(self, number: int) -> Segment:
-        """Write only what must be encoded; stripes that can be copied are named, to be copied once, by the join."""
+        """Write only stripes that must be encoded; the join copies the others, so that they are copied once."""
         path = self._task.new_attempt(f"segment_{number}")
         copies: list[tuple[int, StripeCopy]] = []
         with self._fs.open_output(path, private=True) as file:
@@ -96,13 +95,13 @@ class Side:
         if self._task.verify.compares_bytes:
             require_bytes(self._fs, path, sink)
         encoded = list(stripes_of(self._fs, path))
-        found: list[StripeCopy] = []
+        stripes: list[StripeCopy] = []
         done = 0
         for before, copy in copies:
-            found += [*encoded[done:before], copy]
+            stripes += [*encoded[done:before], copy]
             done = before
-        found += encoded[done:]
-        return Segment(number, tuple(found), len(encoded), self._expected)
+        stripes += encoded[done:]
+        return Segment(number, tuple(stripes), len(encoded), self._expected)
 
     def _events(self, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch | StripeCopy]:
         collapses = self._task.kind is CompactionKind.MINOR
@@ -110,7 +109,7 @@ class Side:
             yield item if isinstance(item, StripeCopy) else with_ids(*item)
 
     def _drop(self, ids: Ids, rows: pa.Array) -> None:
-        """Events that the merge leaves out."""
+        """Take events that the merge leaves out from the expected rows."""
         values = event_checksum(ids, rows, self._task.row) if self._task.verify.compares_values else 0
         self._expected -= RowProof(len(ids.current), key_checksum(ids.keys), values)
 
@@ -119,7 +118,7 @@ class Side:
         refuse_twins(ids, self._sources[one % count][0], self._sources[other % count][0])
 
     def _pieces(self) -> Iterator[Piece]:
-        """The stripes of all files that keep an event, with the range of their keys; ids are read, rows are not."""
+        """Yield the stripes of all files that keep an event, with the range of their keys; only ids are read."""
         held: list[Chunk] = []
         tree = acid_tree(self._task.row)
         for source, item in self._sources:
@@ -157,28 +156,27 @@ class Side:
                     self._see(ids)
                     self._expected += RowProof(len(ids.current), facts.checksum, values)
                     yield Piece(facts.first, facts.last, load, copy, is_small=is_small(source.tail.stripes[stripe]))
-        keys = Keys.concat(chunk.ids.keys for chunk in held)  # values of what is held are not compared
+        keys = Keys.concat(chunk.ids.keys for chunk in held)  # values of held rows are not compared
         self._expected += RowProof(len(keys), key_checksum(keys))
 
     def _see(self, ids: Ids) -> None:
-        """Events that are kept, before any of their rows is written."""
+        """Receive events that are kept, before any of their rows is written."""
 
     def _may_copy(self, source: EventFile, tree: OrcType) -> bool:
-        """Whether stripes of a file may stand in the output as they are; `tree` is its type."""
         task = self._task
         is_native = source.synthetic is None
         return task.may_copy and is_native and has_large_stripe(source) and agrees(source, task, tree)
 
     @staticmethod
     def _copy(source: EventFile, stripe: int, ids: Ids, facts: KeyFacts) -> StripeCopy | None:
-        """A stripe, all of whose events are kept, for the writer to copy; None for one that is out of order."""
+        """Describe a stripe that keeps all events for a copy; None if its keys are out of order."""
         counts = counts_of(ids)
         if counts is None or not facts.ascends or facts.repeats:
             return None
         return describe(source.tail, source.path, stripe, counts, facts)
 
     def _clean(self, source: EventFile, stripe: int) -> Piece | None:
-        """A stripe that can be copied, where its ids need not even be decoded to see that."""
+        """Return a stripe that can be copied if that shows without decoding its ids."""
         run = None if self._task.verify.compares_values else id_run(source.tail, stripe)
         if run is None or not self._keeps_run(run):
             return None
@@ -193,9 +191,9 @@ class Side:
         return Piece(facts.first, facts.last, load, copy, is_small=is_small(source.tail.stripes[stripe]))
 
     def _is_held(self, source: EventFile, stripe: int) -> bool:
-        """Whether a stripe is so small that opening its file a second time would cost more than keeping its rows.
+        """Say if a stripe is so small that opening its file again would cost more than keeping its rows.
 
-        Not where all values are compared: what is written is then read apart from what it is compared with.
+        If all values are compared, they are read twice, so that a fault of one read is noticed.
         """
         if self._task.verify.compares_values:
             return False
@@ -209,7 +207,6 @@ class Side:
         return ids, self._conformed(events.source, rows)
 
     def _load(self, source: EventFile, stripe: int) -> Chunk:
-        """The events of a stripe that are kept."""
         with source.open() as events:
             ids = events.ids(stripe)
             kept = self._kept(source, ids)
@@ -218,13 +215,12 @@ class Side:
         return self._chunk(source, stripe, ids.take(kept), rows)
 
     def _chunk(self, source: EventFile, stripe: int, ids: Ids, rows: pa.Array) -> Chunk:
-        """Events with the number of their part of a file; each run of ascending keys in a stripe is a part."""
+        """Number the parts of a file among events; each run of ascending keys in a stripe is a part."""
         statement = np.full(len(ids.current), source.file.statement_id, np.int64)
         run = ascending_runs(ids.keys) + (stripe << 32)
         return Chunk(ids, statement, self._places[source.path] + len(self._sources) * run, rows)
 
     def _kept(self, source: EventFile, ids: Ids) -> Bools | None:
-        """Which events stay; None for all."""
         kept = self._keep(source, ids)
         return None if kept is None or kept.all() else kept
 
@@ -247,16 +243,12 @@ def reopen(fs: FileSystem, item: Input) -> EventFile:
 
 
 def all_live(run: RowIdRun, write_ids: ValidWriteIds, dead: DeleteSet) -> bool:
-    """Whether surely all rows are that a reader returns."""
-    return run.operation == INSERT and write_ids.is_valid(run.current) and not dead.may_hit(_range_of(run))
-
-
-def _range_of(run: RowIdRun) -> StripeRange:
-    """The keys of a run, as what deletes hit is asked for."""
+    """Say if all rows of a run certainly are rows that a reader returns."""
     (original, bucket, first), last = run.first, run.last.row_id
-    return StripeRange((original,) * 2, (bucket,) * 2, (first, last), (run.current,) * 2, True)
+    keys = StripeRange((original,) * 2, (bucket,) * 2, (first, last), (run.current,) * 2, True)
+    return run.operation == INSERT and write_ids.is_valid(run.current) and not dead.may_hit(keys)
 
 
 def stripe_done(source: EventFile, stripe: int) -> None:
-    """Tell that a stripe is read, and what stays of it is written."""
+    """Report a stripe as read, and its kept rows as written."""
     working.done(stripe_length(source.tail.stripes[stripe]))

@@ -1,4 +1,4 @@
-"""The tasks of a rebalance: to count the live rows, and to write the share of a bucket with new ids."""
+"""The tasks of a rebalance: counting the live rows, and writing the share of a bucket with new ids."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from acidctl.compaction.merge.written import write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.values import spread_checksum
 from acidctl.compaction.rebalance.order import sort_keys, sorted_places
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import Share, SortedShare
+from acidctl.compaction.rebalance.shares import Runs, Share, SortedShare
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, StripeCopy
 from acidctl.errors import ConflictError, RefusedError
 from acidctl.orc.read.common_type import same_types
@@ -32,7 +31,7 @@ from acidctl.storage.port import FileSystem
 def run_count(task: CountTask) -> BucketResult:
     fs = registry.open_file_system(task.storage)
     live = _live(fs, task)
-    found: list[Runs] = []
+    counted: list[Runs] = []
     read = 0
     for place, item in enumerate(task.inserts, task.first):
         source = reopen(fs, item)
@@ -41,18 +40,18 @@ def run_count(task: CountTask) -> BucketResult:
                 run = id_run(source.tail, stripe) if source.synthetic is None else None
                 if run and all_live(run, task.write_ids, live.dead):
                     read += run.count
-                    found.append(Runs.counting(place, stripe, run.first, run.count))
+                    counted.append(Runs.counting(place, stripe, run.first, run.count))
                 else:
                     ids = events.ids(stripe)
                     read += len(ids.current)
-                    found.append(Runs.of(place, stripe, ids.take(live.of(source, ids)).keys))
+                    counted.append(Runs.of(place, stripe, ids.take(live.of(source, ids)).keys))
                 stripe_done(source, stripe)
-    runs = Runs.concat(found)
+    runs = Runs.concat(counted)
     return BucketResult(task.bucket, rows_read=read, rows_dropped=read - int(runs.count.sum()), runs=runs)
 
 
 def run_spread(task: BucketTask) -> BucketResult:
-    """Write rows with new ids; what was read and dropped, those that counted them have told."""
+    """Write rows with new ids; the tasks that counted them have reported the rows that were read and dropped."""
     fs = registry.open_file_system(task.storage)
     dead = _live(fs, task).dead
     expected = RowProof()
@@ -77,7 +76,7 @@ def _live(fs: FileSystem, task: CountTask | BucketTask) -> LiveRows:
 
 
 class _Shared(Side):
-    """The rows of a share of a rebalance, which get their new ids on the way."""
+    """The rows of a rebalance's share, which get new ids."""
 
     _checksum = staticmethod(spread_checksum)
 
@@ -94,7 +93,7 @@ class _Shared(Side):
         self._left_out: list[Longs] = [np.empty(0, np.int64)]
 
     def numbered(self) -> Iterator[pa.RecordBatch]:
-        """In order, with the ids that they get."""
+        """Yield the rows in order, with their new ids."""
         share, at = self._share, -self._share.skip
         for ids, rows in _all_in_order(list(self._pieces())):
             count = len(ids.current)
@@ -109,10 +108,8 @@ class _Shared(Side):
             at += count
 
     def proof(self) -> RowProof:
-        """What is to be written, from the ids as they were first read: rows in the order of their write ids get
-        numbers that follow each other.
-        """
-        first, second = (np.concatenate(some) for some in (self._seen, self._left_out))
+        """Return the proof of the rows to write, from the ids of the first read: in that order they get new row ids."""
+        first, second = (np.concatenate(ids) for ids in (self._seen, self._left_out))
         write_ids, at = np.unique(np.concatenate((first, second)), return_inverse=True)
         counts = np.bincount(at[: len(first)], minlength=len(write_ids)) - np.bincount(
             at[len(first) :], minlength=len(write_ids)
@@ -132,7 +129,7 @@ class _Shared(Side):
 
 
 class _Sorted(Side):
-    """The rows of one bucket of a rebalance that sorts all rows: what they are sorted by is read of all, in memory."""
+    """The rows of one bucket of a rebalance that sorts all rows; the sort columns of all rows are in memory."""
 
     def __init__(self, fs: FileSystem, task: BucketTask, share: SortedShare, dead: DeleteSet) -> None:
         def keep(source: EventFile, ids: Ids) -> Bools | None:
@@ -142,11 +139,11 @@ class _Sorted(Side):
         self._share = share
 
     def numbered(self) -> Iterator[pa.RecordBatch]:
-        """In order, with the ids that they get.
+        """Yield the rows in order, with their new ids.
 
         Raises:
-            ConflictError: there are not as many rows as were counted.
-            RefusedError: they are too large to be put together.
+            ConflictError: the number of rows differs from the count.
+            RefusedError: the rows are too large for one array.
         """
         share, bucket = self._share, self._task.bucket
         keys, stripes, starts = self._keys()
@@ -154,12 +151,12 @@ class _Sorted(Side):
             raise _changed(int(starts[-1]), share.total)
         chosen = sorted_places(keys)[share.number : share.number + share.count]
         as_stored = np.argsort(chosen)
-        found = chosen[as_stored]
-        cuts = np.searchsorted(found, starts)
+        places = chosen[as_stored]
+        cuts = np.searchsorted(places, starts)
         parts: list[pa.Array] = []
         for (source, stripe), start, low, high in zip(stripes, starts, cuts, cuts[1:], strict=False):
             if low < high:
-                parts.append(self._load(source, stripe).rows.take(pa.array(found[low:high] - start)))
+                parts.append(self._load(source, stripe).rows.take(pa.array(places[low:high] - start)))
                 if self._task.verify.compares_values:
                     self._expected += RowProof(0, 0, self._values(parts[-1]))
         try:
@@ -169,17 +166,17 @@ class _Sorted(Side):
                 f"the {share.count} rows of a bucket are too large to be sorted", str(error), "give more `buckets`"
             ) from error
         for first in range(0, share.count, HELD_ROWS):
-            some = share.new_keys(bucket, first, min(first + HELD_ROWS, share.count))
-            ids = Ids(np.full(len(some), INSERT, np.int64), some, some.original)
-            yield with_ids(ids, rows.slice(first, len(some)))
+            new = share.new_keys(bucket, first, min(first + HELD_ROWS, share.count))
+            ids = Ids(np.full(len(new), INSERT, np.int64), new, new.original)
+            yield with_ids(ids, rows.slice(first, len(new)))
 
     def proof(self) -> RowProof:
-        """What is to be written, whose values were seen before they were sorted."""
+        """Return the proof of the rows to write; their values were added before sorting."""
         keys = self._share.new_keys(self._task.bucket, 0, self._share.count)
         return RowProof(len(keys), key_checksum(keys), self._expected.values)
 
     def _keys(self) -> tuple[list[pa.Table], list[tuple[EventFile, int]], Longs]:
-        """What the rows of all stripes are sorted by, and how many rows come before each stripe."""
+        """Return the sort keys of the rows of all stripes, and how many rows come before each stripe."""
         keys: list[pa.Table] = []
         stripes: list[tuple[EventFile, int]] = []
         counts = [0]
@@ -201,7 +198,7 @@ class _Sorted(Side):
 
 
 def _all_in_order(pieces: Sequence[Piece]) -> Iterator[tuple[Ids, pa.Array]]:
-    """What :func:`merge` gives of pieces that mostly overlap: sorted at once, as long as one array holds it."""
+    """Yield what :func:`merge` yields, but sort all pieces together if one array can hold them: most overlap."""
     if not pieces:
         return
     try:

@@ -1,22 +1,22 @@
-"""Which stripes may be taken byte for byte: clean ones that the output can hold without a lie.
+"""The stripes that may be copied byte for byte, because the output's footer describes them correctly.
 
-A copied stripe costs about what `cp` costs; encoding it again costs a hundred times that. What must agree between
-the input and the output's tail:
+Copying a stripe costs about as much as `cp`; encoding it again costs a hundred times that. These must agree between the
+input and the output's footer:
 
 * compression kind, or the bytes cannot be read;
-* row index stride: full scans would look right, but seeks go silently wrong, and 0 crashes readers;
-* types and calendar, which the one footer states for all stripes;
-* columns with bloom filters: rows would be right, but readers would skip less than they did.
+* row index stride: full scans would look right, but seeks would silently go wrong, and 0 crashes readers;
+* types and calendar, which one footer states for all stripes;
+* columns with bloom filters: rows would be right, but readers would skip less than before.
 
-The compression block size may differ as long as the postscript states the largest; writer, writer's time zone and
-file version are kept a stripe or claimed at the lowest.
+The compression block size may differ if the postscript states the largest; the writer's time zone is kept per stripe,
+and the lowest writer and file version are stated.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from acidctl.compaction.proof.keys import KeyFacts
+from acidctl.compaction.proof.checksum import KeyFacts
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, FileTask, StripeCopy
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import KNOWN_VERSIONS, RecordKey, Tail, stripe_length
@@ -26,18 +26,18 @@ from acidctl.orc.write.bloom import bloom_columns
 from acidctl.rows.read.events import EventFile, Ids
 
 SMALL_STRIPE = 1 << 20
-"""Neighbouring stripes of fewer bytes are encoded again, together: five hundred copied stripes of twenty rows read
-eight times slower than one."""
+"""Neighbouring stripes of fewer bytes are encoded again, together: reading five hundred copied stripes of twenty rows
+takes eight times as long as reading one stripe."""
 
 Counts = tuple[int, int, int]
-"""Inserts, updates and deletes."""
+"""Numbers of inserts, updates and deletes."""
 
 
 def agrees(source: EventFile, task: FileTask, tree: OrcType) -> bool:
-    """Whether stripes of an ORC file may stand in the output of a task.
+    """Say if stripes of an ORC file may be copied to the output of a task.
 
     Args:
-        tree: of the output, the root, numbered from 0.
+        tree: the root of the output's type, numbered from 0.
     """
     settings = task.settings
     tail = source.tail
@@ -55,28 +55,26 @@ def agrees(source: EventFile, task: FileTask, tree: OrcType) -> bool:
 
 
 def is_small(info: pb.StripeInformation) -> bool:
-    """Whether a stripe is better encoded again, together with its neighbours."""
+    """Say if a stripe should be encoded again, together with its neighbours."""
     return stripe_length(info) < SMALL_STRIPE
 
 
 def has_large_stripe(source: EventFile) -> bool:
-    """Whether a stripe may be worth copying; files with small ones only are encoded again, together."""
+    """Say if a stripe may be worth copying; files with small stripes only are encoded again, together."""
     return not all(map(is_small, source.tail.stripes))
 
 
 def counts_of(ids: Ids) -> Counts | None:
-    """How many events are inserts, updates and deletes; None when there are others."""
+    """Return the numbers of inserts, updates and deletes; None if there are other operations."""
     counts = np.bincount(ids.operation, minlength=3).tolist()
     return (counts[0], counts[1], counts[2]) if len(counts) == 3 else None
 
 
 def describe(tail: Tail, path: str, stripe: int, counts: Counts, facts: KeyFacts) -> StripeCopy:
-    """A stripe of a file that has its statistics, as the writer of another file takes it.
+    """Describe a stripe, which must have statistics, for a copy to another file.
 
     Args:
         path: absolute.
-        counts: of its events.
-        facts: of their keys.
     """
     info = tail.stripes[stripe]
     statistics = pb.StripeStatistics()

@@ -1,4 +1,4 @@
-"""Written files: read again and compared with what was to be written; segments put together."""
+"""Written files are read again and compared with what should be in them; segments are joined."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.compaction.merge.stripe_copy import counts_of, describe
-from acidctl.compaction.proof.checksum import RowProof, add
-from acidctl.compaction.proof.keys import Key, KeyFacts
+from acidctl.compaction.proof.checksum import Key, KeyFacts, RowProof, add
 from acidctl.compaction.proof.second_reader import SecondReader
 from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.proof.values import event_checksum, spread_checksum
@@ -27,11 +26,11 @@ from acidctl.storage import registry
 from acidctl.storage.port import FileSystem
 
 OnValues = Callable[[int, Ids, pa.Array], None]
-"""Takes the number, ids and rows of a stripe."""
+"""Called with the number, ids and rows of a stripe."""
 
 
 def open_writer(sink: SummedSink, task: BucketTask, block_size: int = 0) -> AcidWriter:
-    """The writer of a task's file; `block_size` is the largest among the stripes that may be copied."""
+    """Return the writer of a task's file; `block_size` is the largest among stripes that may be copied."""
     return AcidWriter(
         cast(BinaryIO, sink),
         task.row,
@@ -46,7 +45,7 @@ def join_segments(task: JoinTask) -> BucketResult:
     """Copy the stripes of all segments into one file; without segments it has no rows.
 
     Raises:
-        VerifyError: the file is not what the segments make.
+        VerifyError: the file differs from the segments.
     """
     like = task.like
     stripes = [stripe for segment in task.segments for stripe in segment.stripes]
@@ -67,17 +66,17 @@ def write_output(
     items: Iterable[pa.RecordBatch | StripeCopy],
     expected: Callable[[], RowProof],
 ) -> OutputFile:
-    """Write events, and stripes of other files as they are, to a new file of a task, and prove it.
+    """Write events and copied stripes to a new file of a task, and prove it.
 
     Args:
         block_size: the largest among the stripes.
         items: in order.
-        expected: what the file is to hold, as it is known once all items are written.
+        expected: returns the proof of the rows that the file should hold, after all items are written.
 
     Raises:
         BadDataError: keys are out of order, or the file of a stripe has become shorter.
-        StorageError: bytes that were read twice came differently.
-        VerifyError: the file is not what was to be written.
+        StorageError: two reads of the same bytes gave different results.
+        VerifyError: the file differs from what should be in it.
     """
     path = task.new_attempt(task.name)
     copies: dict[int, StripeCopy] = {}
@@ -105,28 +104,28 @@ def stripes_of(
     on_values: OnValues | None = None,
     copies: Mapping[int, StripeCopy] | None = None,
 ) -> Iterator[StripeCopy]:
-    """The stripes of a file that was just written, read again; with proof that it is in order and indexed.
+    """Yield the stripes of a file that was just written, and prove that its keys are in order and indexed.
 
     Args:
-        copies: stripes that were copied.  Where their ids were not decoded before, the same bytes of ids must be there;
-            the ids of all others are decoded.
-        on_values: called with the number, ids and rows of each, where they too are to be read.
+        copies: stripes that were copied. If their ids were not decoded before, the bytes of the ids are compared; the
+            ids of all other stripes are decoded.
+        on_values: called with the number, ids and rows of each stripe; None reads only ids.
 
     Raises:
-        VerifyError: it is not.
+        VerifyError: keys are out of order or not indexed, or a stripe cannot be read.
     """
     previous: Key | None = None
     with open_orc(fs, path) as orc:
         index = orc.tail.key_index() or []
         for stripe in range(orc.stripe_count):
-            made = copies.get(stripe) if copies else None
-            known = _copied(fs, orc.tail, stripe, made) if made else None
-            found = _decoded(fs, orc, stripe, on_values) if known is None or on_values else known
-            is_next = previous is None or previous <= found.stripe.first
-            if not is_next or index[stripe : stripe + 1] != [found.stripe.last]:
+            source = copies.get(stripe) if copies else None
+            copied = _copied(fs, orc.tail, stripe, source) if source else None
+            read = _decoded(fs, orc, stripe, on_values) if copied is None or on_values else copied
+            is_next = previous is None or previous <= read.stripe.first
+            if not is_next or index[stripe : stripe + 1] != [read.stripe.last]:
                 raise _mismatch(fs, path, f"stripe {stripe} is out of order or not in the key index")
-            previous = found.stripe.last
-            yield found
+            previous = read.stripe.last
+            yield read
 
 
 def _decoded(fs: FileSystem, orc: OrcFile, stripe: int, on_values: OnValues | None) -> StripeCopy:
@@ -144,18 +143,18 @@ def _decoded(fs: FileSystem, orc: OrcFile, stripe: int, on_values: OnValues | No
 
 
 def _copied(fs: FileSystem, tail: Tail, stripe: int, source: StripeCopy) -> StripeCopy | None:
-    """The copy of a stripe; None where its ids must be decoded."""
+    """Return the copy of a stripe; None if its ids must be decoded."""
     info = tail.stripes[stripe]
-    found = replace(source, path=tail.path, offset=info.offset, stripe=replace(source.stripe, info=info))
+    copy = replace(source, path=tail.path, offset=info.offset, stripe=replace(source.stripe, info=info))
     same = (
-        found.length == source.length
+        copy.length == source.length
         and info.numberOfRows == source.stripe.info.numberOfRows
         and tail.metadata.stripeStats[stripe] == source.stripe.statistics
         and (source.ids is None or source.ids.are_in(tail, stripe))
     )
     if not same:
         raise _mismatch(fs, tail.path, f"stripe {stripe} is not the one of {fs.display(source.path)} it is to be")
-    return found if source.ids else None
+    return copy if source.ids else None
 
 
 def _proven(
@@ -167,7 +166,7 @@ def _proven(
     copies: Mapping[int, StripeCopy],
     expected: RowProof,
 ) -> OutputFile:
-    """The written file, read again and compared with what was to be written: all ids; and where asked, all values.
+    """Read the written file again, and compare all ids with the expected ones, and all values if the task requires it.
 
     Raises:
         VerifyError: they differ.
@@ -190,11 +189,7 @@ def _proven(
 
 
 class _Values:
-    """All values of a written file as they are read again, with a look by pyorc at the first rows of what was encoded.
-
-    Attributes:
-        sum: their checksum.
-    """
+    """Sums up all values of a written file, and compares the first rows of encoded stripes with pyorc's."""
 
     def __init__(
         self, fs: FileSystem, task: BucketTask, path: str, copies: Mapping[int, StripeCopy], file: BinaryIO
@@ -204,17 +199,17 @@ class _Values:
         self.sum = 0
 
     def add(self, stripe: int, ids: Ids, rows: pa.Array) -> None:
-        """Take a stripe.
+        """Add the values of a stripe.
 
         Raises:
-            VerifyError: pyorc reads something else.
+            VerifyError: pyorc reads other values.
         """
         if self._task.is_spread and not np.array_equal(ids.current, ids.keys.original):
             raise _mismatch(self._fs, self._path, f"rows of stripe {stripe} are not of the write id that they claim")
         checksum = spread_checksum if self._task.is_spread else event_checksum
         self.sum = add(self.sum, checksum(ids, rows, self._task.row))
         source = self._copies.get(stripe)
-        # By this compaction: in this file, or in that of a segment from which it was copied.
+        # Encoded by this compaction: in this file, or in the segment's file from which it was copied.
         is_encoded = source is None or source.path.startswith(f"{self._task.attempts}/")
         if is_encoded and (column := self._second.differing(stripe, rows)):
             raise _mismatch(self._fs, self._path, f"pyorc reads other values in column {column} of stripe {stripe}")

@@ -1,1 +1,1 @@
-"""What proves a result: checksums over keys and values, what the store gives back, and a second reader."""
+"""Proof that a result holds the rows that were read."""

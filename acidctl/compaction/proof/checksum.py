@@ -1,43 +1,42 @@
-"""An order-independent checksum over row keys: what went in against what came out."""
+"""The keys of rows: an order-independent checksum over them, their range and their order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from isal.isal_zlib import crc32
 from numpy.typing import NDArray
 
-from acidctl.rows.read.delete_set import Keys
+from acidctl.orc.read.id_runs import RowIdRun
+from acidctl.orc.write.acid_writer import ascending
+from acidctl.rows.read.delete_set import Bools, Keys, Longs
 
 _MASK = (1 << 64) - 1
-SEEDS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
-"""Of the two lanes."""
+SEEDS: Final[tuple[int, int]] = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03)
+"""Seeds of the two lanes."""
 
 _BLOCK = 1 << 16
-"""Rows whose intermediate results stay in the processor's cache."""
+"""Number of rows whose intermediate results stay in the processor's cache."""
 
 
 class Crc:
-    """The CRC-32 of bytes on their way.
-
-    Attributes:
-        value: of those that have passed.
-    """
+    """The CRC-32 of the bytes that have passed through it, in `value`."""
 
     def __init__(self) -> None:
         self.value = 0
 
     def through(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The same bytes."""
+        """Yield the same chunks."""
         for chunk in chunks:
             self.value = crc32(chunk, self.value)
             yield chunk
 
 
 def crc_of(chunks: Iterable[bytes | memoryview]) -> int:
-    """The CRC-32 of all of them, one after the other."""
+    """Return the CRC-32 of all chunks, one after another."""
     value = 0
     for chunk in chunks:
         value = crc32(chunk, value)
@@ -45,14 +44,14 @@ def crc_of(chunks: Iterable[bytes | memoryview]) -> int:
 
 
 def key_checksum(keys: Keys) -> int:
-    """128 bits: the sums of two independent 64-bit values of each (originalTransaction, bucket, rowId).
+    """Return 128 bits: the sums of two independent 64-bit values of each (originalTransaction, bucket, rowId).
 
-    A sum, so that stripes and files can be added up in any order: ``(a + b) & MASK128`` by :func:`add`. Unlike an
-    exclusive or, a sum notices a row that appears twice.
+    By :func:`add` the checksums of stripes and files can be added in any order. Unlike an exclusive or, a sum changes
+    if a row appears twice.
 
-    A key's value is the hash of the key with the next row id, less its own hash. Of row ids that follow each other all
-    but the two ends cancel out, so that a million of them cost no more than one; yet sums of different keys differ as
-    surely as sums of hashes do: which keys are there, and how often, can be told from what the sum holds of each hash.
+    A key's value is the hash of the key with the next row id, less its own hash. For consecutive row ids all hashes but
+    the first and last cancel out, so that a million keys cost no more than one. Sums of different keys still differ as
+    surely as sums of hashes do, because the count of each hash in the sum determines which keys there are.
     """
     total = 0
     for start in range(0, len(keys), _BLOCK):
@@ -68,7 +67,7 @@ def key_checksum(keys: Keys) -> int:
 
 
 def run_checksum(first: tuple[int, int, int], count: int) -> int:
-    """The :func:`key_checksum` of so many keys with row ids that follow each other."""
+    """Return the :func:`key_checksum` of `count` keys with consecutive row ids."""
     original, bucket, row_id = first
     after = (original, bucket, row_id + count)
     low, high = (_key_hash(after, seed) - _key_hash(first, seed) & _MASK for seed in SEEDS)
@@ -76,7 +75,7 @@ def run_checksum(first: tuple[int, int, int], count: int) -> int:
 
 
 def _runs(firsts: Keys, lasts: Keys) -> int:
-    """The sum over runs, given by their first and last keys."""
+    """Return the sum over runs, given by their first and last keys."""
     after = Keys(lasts.original, lasts.bucket, lasts.row_id + 1)
     low, high = (
         int((key_hashes(after, seed) - key_hashes(firsts, seed)).sum(dtype=np.uint64)) & _MASK for seed in SEEDS
@@ -85,27 +84,27 @@ def _runs(firsts: Keys, lasts: Keys) -> int:
 
 
 def is_constant(column: NDArray[np.int64]) -> bool:
-    """Whether there is at most one value in a column."""
+    """Say if a column has at most one value."""
     return not len(column) or bool((column == column[0]).all())
 
 
 def add(one: int, other: int) -> int:
-    """The checksum of two disjoint sets of rows."""
+    """Return the checksum of the union of two disjoint sets of rows."""
     return ((one >> 64) + (other >> 64) & _MASK) << 64 | ((one & _MASK) + (other & _MASK) & _MASK)
 
 
 def subtract(whole: int, part: int) -> int:
-    """The checksum of the rows of `whole` that are not in `part`."""
+    """Return the checksum of the rows of `whole` that are not in `part`."""
     return ((whole >> 64) - (part >> 64) & _MASK) << 64 | ((whole & _MASK) - (part & _MASK) & _MASK)
 
 
 @dataclass(frozen=True, slots=True)
 class RowProof:
-    """What must be the same of the rows that should be in a file and of those that are.
+    """The figures in which the rows of a file must agree with the rows that it should hold.
 
     Attributes:
         keys: their :func:`key_checksum`.
-        values: the checksum over all their columns; 0 where it was not asked for.
+        values: the checksum over all their columns; 0 if values are not compared.
     """
 
     rows: int = 0
@@ -120,17 +119,17 @@ class RowProof:
 
 
 def key_hashes(keys: Keys, seed: int) -> NDArray[np.uint64]:
-    """64 bits for each row's key."""
+    """Return 64 bits for each row's key."""
     mixed: NDArray[np.uint64] = np.full(1, seed, np.uint64)
     for column in (keys.original, keys.bucket, keys.row_id):
-        # One value for the whole stripe, as these columns mostly have, is mixed once.
+        # These columns mostly have one value for the whole stripe, which is then mixed only once.
         part = column[:1] if len(mixed) == 1 and is_constant(column) else column
         mixed = mix(mixed ^ part.view(np.uint64) * np.uint64(0xBF58476D1CE4E5B9))
     return mixed if len(mixed) == len(keys) else np.full(len(keys), mixed[0] if len(keys) else 0, np.uint64)
 
 
 def _key_hash(key: tuple[int, int, int], seed: int) -> int:
-    """:func:`key_hashes` of one key: in arrays of one, NumPy would take ten times as long."""
+    """Return :func:`key_hashes` of a single key, ten times faster than NumPy would for an array of one."""
     mixed = seed
     for part in key:
         mixed ^= (part & _MASK) * 0xBF58476D1CE4E5B9 & _MASK
@@ -141,7 +140,7 @@ def _key_hash(key: tuple[int, int, int], seed: int) -> int:
 
 
 def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finisher of splitmix64: every bit of the result hangs on every bit of the value; wraps around, as it must."""
+    """Apply the finisher of splitmix64: every bit of the result depends on every bit of the value, modulo 2**64."""
     mixed = values >> np.uint64(30)
     mixed ^= values
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
@@ -149,3 +148,75 @@ def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     mixed *= np.uint64(0x94D049BB133111EB)
     mixed ^= mixed >> np.uint64(31)
     return mixed
+
+
+Key = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFacts:
+    """The facts about a stripe's keys, at least one, computed together because every stripe needs them twice.
+
+    Attributes:
+        first, last: the least and the greatest key.
+        ascends: whether they are in order; equal keys may be adjacent.
+        repeats: whether a key equals the key before it.
+        checksum: see :func:`key_checksum`.
+    """
+
+    first: Key
+    last: Key
+    ascends: bool
+    repeats: bool
+    checksum: int
+
+    @classmethod
+    def of(cls, keys: Keys) -> KeyFacts:
+        """Compute the facts about keys."""
+        if is_constant(keys.original) and is_constant(keys.bucket) and (np.diff(keys.row_id) == 1).all():
+            first, last = key_range(keys, True)  # one writer's rows without gaps: nothing else to compute
+            return cls(first, last, True, False, run_checksum(first, len(keys)))
+        ascends = is_sorted(keys)
+        first, last = key_range(keys, ascends)
+        return cls(first, last, ascends, bool(repeats(keys).any()), key_checksum(keys))
+
+    @classmethod
+    def of_run(cls, run: RowIdRun) -> KeyFacts:
+        """Compute the facts about one writer's rows without gaps."""
+        return cls(run.first, run.last, True, False, run_checksum(run.first, run.count))
+
+
+def key_range(keys: Keys, ascends: bool | None = None) -> tuple[Key, Key]:
+    """Return the least and the greatest key; `ascends` if it is known."""
+    low, high = 0, len(keys) - 1
+    if not (is_sorted(keys) if ascends is None else ascends):
+        order = np.lexsort((keys.row_id, keys.bucket, keys.original))
+        low, high = int(order[0]), int(order[-1])
+    return _key(keys, low), _key(keys, high)
+
+
+def _key(keys: Keys, at: int) -> Key:
+    return int(keys.original[at]), int(keys.bucket[at]), int(keys.row_id[at])
+
+
+def is_sorted(keys: Keys) -> bool:
+    """Say if keys ascend; equal keys may be adjacent."""
+    varying = [column for column in (keys.original, keys.bucket) if not is_constant(column)]
+    return ascending([*varying, keys.row_id])
+
+
+def ascending_runs(keys: Keys) -> Longs:
+    """Return for each key the number of its run of ascending keys, counted from 0."""
+    if is_sorted(keys):
+        return np.zeros(len(keys), np.int64)
+    original, bucket, row_id = (np.diff(column) for column in (keys.original, keys.bucket, keys.row_id))
+    falls = (original < 0) | ((original == 0) & ((bucket < 0) | ((bucket == 0) & (row_id < 0))))
+    return np.concatenate([[0], np.cumsum(falls)]).astype(np.int64)
+
+
+def repeats(keys: Keys) -> Bools:
+    """Return which keys equal the key before, for all keys but the first."""
+    same: Bools = keys.row_id[1:] == keys.row_id[:-1]
+    if same.any():
+        same &= (np.diff(keys.original) == 0) & (np.diff(keys.bucket) == 0)
+    return same

@@ -1,7 +1,6 @@
-"""Written files read by pyorc: another build of ORC C++ than Arrow's, with another way from there to values.
+"""A second reader for written files: pyorc, another build of ORC C++ than Arrow's, with its own conversion to values.
 
-What acidctl itself does to bytes on their way to and from Arrow (timestamps of any year, streams put together, ids as
-runs) is not part of it.
+It does not use acidctl's own steps to and from Arrow (timestamps of any year, joined streams, ids as runs).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pyorc.converters import ORCConverter
 
 SAMPLE_ROWS = 1000
-"""Of a stripe: the first so many."""
+"""At most this many rows at the start of a stripe are compared."""
 
 _KINDS = frozenset(
     {
@@ -32,15 +31,15 @@ _KINDS = frozenset(
         *("string", "varchar", "char", "binary", "date", "timestamp", "timestamp with local time zone"),
     }
 )
-"""Of columns that are compared: all but nested ones."""
+"""The types of columns that are compared: all but nested ones."""
 
 
 class SecondReader:
-    """Compares the first rows of stripes with what pyorc reads there.
+    """Compares the first rows of stripes with the rows that pyorc reads.
 
     Args:
         file: the written file, seekable; it is not closed.
-        types: of the table's columns, by their place in the struct ``row``.
+        types: the types of the table's columns, in the order of the struct ``row``.
         shown: the file's name for messages.
 
     Raises:
@@ -56,10 +55,10 @@ class SecondReader:
         self._columns = [(place, kind) for place, kind in enumerate(types) if kind.kind in _KINDS]
 
     def differing(self, stripe: int, rows: pa.Array) -> str | None:
-        """The name of a column in which pyorc reads other values than are here; None where there is none.
+        """Return the name of a column in which pyorc reads other values; None if there is no such column.
 
         Args:
-            rows: those of the stripe, of which the first are compared; NULLs are those of delete events.
+            rows: all rows of the stripe; the rows of delete events are NULL.
 
         Raises:
             VerifyError: pyorc cannot read them.
@@ -68,16 +67,16 @@ class SecondReader:
             return None
         try:
             with _its_errors(f"stripe {stripe} of {self._shown}"):
-                found = list(islice(self._rows(stripe), SAMPLE_ROWS))
-        except UnicodeDecodeError:  # a text that is none: pyorc knows no bytes there
+                sample = list(islice(self._rows(stripe), SAMPLE_ROWS))
+        except UnicodeDecodeError:  # a string that is not UTF-8, which pyorc cannot return
             return None
-        if len(found) != min(SAMPLE_ROWS, len(rows)):
+        if len(sample) != min(SAMPLE_ROWS, len(rows)):
             return "row"
-        first = rows.slice(0, len(found))
-        for place, kind in self._columns:  # not flatten(), which aborts the process where a union lies in a NULL row
+        first = rows.slice(0, len(sample))
+        for place, kind in self._columns:  # not flatten(), which aborts the process if a union lies in a NULL row
             column = first.field(place)
-            values = _array([None if row is None else row[place] for row in found], column.type)
-            nulls = pa.array([row is None for row in found], pa.bool_())
+            values = _array([None if row is None else row[place] for row in sample], column.type)
+            nulls = pa.array([row is None for row in sample], pa.bool_())
             if _sum(values, kind, nulls) != _sum(column, kind, first.is_null()):
                 return str(rows.type.field(place).name)
         return None
@@ -88,7 +87,7 @@ class SecondReader:
 
 @contextmanager
 def _its_errors(shown: str) -> Iterator[None]:
-    """What pyorc says of a file that it cannot read; what the store says of itself passes."""
+    """Raise VerifyError if pyorc cannot read a file; errors of the store pass."""
     import pyorc.errors  # noqa: PLC0415 - as above
 
     try:
@@ -105,7 +104,6 @@ def _sum(values: pa.Array, kind: OrcType, nulls: pa.Array) -> int:
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """What pyorc gave, as Arrow has it."""
     if pa.types.is_date(kind):
         return pa.array(values, pa.int32()).view(kind)
     if pa.types.is_timestamp(kind) or isinstance(kind, WideTimestamp):
@@ -114,7 +112,7 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _converters() -> dict[TypeKind, type[ORCConverter]]:
-    """From what ORC C++ holds to what Arrow can take, nothing rounded and no year left out."""
+    """Return converters from ORC C++'s values to Arrow's, without rounding and for all years."""
     from pyorc import TypeKind  # noqa: PLC0415 - as above
     from pyorc.converters import ORCConverter  # noqa: PLC0415 - as above
 

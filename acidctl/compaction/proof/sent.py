@@ -1,4 +1,4 @@
-"""What the store was given for a file, and whether it gives the same back."""
+"""Proof of bytes: what was written to the store is compared with what the store returns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from acidctl.storage.ranged import pieces
 
 
 class SummedSink:
-    """A file that is being written, and what went into it.
+    """A file that is being written.
 
     Attributes:
         value: the CRC-32 of all bytes so far.
-        count: so many they are.
+        count: the number of bytes so far.
     """
 
     def __init__(self, sink: BinaryIO) -> None:
@@ -38,10 +38,10 @@ class SummedSink:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Bytes that were copied: the CRC-32 of its bytes as they were read, and where they lie in the written file.
+    """A copied part of an input: the CRC-32 of the bytes that were read, and their position in the written file.
 
     Attributes:
-        source: the file that it was read from, absolute.
+        source: absolute path of the input.
     """
 
     source: str
@@ -60,13 +60,13 @@ def take(
     append: Callable[[Iterator[bytes]], None],
     twice: bool,
 ) -> Taken:
-    """Pass a part of an input to `append`, which writes it to `sink`, and notices when it is not whole.
+    """Pass a part of an input to `append`, which writes it to `sink` and must notice if bytes are missing.
 
     Args:
         twice: read it a second time, and compare.
 
     Raises:
-        StorageError: the second time something else came.
+        StorageError: the second read gave other bytes.
     """
     crc = Crc()
     append(through(crc.through(pieces(fs, path, offset, length))))
@@ -83,11 +83,10 @@ def require_bytes(fs: FileSystem, path: str, sink: SummedSink, taken: Sequence[T
     """Read all of a written file again.
 
     Args:
-        sink: what the store was given.
-        taken: what was copied, in order.
+        taken: the copied parts, in order.
 
     Raises:
-        VerifyError: the store has other bytes, or a copy is not what was read.
+        VerifyError: the store returns other bytes, or a copy differs from its input.
     """
     whole = Crc()
     at = 0
@@ -106,5 +105,5 @@ def _pass(chunks: Iterable[bytes]) -> None:
 
 
 def mismatch(shown: str, why: str) -> VerifyError:
-    """The error for a file that is not what was to be written."""
+    """Return the error for a file that differs from what was written."""
     return VerifyError(f"the written file {shown} is wrong", why, "nothing was published; report this")

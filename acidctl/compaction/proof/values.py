@@ -1,15 +1,16 @@
 """An order-independent checksum over all values of rows: proof that no value was lost, changed or given to another row.
 
 Every value becomes a word of 64 bits in each of two independent lanes, a row is a sum of its columns' mixed words, and
-the rows, mixed with their keys, are added up.  Only what is a different value to Hive counts: the same instant in
-either form of timestamps is alike, and so are all NaNs; NULL is like nothing else, and -0.0 is not 0.0.
+the rows, mixed with their keys, are added up. Values are equal if they are equal to Hive: the same instant in either
+form of timestamps, and all NaNs; NULL equals no other value, and -0.0 is not 0.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -21,24 +22,26 @@ from acidctl.errors import BadDataError
 from acidctl.orc.arrow import tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, hive_type, row_of
 from acidctl.orc.write.stand_ins import chosen_values
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
 
+if TYPE_CHECKING:
+    from acidctl.rows.scan.table import TableScan
+
 Words = NDArray[np.uint64]
-"""A row of words a lane, one word a value; a single row where lanes part only when they are mixed."""
+"""One row of words per lane and one word per value; a single row if lanes differ only after mixing."""
 
 _MOST_ROWS: Final = 32 * 1024
 _MOST_BYTES: Final = 4 << 20
-"""Rows are hashed in slices of no more than these, unless a single row is larger: so that memory stays small, and most
-of it in the processor's cache."""
+"""Rows are hashed in slices up to these sizes, or singly, so that most memory stays in the processor's cache."""
 
 _PIECE: Final = 32 * 1024
-"""Words of strings that are hashed at a time."""
+"""Words of strings that are hashed together."""
 
 _NULLS: Final = np.array([[0x8CB92BA72F3D8DD7], [0xC3A5C85C97CB3127]], np.uint64)
-"""No value has these two words: lanes that part only when mixed are equal, the others are mixed."""
+"""No value has these two words: its lanes are equal before mixing, or mixed."""
 
 _LANES: Final = np.array(SEEDS, np.uint64)[:, np.newaxis]
 _PLACES: Final = 4096
@@ -48,18 +51,18 @@ _ODD: Final = np.uint64(0xA24BAED4963EE407)
 
 
 def value_checksum(keys: Keys | None, rows: pa.Array, row: OrcType | None = None) -> int:
-    """128 bits that tell whether two sets of rows hold the same values under the same keys.
+    """Return 128 bits that are equal for two sets of rows with the same values under the same keys.
 
-    The checksum of two disjoint sets is :func:`acidctl.compaction.proof.checksum.add` of theirs.
-    Columns count by their place, not by their name.
+    The checksum of two disjoint sets is the :func:`acidctl.compaction.proof.checksum.add` of theirs. The order of
+    columns counts, their names do not.
 
     Args:
-        keys: of the rows; None hashes rows alone, as insert-only tables have them.
-        rows: structs of the table's columns, of any types that a reader of acidctl gives; NULL where there is no row.
-        row: their types; with them the spaces at the end of CHAR do not count, which writers add as needed.
+        keys: the keys of the rows; None for rows without keys, as in insert-only tables.
+        rows: structs of the table's columns, of any types that acidctl's readers return; NULL for an event without row.
+        row: their types; with them the spaces at the end of CHAR do not count, because writers may add these.
 
     Raises:
-        BadDataError: a column is of a type that no reader gives.
+        BadDataError: a column has a type that no reader returns.
     """
     total, start = 0, 0
     for part in _slices(rows):
@@ -71,22 +74,18 @@ def value_checksum(keys: Keys | None, rows: pa.Array, row: OrcType | None = None
 
 
 def event_checksum(ids: Ids, rows: pa.Array, row: OrcType) -> int:
-    """128 bits of all that events hold: their values under their keys, and their operations and current write ids.
+    """Return 128 bits of events: their values under their keys, their operations and their current write ids.
 
-    Args:
-        ids: of the events.
-        rows, row: see :func:`value_checksum`.
+    For `rows` and `row` see :func:`value_checksum`.
     """
     others = Keys(ids.current, ids.operation, ids.keys.row_id)
     return add(value_checksum(ids.keys, rows, row), key_checksum(others))
 
 
 def spread_checksum(ids: Ids, rows: pa.Array, row: OrcType) -> int:
-    """128 bits of all that rows hold whose buckets and row ids are given anew: their values and their write ids.
+    """Return 128 bits of rows that get new buckets and row ids: their values and their write ids.
 
-    Args:
-        ids: of the rows, before or after that.
-        rows, row: see :func:`value_checksum`.
+    For `rows` and `row` see :func:`value_checksum`.
     """
     original = ids.keys.original
     return add(value_checksum(None, rows, row), key_checksum(Keys(original, original, original)))
@@ -100,7 +99,6 @@ def _finished(words: Words, keys: Keys | None, part: slice) -> Words:
 
 
 def _slices(rows: pa.Array) -> Iterator[pa.Array]:
-    """The rows, halved until a slice is small enough."""
     count = len(rows)
     if count > _MOST_ROWS or (count > 1 and rows.nbytes > _MOST_BYTES):
         half = _MOST_ROWS * (count // _MOST_ROWS // 2 or 1) if count > _MOST_ROWS else count // 2
@@ -111,7 +109,7 @@ def _slices(rows: pa.Array) -> Iterator[pa.Array]:
 
 
 def _words(array: pa.Array, tree: OrcType | None) -> Words:
-    """A word for each value in each lane, NULLs included."""
+    """Return a word for each value in each lane, NULLs included."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _words(array.dictionary_decode(), tree)
@@ -126,7 +124,7 @@ def _words(array: pa.Array, tree: OrcType | None) -> Words:
 
 
 def _of_values(array: pa.Array, tree: OrcType | None) -> Words:
-    """Whatever words where the array has NULLs."""
+    """Return the words of values; those of NULLs are arbitrary."""
     kind = array.type
     if pa.types.is_struct(kind):
         return _struct(array, tree)
@@ -140,12 +138,10 @@ def _of_values(array: pa.Array, tree: OrcType | None) -> Words:
 
 
 def _constants(words: Words, count: int) -> Words:
-    """The word of each lane for so many values."""
     return np.repeat(words, count, axis=1)
 
 
 def _mixed(words: Words, place: Words | np.uint64) -> Words:
-    """Words that tell where they stand."""
     return mix(words ^ (place ^ _LANES))
 
 
@@ -155,7 +151,7 @@ def _table() -> Words:
 
 
 def _places(numbers: NDArray[np.int64]) -> Words:
-    """A word for each place, counted from 0."""
+    """Return a word for each position, counted from 0."""
     if not len(numbers) or int(numbers.max()) < _PLACES:
         return _table()[numbers]
     return mix((numbers.astype(np.uint64) + np.uint64(1)) * _ODD)
@@ -201,7 +197,7 @@ def _map(array: pa.MapArray, tree: OrcType | None) -> Words:
 
 
 def _sequences(words: Words, offsets: NDArray[np.int64]) -> Words:
-    """A word for each list of elements."""
+    """Return a word for each list of elements."""
     bounds = offsets - offsets[0]
     counts = np.diff(bounds)
     places = _places(np.arange(bounds[-1]) - np.repeat(bounds[:-1], counts))
@@ -209,16 +205,16 @@ def _sequences(words: Words, offsets: NDArray[np.int64]) -> Words:
 
 
 def _sums(words: Words, bounds: NDArray[np.int64]) -> Words:
-    """The sum of each range of words."""
     running = np.zeros((2, words.shape[1] + 1), np.uint64)
-    for lane in (0, 1):  # along an axis NumPy takes much longer
+    for lane in (0, 1):  # NumPy is much slower along an axis
         np.cumsum(words[lane], out=running[lane, 1:])
     return np.diff(running.take(bounds, axis=1))
 
 
 def _children(tree: OrcType | None, kind: str, count: int) -> Sequence[OrcType | None]:
-    known = tree is not None and tree.kind == kind and len(tree.children) == count
-    return tree.children if tree is not None and known else (None,) * count
+    if tree is not None and tree.kind == kind and len(tree.children) == count:
+        return tree.children
+    return (None,) * count
 
 
 # --- leaves --------------------------------------------------------------------------------------------------------
@@ -228,8 +224,8 @@ def _leaf(array: pa.Array, tree: OrcType | None) -> Words:
     kind = array.type
     if pa.types.is_decimal(kind):
         return _decimals(array)
-    if pa.types.is_timestamp(kind):
-        return _timestamps(array)
+    if pa.types.is_timestamp(kind) and kind.unit != "ns":
+        return _wide(*parts(array))
     if pa.types.is_floating(kind):
         values = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
         return _bits(np.where(np.isnan(values), np.float64("nan"), values))
@@ -237,7 +233,7 @@ def _leaf(array: pa.Array, tree: OrcType | None) -> Words:
         array = array.cast(pa.uint8())
     elif pa.types.is_date32(kind) or pa.types.is_time32(kind):
         array = array.cast(pa.int32())
-    elif pa.types.is_time64(kind):
+    elif pa.types.is_time64(kind) or pa.types.is_timestamp(kind):
         array = array.cast(pa.int64())
     if pa.types.is_integer(array.type):
         return _bits(array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
@@ -253,21 +249,15 @@ def _decimals(array: pa.Array) -> Words:
         array = array.cast(pa.decimal128(38, array.type.scale))
     halves = np.frombuffer(array.buffers()[1], np.uint64)[2 * array.offset : 2 * (array.offset + len(array))]
     low, high = halves[::2], halves[1::2]
-    # Nearly all numbers fit the lower half: then the upper one is but its sign.
+    # Nearly all numbers fit into the lower half; then the upper half is only the sign.
     small = high == (low.view(np.int64) >> 63).view(np.uint64)
     if small.all():
         return low.copy()
     return np.where(small, low, mix(low ^ _LANES[::-1]) + high * _ODD)
 
 
-def _timestamps(array: pa.Array) -> Words:
-    if array.type.unit == "ns":
-        return _bits(array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False))
-    return _wide(*parts(array))
-
-
 def _wide(seconds: Any, nanos: Any) -> Words:
-    """Instants as nanoseconds of 64 bits, which wrap around, and how often they did: never for ``timestamp[ns]``."""
+    """Return instants in nanoseconds modulo 2**64, mixed with the number of overflows, if that is not 0."""
     wrapped = seconds.astype(np.int64) * np.int64(_NANOS) + nanos.astype(np.int64)
     eras = np.rint((seconds - wrapped / _NANOS) / _ERA_SECONDS).astype(np.int64).view(np.uint64)
     words = _bits(wrapped)
@@ -280,7 +270,7 @@ def _wide(seconds: Any, nanos: Any) -> Words:
 
 
 def _strings(array: pa.Array, *, trimmed: bool) -> Words:
-    """Eight bytes are a word, the last one filled with zeros; a string is a list of words, and its length."""
+    """Return a word for each string, from its length and its words of eight bytes, the last one padded with zeros."""
     kind = array.type
     if pa.types.is_string_view(kind) or pa.types.is_large_string(kind) or pa.types.is_string(kind):
         array = array.cast(pa.large_string())
@@ -309,13 +299,13 @@ def _strings(array: pa.Array, *, trimmed: bool) -> Words:
 def _add_words(
     data: NDArray[np.uint8], offsets: NDArray[np.int64], ends: NDArray[np.int64], start: int, into: Words
 ) -> None:
-    """Add a piece of all strings' words to the strings they are of.
+    """Add some of all strings' words to the sums of their strings.
 
     Args:
         data: the bytes of all strings.
-        offsets: where each string begins and the last one ends.
-        ends: number of the first word of each string, and of the one after the last.
-        start: number of the piece's first word.
+        offsets: the first byte of each string, and the end of the last.
+        ends: index of the first word of each string, and the end of the last.
+        start: index of the first word to add.
     """
     end = min(start + _PIECE, int(ends[-1]))
     first = int(np.searchsorted(ends, start, "right")) - 1
@@ -336,13 +326,13 @@ _WORD: Final = np.dtype("V8")
 
 
 def _gathered(data: NDArray[np.uint8], at: NDArray[np.int64]) -> Words:
-    """The eight bytes from each place on; whatever they are behind the end of the data."""
+    """Return the eight bytes from each position on; bytes beyond the end of the data are arbitrary."""
     size = len(data)
     if size < 8:
         data = np.concatenate((data, np.zeros(8, np.uint8)))
         size = len(data)
     behind = at > size - 8
-    # Places need not be multiples of eight: a view of overlapping items, which NumPy copies as bytes.
+    # Positions need not be multiples of eight, so NumPy copies bytes from a view of overlapping items.
     view = np.ndarray((size - 7,), _WORD, data, strides=(1,))
     if not behind.any():
         return view[at].view("<u8")
@@ -350,3 +340,42 @@ def _gathered(data: NDArray[np.uint8], at: NDArray[np.int64]) -> Words:
     shift = (at[behind] - (size - 8)).astype(np.uint64) << np.uint64(3)
     words[behind] >>= shift
     return words
+
+
+@dataclass(frozen=True, slots=True)
+class RowDigest:
+    """The checksums of some rows; no order of rows or files changes them.
+
+    Attributes:
+        values: 128 bits of all values, row by row, as hexadecimal digits.
+        row_ids: 128 bits of all values with their ROW__IDs.
+        columns: names and types.
+    """
+
+    rows: int
+    values: str
+    row_ids: str
+    columns: str
+
+
+def row_digest(scan: TableScan) -> RowDigest:
+    """Digest all rows of a scan, a stripe at a time.
+
+    Args:
+        scan: has ROW__ID as its first column.
+
+    Raises:
+        BadDataError, NotFoundError, HistoryError: not all rows can be read.
+    """
+    kinds = list(scan.output_type.fields())[1:]
+    row = row_of(kinds)
+    count = values = row_ids = 0
+    for batch in scan.batches_as_read() if kinds else ():
+        rows = pa.StructArray.from_arrays(batch.columns[1:], fields=list(batch.schema)[1:])
+        values = add(values, value_checksum(None, rows, row))
+        ids = (batch.column(0).field(i).to_numpy(zero_copy_only=False) for i in range(3))
+        keys = Keys(*(np.asarray(column, np.int64) for column in ids))
+        row_ids = add(row_ids, value_checksum(keys, rows, row))
+        count += batch.num_rows
+    columns = ", ".join(f"{name} {hive_type(kind)}" for name, kind in kinds)
+    return RowDigest(count, f"{values:032x}", f"{row_ids:032x}", columns)

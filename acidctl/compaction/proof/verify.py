@@ -1,4 +1,4 @@
-"""How far a result is proven before it is shown."""
+"""How far a result is proven before it is published."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import StrEnum
 
 
 class Verify(StrEnum):
-    """Each level holds all before it.
+    """The level of proof; each includes those before it.
 
-    ``keys``: the ids of all rows are those that were read less those that were deleted, in order and indexed.
-    ``bytes``: every byte that was given to the store is there when it is asked again; stripes that are copied are given
-    as they were read. ``full``: every stripe is decoded, and all values are those that were read, apart from what was
-    written: of what was read wrong once one of both differs.
+    ``keys``: the ids of all rows are those that were read, less those that were deleted, in order and indexed.
+    ``bytes``: the store returns every byte that was written to it; copied stripes equal their inputs.
+    ``full``: every stripe is decoded, and all values equal those of the inputs, which are read a second time for that,
+    so that a fault of one read is noticed.
     """
 
     KEYS = "keys"
@@ -20,15 +20,15 @@ class Verify(StrEnum):
 
     @property
     def compares_bytes(self) -> bool:
-        """Whether written files are read again as a whole."""
+        """Say if written files are read again as a whole."""
         return self is not Verify.KEYS
 
     @property
     def compares_values(self) -> bool:
-        """Whether every column is decoded."""
+        """Say if every column is decoded."""
         return self is Verify.FULL
 
     @property
     def told(self) -> str:
-        """What a result is called that it has passed."""
+        """Return the words for a result that passed this level."""
         return {Verify.KEYS: "ids", Verify.BYTES: "bytes", Verify.FULL: "values"}[self] + " verified"

@@ -1,1 +1,1 @@
-"""All rows of a location with new ids, spread evenly over buckets, as Hive's REBALANCE gives them."""
+"""Rebalance: the order of all rows, and the share of each bucket."""

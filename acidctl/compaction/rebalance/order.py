@@ -1,4 +1,4 @@
-"""What a rebalance sorts rows by, as SQL says it, and where each row then comes: NULLs last; first if descending."""
+"""The sort order of a rebalance, as in SQL: NULLs come last, or first in a descending column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 SORTABLE = frozenset(("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "date")) | {
     "string", "varchar", "char", "timestamp",
 }  # fmt: skip
-"""Kinds of columns that are sorted as Hive does it."""
+"""Types of columns that acidctl sorts as Hive does."""
 
 _BEFORE = re.compile(r"\s*order\s+by\s+", re.IGNORECASE)
 _COLUMN = re.compile(
@@ -27,11 +27,7 @@ _COLUMN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SortColumn:
-    """One of the columns that rows are sorted by.
-
-    Attributes:
-        position: among the table's columns.
-    """
+    """A column by which rows are sorted, with its position among the table's columns."""
 
     position: int
     descending: bool = False
@@ -39,16 +35,16 @@ class SortColumn:
 
 
 def parse_order(text: str, columns: Sequence[str]) -> tuple[SortColumn, ...]:
-    """What SQL has behind ORDER BY, which may stand there, too: names of columns alone.
+    """Parse the names of columns after ORDER BY in SQL; the keywords ORDER BY are optional.
 
     Args:
-        columns: of the table.
+        columns: the names of the table's columns.
 
     Raises:
-        RefusedError: it has anything else.
+        RefusedError: the text has anything but columns of the table.
     """
     places = {name.lower(): place for place, name in enumerate(columns)}
-    found = []
+    order = []
     start = _BEFORE.match(text)
     for part in text[start.end() if start else 0 :].split(","):
         match = _COLUMN.fullmatch(part)
@@ -61,29 +57,29 @@ def parse_order(text: str, columns: Sequence[str]) -> tuple[SortColumn, ...]:
             )
         descending = (match[3] or "").lower() == "desc"
         nulls_first = match[4].lower() == "first" if match[4] else descending
-        found.append(SortColumn(places[name], descending, nulls_first))
-    return tuple(found)
+        order.append(SortColumn(places[name], descending, nulls_first))
+    return tuple(order)
 
 
 def sort_keys(rows: pa.StructArray, order: Sequence[SortColumn]) -> pa.Table:
-    """What rows are sorted by, as :func:`sorted_places` takes it: whether a column is NULL or NaN, and its values."""
+    """Return the keys of rows for :func:`sorted_places`: if a column is NULL or NaN, and its values."""
     columns: list[pa.Array] = []
     names: list[str] = []
-    for one in order:
-        is_there = one.position < rows.type.num_fields  # else the files know nothing of it yet
-        column = rows.field(one.position) if is_there else pa.nulls(len(rows), pa.int8())
-        found = _values(column)
-        columns += [column.is_null(), *found]
-        ways = (one.nulls_first, *[one.descending] * len(found))
+    for by in order:
+        is_stored = by.position < rows.type.num_fields  # a column that was added later is in no file
+        column = rows.field(by.position) if is_stored else pa.nulls(len(rows), pa.int8())
+        values = _values(column)
+        columns += [column.is_null(), *values]
+        ways = (by.nulls_first, *[by.descending] * len(values))
         names += [f"{len(names) + place} {_WAYS[way]}" for place, way in enumerate(ways)]
     return pa.table(columns, names=names)
 
 
 def sorted_places(keys: Sequence[pa.Table]) -> NDArray[np.int64]:
-    """The places of rows in their order; of equal ones the first stays first.
+    """Return the indices of rows in sorted order; equal rows keep their order.
 
     Args:
-        keys: of :func:`sort_keys`, in the order of the rows.
+        keys: from :func:`sort_keys`, in the order of the rows.
     """
     table = pa.concat_tables(keys)
     by = [(name, name.partition(" ")[2]) for name in table.column_names]
@@ -99,7 +95,7 @@ def _values(column: pa.Array) -> list[pa.Array]:
     if isinstance(column.type, WideTimestamp) or pa.types.is_timestamp(column.type):
         return [pa.array(part) for part in parts(column)]
     if pa.types.is_floating(column.type):
-        is_nan = pc.fill_null(pc.is_nan(column), fill_value=False)  # above all others, as Java has it
+        is_nan = pc.fill_null(pc.is_nan(column), fill_value=False)  # above all others, as in Java
         return [is_nan, pc.if_else(is_nan, pa.scalar(0, column.type), column)]
     if pa.types.is_boolean(column.type):
         return [column.cast(pa.uint8())]

@@ -1,34 +1,96 @@
-"""Which rows each bucket of a rebalance gets, and which numbers they have.
+"""The shares of a rebalance: which rows each bucket gets, and their new row ids.
 
-All live rows, in the order of their ids, are numbered from 0 on, over all buckets. Each bucket takes as many as the
-quotient of rows and buckets, rounded up: the last one has fewer, and some may have none.
+All live rows, in the order of their ids, are numbered from 0 over all buckets. Each bucket gets the quotient of rows
+and buckets, rounded up; the last bucket has fewer, and some may have none. Live rows are counted as runs of ascending
+ids: a few numbers represent thousands of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from acidctl.acid.bucket import encode
-from acidctl.compaction.proof.keys import Key
+from acidctl.compaction.proof.checksum import Key, is_sorted
 from acidctl.compaction.rebalance.order import SortColumn
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.split import StripeSpan
 from acidctl.rows.read.delete_set import Bools, Keys, Longs
+
+_RUN_ROWS = 1 << 14
+"""The most rows of a run: a bucket reads its first and last run whole, with rows of its neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Live rows that are adjacent in one stripe, with the same write id and value of the bucket column.
+
+    Attributes:
+        file: its index among the files that are read.
+        first, last: the least and the greatest row id.
+        count: number of live rows.
+    """
+
+    file: Longs
+    stripe: Longs
+    original: Longs
+    bucket: Longs
+    first: Longs
+    last: Longs
+    count: Longs
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    @classmethod
+    def of(cls, file: int, stripe: int, keys: Keys) -> Runs:
+        """Return the runs of the live keys of a stripe, given in any order."""
+        if not is_sorted(keys):
+            keys = keys.take(np.lexsort((keys.row_id, keys.bucket, keys.original)))
+        count = len(keys)
+        changes = np.flatnonzero(np.diff(keys.original) | np.diff(keys.bucket)) + 1
+        starts = np.union1d(np.arange(0, count, _RUN_ROWS), changes)
+        ends = np.append(starts[1:], count)[: len(starts)]
+        return cls._at(file, stripe, keys.take(starts), keys.row_id[ends - 1], ends - starts)
+
+    @classmethod
+    def counting(cls, file: int, stripe: int, first: Key, count: int) -> Runs:
+        """Return the runs of `count` live keys with consecutive row ids."""
+        starts = np.arange(0, count, _RUN_ROWS)
+        ends = np.append(starts[1:], count)[: len(starts)]
+        original, bucket, row_id = first
+        keys = Keys(np.full(len(starts), original), np.full(len(starts), bucket), starts + row_id)
+        return cls._at(file, stripe, keys, ends - 1 + row_id, ends - starts)
+
+    @classmethod
+    def _at(cls, file: int, stripe: int, keys: Keys, last: Longs, count: Longs) -> Runs:
+        files, stripes = (np.full(len(keys), place, np.int64) for place in (file, stripe))
+        return cls(files, stripes, keys.original, keys.bucket, keys.row_id, last, count)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Runs]) -> Runs:
+        """Concatenate runs in the given order."""
+        columns = (np.concatenate([getattr(part, name) for part in parts] or [_NONE]) for name in cls.__slots__)
+        return cls(*columns)
+
+    def take(self, selection: Bools | slice | Longs) -> Runs:
+        """Return the selected runs."""
+        return Runs(*(getattr(self, name)[selection] for name in self.__slots__))
+
+
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Rows that follow each other in the order of their ids, and go to one bucket.
+    """Rows that are adjacent in the order of their ids, and go to one bucket.
 
     Attributes:
-        low, high: the least and the greatest key of what is read for them.
-        skip: so many of the rows that are read come before them.
-        count: rows.
-        number: the new row id of the first.
-        spans: the stripes of each file in which they are, by the file's place.
+        low, high: the least and the greatest key of the rows that are read for the share.
+        skip: how many of the rows that are read come before the share.
+        count: number of rows.
+        number: the new row id of the first row.
+        spans: (first, end) of the stripes of each file that contain the rows, by the file's index.
     """
 
     low: Key
@@ -36,27 +98,26 @@ class Share:
     skip: int
     count: int
     number: int
-    spans: Mapping[int, StripeSpan]
+    spans: Mapping[int, tuple[int, int]]
 
     def holds(self, keys: Keys) -> Bools:
-        """Which rows are read for it."""
-        return _is_at_least(keys, self.low) & ~_is_above(keys, self.high)
+        """Return which rows are read for the share."""
+        return _is_at_least(keys, self.low) & ~_is_at_least(keys, (*self.high[:2], self.high[2] + 1))
 
     def new_keys(self, original: Longs, bucket: int, first: int = 0) -> Keys:
-        """The new ids of rows of these write ids, of which the first is so many after the first of all."""
+        """Return new ids for rows with these write ids; `first` is the index of the first row in the share."""
         return _numbered(original, bucket, self.number + first)
 
 
 @dataclass(frozen=True, slots=True)
 class SortedShare:
-    """Rows that follow each other once all are sorted.
+    """Rows that are adjacent once all rows are sorted.
 
     Attributes:
-        order: what they are sorted by.
-        number: the new row id of the first.
-        count: rows.
-        total: of the location.
-        write_id: that all rows get.
+        number: the new row id of the first row.
+        count: number of rows.
+        total: number of all rows in the location.
+        write_id: the write id that all rows get.
     """
 
     order: tuple[SortColumn, ...]
@@ -66,12 +127,12 @@ class SortedShare:
     write_id: int
 
     def new_keys(self, bucket: int, first: int, end: int) -> Keys:
-        """The new ids of some of the rows."""
+        """Return the new ids of some of the rows."""
         return _numbered(np.full(end - first, self.write_id, np.int64), bucket, self.number + first)
 
 
 def sorted_shares(runs: Runs, buckets: int, order: tuple[SortColumn, ...]) -> list[SortedShare]:
-    """What each bucket gets that gets any rows, where rows are sorted."""
+    """Return the share of each bucket that gets rows, if rows are sorted."""
     total = int(runs.count.sum())
     each, write_id = -(-total // buckets), int(runs.original.max(initial=0))
     return [
@@ -85,38 +146,30 @@ def _numbered(original: Longs, bucket: int, start: int) -> Keys:
 
 
 def shares_of(runs: Runs, buckets: int, most: int) -> list[tuple[Share, ...]]:
-    """What each bucket gets that gets any rows: one share after the other.
+    """Return the shares of each bucket that gets rows.
 
     Args:
-        runs: of all live rows.
-        buckets: that are asked for.
-        most: rows of a share.
+        runs: all live rows.
+        buckets: the requested number of buckets.
+        most: the most rows in a share.
     """
     if not len(runs):
         return []
     groups = _Groups(runs)
     each = -(-groups.total // buckets)
+    ends = ((first, min(first + each, groups.total)) for first in range(0, groups.total, each))
     return [
-        tuple(_parts(groups, first, min(first + each, groups.total), most)) for first in range(0, groups.total, each)
+        tuple(groups.share(start, min(start + most, end)) for start in range(first, end, most)) for first, end in ends
     ]
 
 
-def _parts(groups: _Groups, first: int, end: int, most: int) -> Iterator[Share]:
-    for start in range(first, end, most):
-        yield groups.share(start, min(start + most, end))
-
-
 class _Groups:
-    """Runs in order; those that overlap, as an update of ACID v1 makes them, are one group.
-
-    Attributes:
-        total: rows.
-    """
+    """Groups of runs in order; runs that overlap, as updates of ACID v1 do, are one group."""
 
     def __init__(self, runs: Runs) -> None:
         runs = runs.take(np.lexsort((runs.last, runs.first, runs.bucket, runs.original)))
         is_other = np.append(True, (np.diff(runs.original) | np.diff(runs.bucket)) != 0)
-        # The greatest row id so far, among those of the same write id and bucket: by the rank of all row ids.
+        # Find the greatest row id so far within each write id and bucket, using ranks of row ids.
         ids = np.unique(np.concatenate((runs.first, runs.last)))
         above = np.cumsum(is_other) * len(ids)
         reached = np.maximum.accumulate(above + np.searchsorted(ids, runs.last))
@@ -129,7 +182,7 @@ class _Groups:
         self.total = int(self._ends[-1])
 
     def share(self, start: int, end: int) -> Share:
-        """The rows with these numbers, the second of which is not among them."""
+        """Return the share of the rows with numbers from `start` up to but not including `end`."""
         low, high = (int(place) for place in np.searchsorted(self._ends, (start, end - 1), "right"))
         runs, at, last = self._runs, int(self._first[low]), int(self._first[high])
         before = int(self._ends[low - 1]) if low else 0
@@ -143,7 +196,7 @@ class _Groups:
         )
 
 
-def _spans(runs: Runs) -> dict[int, StripeSpan]:
+def _spans(runs: Runs) -> dict[int, tuple[int, int]]:
     order = np.lexsort((runs.stripe, runs.file))
     file, stripe = runs.file[order], runs.stripe[order]
     firsts = np.flatnonzero(np.append(True, np.diff(file) != 0))
@@ -159,12 +212,7 @@ def _spans(runs: Runs) -> dict[int, StripeSpan]:
 def _is_at_least(keys: Keys, key: Key) -> Bools:
     original, bucket, row_id = key
     is_same = keys.original == original
-    found: Bools = (keys.original > original) | is_same & (
+    is_at_least: Bools = (keys.original > original) | is_same & (
         (keys.bucket > bucket) | (keys.bucket == bucket) & (keys.row_id >= row_id)
     )
-    return found
-
-
-def _is_above(keys: Keys, key: Key) -> Bools:
-    original, bucket, row_id = key
-    return _is_at_least(keys, (original, bucket, row_id + 1))
+    return is_at_least

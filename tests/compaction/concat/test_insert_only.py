@@ -24,7 +24,7 @@ from support.files.acid_files import batch_of, struct, write_plain
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
-from acidctl.compaction.concat import orc, parquet, text
+from acidctl.compaction.concat import insert_only, orc, parquet
 from acidctl.compaction.concat.insert_only import concat_tasks, run_concat
 from acidctl.compaction.concat.parquet_footer import FooterSink
 from acidctl.compaction.merge import stripe_copy
@@ -399,9 +399,9 @@ def test_text_that_cannot_be_put_together_is_refused(tmp_path: Path, name: str, 
 
 def test_text_that_loses_a_byte_on_its_way_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_text_files(tmp_path / "t", b"a\n", b"b\n")
-    monkeypatch.setattr(text, "require_bytes", lambda *_: None)
-    write = text.SummedSink.write
-    monkeypatch.setattr(text.SummedSink, "write", lambda sink, data: write(sink, data.replace(b"a\n", b"aa")))
+    monkeypatch.setattr(insert_only, "require_bytes", lambda *_: None)
+    write = insert_only.SummedSink.write
+    monkeypatch.setattr(insert_only.SummedSink, "write", lambda sink, data: write(sink, data.replace(b"a\n", b"aa")))
     with pytest.raises(VerifyError, match="2 lines were to be written, and it has 1"):
         concat_text(tmp_path / "t", declared())
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from support.made.delete_keys import keys_of, row_keys
 
 from acidctl.compaction.merge.merge import Chunk, Piece, merge
-from acidctl.compaction.proof.checksum import add, key_checksum, subtract
-from acidctl.compaction.proof.keys import KeyFacts, key_range
+from acidctl.compaction.proof.checksum import KeyFacts, add, key_checksum, key_range, subtract
 from acidctl.compaction.tasks import StripeCopy
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids

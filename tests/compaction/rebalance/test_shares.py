@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidctl.acid.bucket import encode
-from acidctl.compaction.rebalance import runs as runs_module
-from acidctl.compaction.rebalance.runs import Runs
-from acidctl.compaction.rebalance.shares import Share, shares_of
+from acidctl.compaction.rebalance import shares as shares_module
+from acidctl.compaction.rebalance.shares import Runs, Share, shares_of
 from acidctl.rows.read.delete_set import Keys
 
 Key = tuple[int, int, int]
@@ -44,7 +43,7 @@ def rows_of(share: Share, stripes: list[list[Key]]) -> list[Key]:
 
 @pytest.fixture(autouse=True)
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_module, "_MOST", 3)
+    monkeypatch.setattr(shares_module, "_RUN_ROWS", 3)
 
 
 @given(STRIPES, st.integers(1, 7), st.integers(1, 5))

@@ -10,7 +10,7 @@ import pytest
 
 from acidctl.acid.listing import Listing
 from acidctl.cleaning import trash
-from acidctl.cleaning.undo import delete
+from acidctl.cleaning.request import delete
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, RunState, Step

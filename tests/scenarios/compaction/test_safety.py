@@ -19,8 +19,9 @@ from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction import kernel
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.plan import CompactionPlan, plan_compaction, refuse_unsafe
+from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.publish import stage_directories
+from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, compact
 from acidctl.errors import BadDataError, ConflictError, NotFoundError, RefusedError
 from acidctl.location.change.publication import finish_half_published, half_published

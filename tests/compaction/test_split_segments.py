@@ -14,14 +14,13 @@ from support.files.acid_files import AB, B0, delete, insert, write_acid, write_b
 from support.tables import ids_in, pairs_of, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.compaction import segments
+from acidctl.compaction import split
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.run import compact
-from acidctl.compaction.segments import cut, shared_out
-from acidctl.compaction.split import StripeGroup, joined_groups
-from acidctl.compaction.tasks import BucketTask, ConcatTask
+from acidctl.compaction.split import cut, joined_groups, shared_out
+from acidctl.compaction.tasks import BucketTask, ConcatTask, StripeGroup
 from acidctl.orc.write.writer_settings import WriterSettings
 
 
@@ -55,7 +54,7 @@ class Watched(LocalEngine):
 def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stripe of the tests is worth a task."""
     monkeypatch.setattr("acidctl.compaction.plan.FINEST", 1)
-    monkeypatch.setattr(segments, "FINEST", 1)
+    monkeypatch.setattr(split, "FINEST", 1)
 
 
 def cut_into(table: Path, cores: int) -> list[int]:

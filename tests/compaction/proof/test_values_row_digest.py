@@ -14,7 +14,7 @@ from support.command_line import Result
 from support.files.acid_files import AB, insert, write_acid
 
 from acidctl.api import Location
-from acidctl.compaction.proof.row_digest import RowDigest
+from acidctl.compaction.proof.values import RowDigest
 
 Rows = list[tuple[int | None, int | None]]
 small = st.one_of(st.none(), st.integers(0, 3))
