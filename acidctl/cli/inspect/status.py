@@ -25,7 +25,7 @@ from acidctl.overview.warehouse_status import NAMED, Condition, WarehouseStatus,
 from acidctl.verbs.nightly_state import NightlyState, usual_folder
 from acidctl.wording import age_text, human_bytes, human_count, text_of, time_of, utc
 
-if TYPE_CHECKING:  # what these need is there only where a metastore is used
+if TYPE_CHECKING:  # needs packages that are installed only for a metastore
     from acidctl.overview.queue_view import QueueView
 
 Record = dict[str, Any]
@@ -100,7 +100,7 @@ def command(
 
 
 def everything(lists: SnapshotLists) -> tuple[str, ...]:
-    """All tables of the metastore, for a command that was told no place.
+    """Return the name of all tables of the metastore, for a command line without locations.
 
     Raises:
         UsageProblem: there is no metastore.
@@ -122,7 +122,7 @@ def queue_seen(lists: SnapshotLists, status: WarehouseStatus, where: Sequence[st
 
     try:
         return look_at_queue(lists.warehouse.metastore, status, where)
-    except AcidctlError as error:  # what the disk told is told all the same
+    except AcidctlError as error:  # what was found on disk is shown nevertheless
         visits.failed("", error)
         return None
 
@@ -133,7 +133,7 @@ def queue_seen(lists: SnapshotLists, status: WarehouseStatus, where: Sequence[st
 def status_record(
     where: Sequence[str], status: WarehouseStatus, queue: QueueView | None, verdict: Condition, older_than: float
 ) -> Record:
-    """What was looked over, as JSON has it, but for what the last night left."""
+    """Return the JSON form of a status, without the keys about the last nightly run."""
     whole = status.whole
     by_kind = {kind.value: status.due[kind] for kind in CompactionKind}
     return {

@@ -1,4 +1,4 @@
-"""What a list shows: which of its lines, in which order, and which of their columns."""
+"""The choice of a user for a list: which lines, in which order, with which columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from acidctl.cli.output.console import in_short
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.errors import UsageProblem
 from acidctl.nearest import did_you_mean
@@ -16,17 +17,17 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 BYTES = "bytes"
-"""The kind of a column of sizes; all others are kinds of ORC's."""
+"""The kind of a column of sizes; all other kinds are ORC's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListChoice:
-    """What `--columns`, `--sort`, `--where` and `--no-headers` said.
+    """The values of `--columns`, `--sort`, `--where` and `--no-headers`.
 
     Attributes:
-        columns: by the names that JSON has; None for the usual ones.
-        sort: the name of a column, with ``:asc`` or ``:desc`` if wanted; None for the usual order.
-        where: a condition in SQL; None for all.
+        columns: names as in JSON; None for the usual columns.
+        sort: the name of a column, optionally with ``:asc`` or ``:desc``; None for the usual order.
+        where: a condition in SQL; None for all lines.
     """
 
     columns: tuple[str, ...] | None = None
@@ -35,16 +36,17 @@ class ListChoice:
     has_headings: bool = True
 
     def checked(self, known: Mapping[str, str], orders: Iterable[str] = ()) -> CheckedChoice:
-        """It, for a list that has these columns.
+        """Return the choice for a list with these columns.
 
         Args:
-            known: kinds by name: ``bigint``, ``double``, ``boolean``, ``string`` or :data:`BYTES`.
-            orders: other words that `sort` may be, which the list itself knows.
+            known: the columns of the list, kinds by name: ``bigint``, ``double``, ``boolean``, ``string`` or
+                :data:`BYTES`.
+            orders: further words for `sort`, which the list itself understands.
 
         Raises:
-            UsageProblem: a name that is not among them, or no condition.
+            UsageProblem: a name is unknown, or the condition is invalid.
         """
-        columns = None if self.columns is None else [_named(one, known, "column") for one in self.columns]
+        columns = None if self.columns is None else [_named(name, known, "column") for name in self.columns]
         key, _, way = (self.sort or "").partition(":")
         if way not in ("", "asc", "desc"):
             raise UsageProblem(f"cannot sort by {self.sort}", f"{way!r} is no direction", "write asc or desc")
@@ -64,7 +66,7 @@ class ListChoice:
 
 @dataclass(frozen=True, slots=True)
 class CheckedChoice:
-    """A choice whose names are those of a list; see :class:`ListChoice`."""
+    """A :class:`ListChoice` whose names were checked against a list."""
 
     known: Mapping[str, str]
     columns: Sequence[str] | None
@@ -74,7 +76,7 @@ class CheckedChoice:
     has_headings: bool
 
     def meeting(self, records: Sequence[Record]) -> list[Record]:
-        """Those for which the condition is true."""
+        """Return the records for which the condition is true."""
         if self.condition is None or not records:
             return list(records)
         import pyarrow as pa  # noqa: PLC0415 - only for a condition
@@ -90,7 +92,7 @@ class CheckedChoice:
         return [record for record, is_met in zip(records, mask, strict=True) if is_met]
 
     def in_order(self, records: Sequence[Record]) -> list[Record]:
-        """Sorted, if that was asked for: numbers the greatest first, text from its beginning; what is absent last."""
+        """Return the records in the chosen order: by default the greatest numbers first, text ascending, nulls last."""
         if self.key not in self.known:
             return list(records)
         present = [record for record in records if record[self.key] is not None]
@@ -100,7 +102,7 @@ class CheckedChoice:
         return [*present, *(record for record in records if record[self.key] is None)]
 
     def table(self, records: Sequence[Record]) -> FittedTable:
-        """The columns that were asked for, in that order; none of them goes where the screen is narrow."""
+        """Return a table of the chosen columns in their order; none is dropped on a narrow screen."""
         names = list(self.columns or ())
         columns = tuple(ScreenColumn(name, self.known[name] not in ("string", "boolean")) for name in names)
         rows = tuple(Row(tuple(self._shown(name, record[name]) for name in names), "") for record in records)
@@ -115,8 +117,8 @@ class CheckedChoice:
 
 
 def _named(name: str, known: Mapping[str, str], what: str, orders: Iterable[str] = ()) -> str:
-    """The name as the list spells it, whatever the case."""
-    spelled = {one.lower(): one for one in known}
+    """Return the name as the list spells it, ignoring case."""
+    spelled = {spelling.lower(): spelling for spelling in known}
     if name.lower() not in spelled:
         every = (*orders, *known)
         raise UsageProblem(f"no {what} is called {name}", f"known are {', '.join(every)}", did_you_mean(name, every))
@@ -124,9 +126,4 @@ def _named(name: str, known: Mapping[str, str], what: str, orders: Iterable[str]
 
 
 def _text(value: Any) -> str | None:
-    """Lists and objects in short, as CSV has them."""
-    if isinstance(value, dict):
-        return " ".join(f"{key}={one}" for key, one in value.items())
-    if isinstance(value, list | tuple):
-        return " ".join(str(one.get("on", one)) if isinstance(one, dict) else str(one) for one in value)
-    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
+    return None if value is None else str(in_short(value))

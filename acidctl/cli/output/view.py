@@ -1,4 +1,4 @@
-"""Records of a command that lists, in the form and the choice that were asked for."""
+"""The records of a command that lists, printed in the form and choice of the user."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from acidctl.cli.output.streams import paged
 from acidctl.errors import ExitStatus
 
 _SHOWN = 100
-"""Lines of a table for people, unless a limit says more."""
+"""The default limit of a table for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How records are shown: so many at most, with an exit status of its own where there is none, in this form."""
+    """How records are shown.
+
+    Attributes:
+        limit: the most records; None for the default.
+        exit_code: whether an empty list has an exit status of its own.
+    """
 
     limit: int | None
     exit_code: bool
@@ -27,7 +32,7 @@ class View:
 
     @property
     def is_table(self) -> bool:
-        """Whether it is for people."""
+        """Whether people read the records."""
         return self.output == "table"
 
     def show(
@@ -37,12 +42,12 @@ class View:
         table: Callable[[Sequence[dict[str, Any]]], FittedTable],
         nothing: str,
     ) -> int:
-        """Print records, on a terminal in a pager if they are more than the screen; the exit status.
+        """Print records, on a terminal in a pager if they are longer than the screen; return the exit status.
 
         Args:
-            columns: of CSV, in their order; with their kinds where the user may choose among them.
-            table: of people's.
-            nothing: what is said to people where there is none.
+            columns: the columns of CSV in order; with their kinds if the user may choose among them.
+            table: makes the table for people.
+            nothing: the note for people if there are no records.
         """
         with paged():
             return self._show(found, columns, table, nothing)
