@@ -13,8 +13,7 @@ from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
 from acidctl.cli.options import shared
 from acidctl.cli.output.console import Records, put_line, put_text
-from acidctl.cli.report.status_advice import TO_DO
-from acidctl.cli.report.terms import PROVE, STATES, TERMS, Term, terms_of
+from acidctl.cli.report.terms import PROVE, STATES, TERMS, TO_DO, Term, terms_of
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.spelling import spelled

@@ -13,7 +13,6 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import DURATION
-from acidctl.cli.options.removal import how_options
 from acidctl.cli.output.console import note
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.guardian import NOTES
@@ -22,6 +21,32 @@ from acidctl.wording import human_bytes, human_count
 if TYPE_CHECKING:
     from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerCounts, CleanerWork
     from acidctl.metastore.client import Metastore
+
+
+def _way(no_trash: bool, trash: str) -> str:
+    if no_trash and trash == "hdfs":
+        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
+    return "delete" if no_trash else "hdfs" if trash == "hdfs" else "trash"
+
+
+how_options = shared.together(
+    shared.yes_option,
+    shared.passed_as(
+        "how",
+        _way,
+        shared.typed_option(
+            "--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash."
+        ),
+        click.option(
+            "--trash",
+            type=click.Choice(["location", "hdfs"]),
+            default="location",
+            show_default=True,
+            help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
+        ),
+    ),
+)
+"""Passed on as the keywords `yes` and `how`."""
 
 
 @shared.command(
@@ -75,7 +100,7 @@ def command(
     """
     from acidctl.cleaning.apply import How
     from acidctl.cleaning.retention import Policy
-    from acidctl.cli.report.asking import confirm
+    from acidctl.cli.report.verb_screen import confirm
     from acidctl.hive.cleaner import CleanerWork
     from acidctl.hive.hive import as_hive_names
 

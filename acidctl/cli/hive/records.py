@@ -80,7 +80,7 @@ class Results:
         Raises:
             RefusedError: the answer was no, or there is no terminal and no --yes.
         """
-        from acidctl.cli.report.asking import confirm
+        from acidctl.cli.report.verb_screen import confirm
 
         for text, record in shown:
             self.say(text)

@@ -11,8 +11,7 @@ import click
 from acidctl.cli.hive.records import Record, Results, some
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
-from acidctl.cli.options.key_value import key_and_value
-from acidctl.cli.options.metastore import exclude_option
+from acidctl.cli.options.metastore import exclude_option, key_and_value
 from acidctl.cli.options.param_types import COUNT, DURATION
 from acidctl.cli.output.console import note, warn
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem

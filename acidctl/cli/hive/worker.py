@@ -153,7 +153,7 @@ def _engines(
 
 def _put(results: Results, one: Worked) -> None:
     """Say what became of an entry; one that was refused is no failure of the worker."""
-    from acidctl.cli.report.compaction_text import compaction_text
+    from acidctl.cli.report.compact_screen import compaction_text
     from acidctl.cli.report.outcomes import show_failure
 
     record: Record = {

@@ -1,6 +1,6 @@
-"""What a shell offers from the table that stands on the line, where that lies on the local disk; nothing else waits.
+"""Shell completion from the table on the line, if it is on the local disk, where nothing waits.
 
-A shell asks at every key: what cannot be read at once is not offered, and nothing is ever said of it.
+A shell asks at every key: what cannot be read at once is not offered, without an error.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem
 
 
 def _offered(names: Callable[[click.Context], Iterable[str]], *, is_list: bool = False) -> Completion:
-    """Those that begin as what was typed.
+    """Return a completion by the names that start with what was typed.
 
     Args:
-        is_list: of several behind commas the last is completed.
+        is_list: complete the last of several names with commas between them.
     """
 
     @wraps(names)
@@ -37,19 +37,19 @@ def _offered(names: Callable[[click.Context], Iterable[str]], *, is_list: bool =
         before, comma, last = incomplete.rpartition(",") if is_list else ("", "", incomplete)
         used = set(before.split(","))
         try:
-            found = sorted({name for name in names(ctx) if name.lower().startswith(last.lower())} - used)
+            offered = sorted({name for name in names(ctx) if name.lower().startswith(last.lower())} - used)
         except (AcidctlError, OSError, ValueError, click.ClickException):
             return []
-        return [CompletionItem(before + comma + name) for name in found[:_MOST] if name == printable(name)]
+        return [CompletionItem(before + comma + name) for name in offered[:_MOST] if name == printable(name)]
 
     return complete
 
 
 def _places(ctx: click.Context) -> list[str]:
-    """The paths on the line so far that are on the local disk; of an option before them there is none yet."""
-    # Behind an option that still lacks its value click leaves the arguments where they were.
+    """Return the local paths on the line so far."""
+    # After an option that still lacks its value click leaves the arguments in ctx.args.
     given = [*(ctx.params.get(name) or () for name in _PLACES), ctx.args]
-    every = [path for one in given for path in ((one,) if isinstance(one, str) else one)]
+    every = [path for value in given for path in ((value,) if isinstance(value, str) else value)]
     return [path for path in every if "://" not in path and not path.lower().startswith("hive:")]
 
 
@@ -59,7 +59,7 @@ def _entry_names(ctx: click.Context) -> Iterable[str]:
 
 
 def _partitions(ctx: click.Context) -> Iterable[str]:
-    """``day=1``, of every level."""
+    """Yield the partition directories of every level, ``day=1``."""
     for place in _places(ctx):
         folders = [Path(place)]
         for _ in range(_MOST):
@@ -112,11 +112,7 @@ def _rules(_: click.Context) -> Iterable[str]:
 
 
 def complete_columns_of(columns: Callable[[], Mapping[str, str]]) -> Completion:
-    """Names of a list's own columns.
-
-    Args:
-        columns: imports them.
-    """
+    """Return a completion by the columns of a list, which `columns` imports."""
     return _offered(lambda _: columns(), is_list=True)
 
 

@@ -1,4 +1,4 @@
-"""How a command goes about its locations: whether it asks, how many at a time, and until when."""
+"""How a command processes its locations: whether it asks, how many at a time, and until when."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from acidctl.cli.report.asking import confirm
+from acidctl.cli.report.verb_screen import confirm
 from acidctl.errors import AcidctlError
 from acidctl.location.change.lock import Locking
 from acidctl.parallel import Stop, each
@@ -17,12 +17,12 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class Procedure:
-    """How a command goes about its locations.
+    """How a command processes its locations.
 
     Attributes:
         yes: do not ask.
-        locking: how others are kept away from a location while working there.
-        jobs: locations at a time.
+        locking: how to lock a location during the work.
+        jobs: how many locations to process at a time.
     """
 
     yes: bool = False
@@ -33,12 +33,11 @@ class Procedure:
     def each(
         self, items: Iterable[T], work: Callable[[T], R], failed: Callable[[T, AcidctlError], None]
     ) -> Iterator[tuple[T, R | None]]:
-        """Each item with its result; None where the end came first.
+        """Yield each item with its result; None if the deadline came first.
 
         Args:
-            failed: told of the errors, instead.
+            failed: called with the item and the error instead.
         """
-
         for item, done in each(items, work, self.jobs, self.stop):
             if isinstance(done, AcidctlError):
                 failed(item, done)
@@ -46,13 +45,9 @@ class Procedure:
                 yield item, done
 
     def confirm(self, what: str, question: str, undone: str, *, severe: str = "", instead: str = "") -> None:
-        """Ask, where somebody can answer.
-
-        Args:
-            instead: what else can be given, where it is not --yes.
-            severe: where a `y` is not enough: what is typed instead, the number of tables or the name of the one.
+        """Ask for confirmation unless :attr:`yes` is set; see :func:`acidctl.cli.report.verb_screen.confirm`.
 
         Raises:
-            RefusedError: the answer was no, or there is no terminal and no --yes.
+            RefusedError: the answer was no, or nobody can answer.
         """
         confirm(what, question, undone, yes=self.yes, severe=severe, instead=instead)

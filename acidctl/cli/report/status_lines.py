@@ -1,4 +1,4 @@
-"""Lines of what needs attention, from the object that `status` and `report` print as JSON."""
+"""Lines about what needs attention, made from the object that `status` and `report` print as JSON."""
 
 from __future__ import annotations
 

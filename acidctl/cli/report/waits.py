@@ -1,4 +1,4 @@
-"""English for what holds back a cleaning, and for what is stuck in the queue: why, and what frees it."""
+"""Texts about what holds back a cleaning and what is stuck in the queue: why, and what frees it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_COMPACTION = ("COMPACTION", "REBALANCE_COMPACTION")
 
 
 def who_blocks(one: Blocker) -> dict[str, Any]:
-    """Who holds back cleanings, and how much, as JSON has it."""
+    """Return the JSON form of a blocker: who it is, and how much it holds back."""
     return {
         "id": one.txn.id if one.txn else None,
         "lock": None if one.txn else one.locks[0].id,
@@ -30,7 +30,7 @@ def who_blocks(one: Blocker) -> dict[str, Any]:
 
 
 def what_to_do(one: Blocker, known: KnownTxns, switches: Switches) -> str:
-    """What can be done about one that holds back a cleaning."""
+    """Return what a user can do about a blocker."""
     silent = known.age(one.last_heartbeat)
     is_dead = silent is not None and silent > switches.txn_timeout
     if one.txn is None:
@@ -48,12 +48,12 @@ def what_to_do(one: Blocker, known: KnownTxns, switches: Switches) -> str:
 
 
 def why_stuck(one: Stuck, switches: Switches) -> str:
-    """Why an entry does not go on."""
+    """Return why an entry of the queue is stuck."""
     return _WHY[one.cause](one, switches)
 
 
 def what_frees(one: Stuck, switches: Switches) -> str:
-    """What lets it go on."""
+    """Return what frees an entry of the queue that is stuck."""
     return _FREES[one.cause](one, switches)
 
 

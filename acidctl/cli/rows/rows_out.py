@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import pyarrow as pa
@@ -15,13 +15,17 @@ from click.core import ParameterSource
 
 from acidctl.cli.output.console import columns_told, console, note, out_stream, table_of
 from acidctl.cli.output.progress import Bar, progress
-from acidctl.cli.output.wide_rows import is_wider, print_records
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType
+from acidctl.printable import printable
 from acidctl.rows.export.cells import cell_rows
 from acidctl.rows.export.sinks import JsonArray, Sink, open_sink
 from acidctl.rows.read.selection import limited
 from acidctl.storage.port import base_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
@@ -172,3 +176,26 @@ def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.
         screen.print(table)
     if len(rows) >= TABLE_ROWS:
         note(f"only the first {TABLE_ROWS} rows are shown; -o jsonl writes all of them")
+
+
+_RULE = 40
+"""The least columns of the line above a record."""
+
+
+def is_wider(table: Table, screen: Console) -> bool:
+    """Return whether cells of a table would be broken."""
+    return table.__rich_measure__(screen, screen.options.update(width=1 << 20)).maximum > screen.width
+
+
+def print_records(names: Sequence[str], rows: Sequence[Sequence[str]], screen: Console) -> None:
+    """Print ``-[ RECORD 1 ]---``, and below it ``name | value``, as psql does."""
+    from rich.cells import cell_len  # noqa: PLC0415 - only for people
+    from rich.text import Text  # noqa: PLC0415 - only for people
+
+    shown = [printable(name) for name in names]
+    widest = max(map(cell_len, shown), default=0)
+    for number, row in enumerate(rows, 1):
+        screen.print(Text(f"-[ RECORD {number:,} ]".ljust(_RULE, "-"), "dim"), soft_wrap=True)
+        for name, value in zip(shown, row, strict=True):
+            line = Text(name + " " * (widest - cell_len(name)), "bold").append(" | ", "dim not bold")
+            screen.print(line.append(printable(value), "not bold"), soft_wrap=True)
