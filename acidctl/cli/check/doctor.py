@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MARGIN = 11
 _LONGEST = 100
-"""Characters of a version."""
+"""The most characters of a version that are shown."""
 
 Record = dict[str, Any]
 Part = tuple[Record, Sequence[AcidctlError]]
@@ -86,7 +86,7 @@ def command(
         parts.append(partial(_check_stores, locations, storage))
     record: Record = {}
     problems: list[AcidctlError] = []
-    for part in parts:  # each is shown as soon as it is known: Spark takes its time
+    for part in parts:  # shown one by one, as Spark takes its time
         found, wrong = part()
         record |= found
         problems += wrong
@@ -159,7 +159,7 @@ def _check_metastore(metastore: str, pairs: tuple[str, ...]) -> Part:
             raise _no_metastore(said)
         for secret in settings.secrets:
             remember(secret)
-        client_of(settings)  # says which package is missing
+        client_of(settings)  # raises if a package is missing
         from acidctl.metastore.probe import look_at_servers  # noqa: PLC0415 - with thrift, which is there now
 
         for facts in look_at_servers(settings):
@@ -184,7 +184,7 @@ def _no_metastore(said: Mapping[str, Said]) -> UsageProblem:
 
 
 def _setting(name: str, said: Said, origin: str) -> Record:
-    # Addresses hold no users, and are refused where they do.
+    # An address with a user, and maybe a password, is refused.
     is_secret = is_secret_name(name) or (name == "uris" and "@" in said.value)
     return {"name": name, "value": HIDDEN if is_secret else hidden(said.value), "origin": origin}
 
@@ -198,7 +198,7 @@ def _server(facts: ServerFacts, settings: MetastoreSettings) -> Record:
         "login": facts.login or None,
         "tls": facts.encryption or None,
         "version": features.version[:_LONGEST] if features else None,
-        # Its calls say which Hive it is, whatever it says of its version.
+        # Taken from the calls that it has: its version may be made up.
         "hive": int(features.hive[-1]) if features else None,
         "services": switches
         and {
@@ -221,7 +221,7 @@ def _problem_text(problem: Record) -> str:
 
 
 def _lines(record: Record) -> Iterator[str]:
-    """Yield what the record says, for people."""
+    """Yield the lines of the record for people."""
     special: Mapping[str, Callable[[Any], Iterator[str]]] = {
         "nodes": _node_lines,
         "metastore": _metastore_lines,

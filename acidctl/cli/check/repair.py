@@ -12,11 +12,7 @@ from acidctl.cli.options.param_types import DIRECTORY
 
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would be done and stop.")
 _output = shared.output_option("table", "json", "jsonl", default="table")
-
-
 _force = shared.typed_option("--force", is_flag=True, help="Count whoever wrote within the last hour as dead.")
-
-
 _common = shared.together(
     shared.report_options,
     shared.locations_argument(),
@@ -29,7 +25,7 @@ _common = shared.together(
     shared.changed_storage_options,
     _output,
 )
-"""What the four repairs share."""
+"""The options that all repairs share."""
 
 
 @click.group(

@@ -115,7 +115,7 @@ def compaction_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore
             "let a worker take it: where nothing is left to compact it ends at once; or set no_auto_compaction",
         )
     known = find_transactions(metastore)
-    entries = {one.id: one for one in find_compactions(metastore)}
+    entries = {entry.id: entry for entry in find_compactions(metastore)}
     ids = tuple(dict.fromkeys(ids))
     refuse([(f"compaction {id_}", why) for id_ in ids if (why := _not_waiting(entries.get(id_)))])
     records = {id_: entry_record(entries[id_], known.now) for id_ in ids}
@@ -134,47 +134,48 @@ def compaction_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore
     return _end(records, end, results, "compaction")
 
 
-def _entry_text(one: Compaction, known: KnownTxns) -> str:
-    by = f"; asked for by {one.initiator}" if one.initiator else ""
-    pool = f" in the pool {one.pool}" if one.pool else ""
-    age = age_text(known.age(one.enqueued))
-    return f"compaction {one.id}: {one.kind} of {one.name}, which waits{pool} for {age}{by}"
+def _entry_text(entry: Compaction, known: KnownTxns) -> str:
+    by = f"; asked for by {entry.initiator}" if entry.initiator else ""
+    pool = f" in the pool {entry.pool}" if entry.pool else ""
+    age = age_text(known.age(entry.enqueued))
+    return f"compaction {entry.id}: {entry.kind} of {entry.name}, which waits{pool} for {age}{by}"
 
 
-def _not_waiting(one: Compaction | None) -> str:
+def _not_waiting(entry: Compaction | None) -> str:
     """Return why an entry cannot be taken out, and what can be done; empty if it can."""
     from acidctl.metastore.queue.compactions import INITIATED, READY, WORKING
 
-    if one is None:
+    if entry is None:
         return "is not there"
-    if one.state == INITIATED:
+    if entry.state == INITIATED:
         return ""
-    if one.state == WORKING:
-        txn = f": acidctl hive abort txn {one.txn} ends it" if one.txn else ""
-        return f"of {one.name} is at work with {one.worker or 'a worker'}{txn}"
-    if one.state == READY:
-        return f"of {one.name} is done, and waits for the cleaner: acidctl hive txns --blocking says for whom"
-    return f"of {one.name} is over: {one.state}"
+    if entry.state == WORKING:
+        txn = f": acidctl hive abort txn {entry.txn} ends it" if entry.txn else ""
+        return f"of {entry.name} is at work with {entry.worker or 'a worker'}{txn}"
+    if entry.state == READY:
+        return f"of {entry.name} is done, and waits for the cleaner: acidctl hive txns --blocking says for whom"
+    return f"of {entry.name} is over: {entry.state}"
 
 
 def _end(records: Mapping[int, Record], end: Callable[[int], tuple[str, str]], results: Results, noun: str) -> int:
-    """End each, and say what became of it; one that fails does not keep the others, but a server that is gone does.
+    """End each item and print the result; a failure does not stop the others, except if the server cannot be reached.
 
     Args:
-        end: gives the result of one, and other words for it, if there are any.
+        end: returns the result of an item, and different words for people, if any.
     """
     from acidctl.metastore.errors import Unreachable, Unreadable
 
-    left: Sequence[int] = list(records)
+    remaining: Sequence[int] = list(records)
     for id_, record in records.items():
-        left = left[1:]
+        remaining = remaining[1:]
         try:
             result, words = end(id_)
         except AcidctlError as error:
             results.failed(f"{noun} {id_}", error, record)
             if isinstance(error, Unreachable | Unreadable):
-                if left:
-                    note(f"{human_count(len(left), noun)} not asked for any more: {some(list(map(str, left)))}")
+                if remaining:
+                    ids = some(list(map(str, remaining)))
+                    note(f"{human_count(len(remaining), noun)} not asked for any more: {ids}")
                 break
         else:
             results.put({**record, "result": result}, f"{noun} {id_}: {words or result}")

@@ -46,7 +46,7 @@ how_options = shared.together(
         ),
     ),
 )
-"""Passed on as the keywords `yes` and `how`."""
+"""``--yes``, ``--no-trash`` and ``--trash``, passed on as the keywords `yes` and `how`: trash, hdfs or delete."""
 
 
 @shared.command(
@@ -136,15 +136,15 @@ def _look_once(metastore: Metastore, asked: CleanerWork, output: str) -> Results
 
 
 def _cleaner(metastore: Metastore, asked: CleanerWork, results: Results) -> Cleaner:
-    """Return a cleaner that says what becomes of each entry."""
+    """Return a cleaner that prints the result of each entry."""
     from acidctl.hive.cleaner import Cleaner
 
-    def done(one: CleanedEntry) -> None:
-        results.counts[one.result.words] += 1
-        if one.error:
-            results.failed(f"compaction {one.entry} of {one.location}", one.error, one.record())
+    def done(entry: CleanedEntry) -> None:
+        results.counts[entry.result.words] += 1
+        if entry.error:
+            results.failed(f"compaction {entry.entry} of {entry.location}", entry.error, entry.record())
         else:
-            results.put(one.record(), f"{one.entry}: {one.location}: {one.result.words}{_what(one)}")
+            results.put(entry.record(), f"{entry.entry}: {entry.location}: {entry.result.words}{_details(entry)}")
 
     def failed(error: AcidctlError) -> None:
         results.failed("", error, {"reason": str(error)})
@@ -152,15 +152,15 @@ def _cleaner(metastore: Metastore, asked: CleanerWork, results: Results) -> Clea
     return Cleaner(metastore, asked, done, failed)
 
 
-def _what(one: CleanedEntry) -> str:
-    removed = human_count(len(one.names), "directory", "directories")
-    marked = "marked as done" if one.marked else f"left to Hive: {one.reason}" if one.reason else ""
-    text = ", ".join(filter(None, (f"{removed}, {human_bytes(one.bytes)}" if one.names else "", marked)))
+def _details(entry: CleanedEntry) -> str:
+    removed = human_count(len(entry.names), "directory", "directories")
+    marked = "marked as done" if entry.marked else f"left to Hive: {entry.reason}" if entry.reason else ""
+    text = ", ".join(filter(None, (f"{removed}, {human_bytes(entry.bytes)}" if entry.names else "", marked)))
     return f": {text}" if text else ""
 
 
 def figures(counts: CleanerCounts) -> Figures:
-    """Return the figures of a cleaner; it is well if its last look through the queue came to its end."""
+    """Return the figures of a cleaner, which is healthy if its last check of the queue was completed."""
     name = "acidctl_cleaner"
     return Figures(
         lambda: [

@@ -1,4 +1,4 @@
-"""`acidctl hive compactions`: the metastore's queue of compactions, its history, and what is stuck there."""
+"""`acidctl hive compactions`: the metastore's queue of compactions, its history, and entries that are stuck."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on
 from acidctl.wording import age_text
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import View
     from acidctl.metastore.client import Metastore
     from acidctl.metastore.queue.stuck import Stuck
     from acidctl.metastore.server import Switches
@@ -60,24 +60,24 @@ def command(
     wanted = {"database": database, "table": name, "pool": pool, "state": state}
     if stuck:
         queue = look_for_stuck(metastore)
-        entries = [one for one in queue.entries if is_wanted(one.entry, wanted)]
-        records = [_stuck_record(one, queue.known.now, queue.switches) for one in entries]
+        entries = [stuck_entry for stuck_entry in queue.entries if is_wanted(stuck_entry.entry, wanted)]
+        records = [_stuck_record(stuck_entry, queue.known.now, queue.switches) for stuck_entry in entries]
         return view.show(records, _STUCK_COLUMNS, _stuck_table, "nothing is stuck")
     found = find_compactions(metastore, **wanted)
-    now = now_by(when for one in found for when in (one.enqueued, one.started, one.committed, one.ended))
-    records = [entry_record(one, now) for one in found]
+    now = now_by(when for entry in found for when in (entry.enqueued, entry.started, entry.committed, entry.ended))
+    records = [entry_record(entry, now) for entry in found]
     return view.show(records, _COLUMNS, _table, "the metastore has no such compaction")
 
 
-def _stuck_record(one: Stuck, now: float, switches: Switches) -> Record:
+def _stuck_record(stuck: Stuck, now: float, switches: Switches) -> Record:
     from acidctl.cli.report.waits import what_frees, why_stuck
 
     return {
-        **entry_record(one.entry, now),
-        "cause": one.cause.value,
-        "why": why_stuck(one, switches),
-        "frees": what_frees(one, switches),
-        "blockers": [*one.blockers, *(lock.id for lock in one.locks)],
+        **entry_record(stuck.entry, now),
+        "cause": stuck.cause.value,
+        "why": why_stuck(stuck, switches),
+        "frees": what_frees(stuck, switches),
+        "blockers": [*stuck.blockers, *(lock.id for lock in stuck.locks)],
     }
 
 
@@ -100,7 +100,7 @@ def _table(found: Sequence[Record]) -> FittedTable:
         ],
         "what is known",
         found,
-        # Hive 3 says attempted, or another word, of what failed.
+        # Hive 3 calls a failed entry attempted, or something else.
         lambda one, cells: Row(cells, _remark(one), styles=((3, _STYLES.get(one["state"], "red")),)),
     )
 

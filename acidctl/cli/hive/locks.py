@@ -15,7 +15,7 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on
 from acidctl.wording import age_text
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import View
     from acidctl.metastore.activity import Lock
     from acidctl.metastore.client import Metastore
 
@@ -43,7 +43,7 @@ def command(table: str | None, waiting: bool, metastore: Metastore, view: View) 
     found = find_locks(metastore, database, name)
     by_id = {(lock.id, lock.part): lock for lock in found}
     if database and any((lock.blocked_by, lock.blocked_by_part) not in by_id for lock in found if lock.blocked_by):
-        # It waits for a lock on the database.
+        # Some lock waits for a lock on the database.
         by_id = {(lock.id, lock.part): lock for lock in find_locks(metastore)}
     now = now_by(moment for lock in found for moment in (lock.acquired, lock.last_heartbeat))
     records = [_record(lock, by_id, now) for lock in found if not waiting or lock.is_waiting]
@@ -59,9 +59,9 @@ def _record(lock: Lock, by_id: Mapping[tuple[int, int], Lock], now: float) -> Re
 
 
 def _blocker(number: tuple[int, int], lock: Lock | None) -> Record:
-    """Return the lock that another one waits for; only its number if it is gone by now."""
-    known = {"on": lock.on, **fields_of(lock)} if lock else {}
-    facts = {key: known.get(key) for key in ("on", "type", "txn", "user", "host", "agent")}
+    """Return the lock that another lock waits for; only its number if it is gone by now."""
+    details = {"on": lock.on, **fields_of(lock)} if lock else {}
+    facts = {key: details.get(key) for key in ("on", "type", "txn", "user", "host", "agent")}
     return {"lock": number[0], "part": number[1], **facts}
 
 

@@ -1,4 +1,4 @@
-"""`acidctl hive tables`: the transactional tables that a metastore knows."""
+"""`acidctl hive tables`: the transactional tables of a metastore."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from acidctl.errors import NotFoundError
 from acidctl.location.given import HIVE
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import View
     from acidctl.metastore.client import Metastore
     from acidctl.metastore.tables import HiveTable
 

@@ -19,7 +19,7 @@ from acidctl.guardian import NOTES
 from acidctl.wording import age_text, human_bytes, human_count, time_of
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import View
     from acidctl.hive.blocking import Blocker
     from acidctl.hive.hive import HeldBack
     from acidctl.metastore.client import Metastore
@@ -146,33 +146,35 @@ def _show_blocking(
     with NOTES.isolated():  # a file that crashes its native reader is a damaged file
         found = look_for_blockers(Warehouse(metastore), as_hive_names(tables), storage, sizes=sizes, on_error=failed)
     records = [
-        _blocker_record(one, found) for one in found.blockers if is_wanted(one.user, found.known.age(one.started))
+        _blocker_record(blocker, found)
+        for blocker in found.blockers
+        if is_wanted(blocker.user, found.known.age(blocker.started))
     ]
     nothing = "nothing holds back a cleaning" if found.waiting else "nothing waits for cleaning"
     status = view.show(records, _BLOCKING_COLUMNS, _blocking_table, nothing)
     if view.is_table and found.waiting:
-        known = [one.bytes for one in found.waiting if one.bytes is not None]
-        size = f", {human_bytes(sum(known))}" if known else ""
+        sizes_known = [held.bytes for held in found.waiting if held.bytes is not None]
+        size = f", {human_bytes(sum(sizes_known))}" if sizes_known else ""
         note(f"{human_count(len(found.waiting), 'location')} with something to clean{size}")
         if not found.switches.cleaner:
             note("the server that answered runs no cleaner of Hive's: `acidctl clean` cleans, or another server does")
     return max(statuses) or status
 
 
-def _blocker_record(one: Blocker, found: HeldBack) -> Record:
+def _blocker_record(blocker: Blocker, found: HeldBack) -> Record:
     from acidctl.cli.report.waits import what_to_do, who_blocks
 
     return {
-        **who_blocks(one),
-        "lastHeartbeat": time_of(one.last_heartbeat),
-        "age": whole(found.known.age(one.started)),
-        "silent": whole(found.known.age(one.last_heartbeat)),
-        "locks": list(map(lock_record, one.locks)),
+        **who_blocks(blocker),
+        "lastHeartbeat": time_of(blocker.last_heartbeat),
+        "age": whole(found.known.age(blocker.started)),
+        "silent": whole(found.known.age(blocker.last_heartbeat)),
+        "locks": list(map(lock_record, blocker.locks)),
         "holds": [
             {"on": held.name, "compaction": held.entry.id if held.entry else None, "bytes": held.bytes}
-            for held in one.holds
+            for held in blocker.holds
         ],
-        "advice": what_to_do(one, found.known, found.switches),
+        "advice": what_to_do(blocker, found.known, found.switches),
     }
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from acidctl.verbs.engine import EngineOptions
 
 _QUIET_SECONDS = 300.0
-"""How often the same trouble with the metastore is said."""
+"""Seconds between two reports of the same error of the metastore."""
 
 _STALE_SECONDS = 300.0
 
@@ -131,7 +131,7 @@ def _engines(
     """Yield what makes an engine for each entry, and its name in the queue: one session of Spark serves all.
 
     Args:
-        stores: for which Spark logs in, and has tokens: it cannot ask for more of them later.
+        stores: stores for which Spark gets tokens at its start, as it cannot get more later.
     """
     from socket import gethostname
 
@@ -152,7 +152,7 @@ def _engines(
 
 
 def _put(results: Results, one: Worked) -> None:
-    """Say what became of an entry; one that was refused is no failure of the worker."""
+    """Print the result of an entry; a refused entry is not a failure of the worker."""
     from acidctl.cli.report.compact_screen import compaction_text
     from acidctl.cli.report.outcomes import show_failure
 
@@ -178,23 +178,23 @@ def _put(results: Results, one: Worked) -> None:
 
 
 def _complaint(results: Results) -> Callable[[AcidctlError], None]:
-    """Return what says that the metastore did not answer: once, and again after a while."""
+    """Return a function that reports an error of the metastore, but the same error only once in a while."""
     from acidctl.cli.report.outcomes import show_failure
 
-    said: dict[str, float] = {}
+    reported: dict[str, float] = {}
 
     def complain(error: AcidctlError) -> None:
         results.status = max(results.status, error.exit_status, ExitStatus.STORAGE)
         now = time.monotonic()
-        if now - said.get(error.what, -_QUIET_SECONDS) >= _QUIET_SECONDS:
-            said[error.what] = now
+        if now - reported.get(error.what, -_QUIET_SECONDS) >= _QUIET_SECONDS:
+            reported[error.what] = now
             show_failure("", error)
 
     return complain
 
 
 def figures(counts: Counts) -> Figures:
-    """Return the figures of a worker; it is well if the metastore answers, or some slot is at work."""
+    """Return the figures of a worker, which is healthy if the metastore answers, or an entry is in work."""
     name = "acidctl_worker"
 
     def collect() -> list[Metric]:

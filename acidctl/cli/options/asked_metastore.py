@@ -15,8 +15,7 @@ from acidctl.cli.options.shared import comma_separated, output_option, passed_as
 from acidctl.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.list_choice import ListChoice
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import ListChoice, View
     from acidctl.metastore.client import Metastore
 
 
@@ -73,7 +72,7 @@ asked_metastore = passed_as("metastore", _asked, *metastore_options)
 
 
 def _view(limit: int | None, exit_code: bool, output: str) -> View:
-    from acidctl.cli.output.view import View  # noqa: PLC0415 - --help does without
+    from acidctl.cli.output.list_choice import View  # noqa: PLC0415 - --help does without
 
     return View(limit, exit_code, output)
 

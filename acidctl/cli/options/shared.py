@@ -23,7 +23,7 @@ from acidctl.cli.options.metastore import (
     refuse_untyped_none,
     warehouse_of,
 )
-from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE, NEW_FILE, SIZE
+from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, NEW_FILE
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.cli.output.streams import paged
@@ -35,7 +35,6 @@ from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
     from acidctl.acid.listing import TableType
-    from acidctl.cli.options.many_locations import Procedure
     from acidctl.location.change.lock import Locking
     from acidctl.location.lists import SnapshotLists
 
@@ -419,13 +418,6 @@ def _locking(lock: bool | None, lock_wait: float, break_lock: bool) -> Locking:
     return Locking(lock, lock_wait, break_lock, warn)
 
 
-def _procedure(yes: bool, locking: Locking, jobs: int, deadline: float | None) -> Procedure:
-    from acidctl.cli.options.many_locations import Procedure  # noqa: PLC0415 - --help does without
-    from acidctl.parallel import Stop  # noqa: PLC0415 - --help does without
-
-    return Procedure(yes, locking, jobs, Stop.after(deadline))
-
-
 def _table_type(table_type: str | None) -> TableType | None:
     from acidctl.acid.listing import TableType  # noqa: PLC0415 - --help does without
 
@@ -493,14 +485,6 @@ verbosity_options = together(
 """``-v`` and ``-q`` of commands for many locations."""
 exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
 yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
-jobs_option = click.option("--jobs", type=COUNT, default=4, show_default=True, help="Locations at a time.")
-deadline_option = click.option("--deadline", type=DURATION, help="End after this long, e.g. 2h or 30m.")
-unattended_options = together(
-    click.option("--max-bytes", type=SIZE, help="Remove at most so much; the rest is left for later."),
-    deadline_option,
-    jobs_option,
-)
-"""Options for unattended runs over many locations."""
 
 
 def retention_option(
@@ -508,15 +492,6 @@ def retention_option(
 ) -> Callable[[F], F]:
     """Return ``--older-than`` of commands that clean, or show what a cleaning would remove."""
     return click.option("--older-than", type=DURATION, default="24h", show_default=True, help=text)
-
-
-def procedure(function: F) -> F:
-    """Pass ``--yes``, ``--jobs``, ``--deadline`` and the lock options on as the keyword `work`, a Procedure.
-
-    This must stand last of the decorators, as it is made from what others pass on.
-    """
-    decorate: Callable[[F], F] = passed_as("work", _procedure)
-    return decorate(function)
 
 
 def reading_options(*forms: str, default: str) -> Callable[[F], F]:

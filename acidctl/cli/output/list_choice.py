@@ -1,14 +1,15 @@
-"""The choice of a user for a list: which lines, in which order, with which columns."""
+"""The choice of a user for a list: which lines and columns, in which order, and their printing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from acidctl.cli.output.console import in_short
+from acidctl.cli.output.console import Records, console, in_short, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
-from acidctl.errors import UsageProblem
+from acidctl.cli.output.streams import paged
+from acidctl.errors import ExitStatus, UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.wording import human_bytes
 
@@ -127,3 +128,60 @@ def _named(name: str, known: Mapping[str, str], what: str, orders: Iterable[str]
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(in_short(value))
+
+
+_SHOWN = 100
+"""The default limit of a table for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How records are shown.
+
+    Attributes:
+        limit: the most records; None for the default.
+        exit_code: whether an empty list has an exit status of its own.
+    """
+
+    limit: int | None
+    exit_code: bool
+    output: str
+    choice: ListChoice = field(default_factory=ListChoice)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether people read the records."""
+        return self.output == "table"
+
+    def show(
+        self,
+        found: Sequence[dict[str, Any]],
+        columns: Mapping[str, str] | Sequence[str],
+        table: Callable[[Sequence[dict[str, Any]]], FittedTable],
+        nothing: str,
+    ) -> int:
+        """Print records, on a terminal in a pager if they are longer than the screen; return the exit status.
+
+        Args:
+            columns: the columns of CSV in order; with their kinds if the user may choose among them.
+            table: makes the table for people.
+            nothing: the note for people if there are no records.
+        """
+        chosen = self.choice.checked(columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "string"))
+        found = chosen.in_order(chosen.meeting(found))
+        limit = self.limit or (_SHOWN if self.is_table else None)
+        with paged():
+            if not self.is_table:
+                names = tuple(columns) if chosen.columns is None else chosen.columns
+                records = Records(self.output, names, has_headings=chosen.has_headings)
+                records.put_header()
+                for record in found[:limit]:
+                    records.put(record)
+            elif found:
+                make = table if chosen.columns is None else chosen.table
+                replace(make(found[:limit]), has_headings=chosen.has_headings).print(console())
+            else:
+                note(nothing)
+            if limit and len(found) > limit:
+                note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
+        return ExitStatus.NOTHING_TO_DO if self.exit_code and not found else ExitStatus.DONE
