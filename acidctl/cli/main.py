@@ -230,7 +230,7 @@ def _run(args: Sequence[str], debug: bool, has_crashed: bool) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, without a wall of text
         if debug:
             _trace()
-        problem = _problem_of(error)
+        problem = _as_acidctl_error(error)
         code = "" if type(problem) is AcidctlError else problem.code
         _say(problem.what, problem.why, problem.hint, problem.exit_status, code)
         return problem.exit_status
@@ -247,8 +247,7 @@ def _clear_up() -> None:
         remove_unfinished(unfinished)
 
 
-def _problem_of(error: Exception) -> AcidctlError:
-    """Return the error to show for an exception."""
+def _as_acidctl_error(error: Exception) -> AcidctlError:
     if isinstance(error, AcidctlError):
         return error
     if isinstance(error, MemoryError):

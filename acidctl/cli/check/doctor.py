@@ -120,7 +120,7 @@ def _check_spark(engine: EngineOptions) -> Part:
             "host": node.host,
             "python": f"{node.python} ({node.executable})",
             "packages": [{"name": name, "version": version} for name, version in node.versions],
-            "problems": [": ".join(filter(None, (one.what, one.why))) for one in problems_of(node)],
+            "problems": [": ".join(filter(None, (problem.what, problem.why))) for problem in problems_of(node)],
         }
         for node in check.nodes
     ]
@@ -153,7 +153,7 @@ def _check_metastore(metastore: str, pairs: tuple[str, ...]) -> Part:
         given = settings_with_origins(metastore, pairs)
         texts = {name: value for name, (value, _) in given.items()}
         said = said_settings(texts)
-        record["settings"] = [_setting(name, one, one.origin or given[name][1]) for name, one in said.items()]
+        record["settings"] = [_setting(name, item, item.origin or given[name][1]) for name, item in said.items()]
         settings = None if texts.get("uris") == NONE else find_settings(texts)
         if settings is None:
             raise _no_metastore(said)
@@ -221,7 +221,6 @@ def _problem_text(problem: Record) -> str:
 
 
 def _lines(record: Record) -> Iterator[str]:
-    """Yield the lines of the record for people."""
     special: Mapping[str, Callable[[Any], Iterator[str]]] = {
         "nodes": _node_lines,
         "metastore": _metastore_lines,
@@ -243,7 +242,7 @@ def _labelled(label: str, lines: Iterator[str] | list[str]) -> Iterator[str]:
 
 def _node_lines(nodes: list[Record]) -> Iterator[str]:
     for node in nodes:
-        packages = " ".join(f"{one['name']} {one['version']}" for one in node["packages"])
+        packages = " ".join(f"{package['name']} {package['version']}" for package in node["packages"])
         yield from _labelled("node", [f"{node['host']}: Python {node['python']} {packages}", *node["problems"]])
 
 
@@ -253,9 +252,8 @@ def _store_lines(stores: list[Record]) -> Iterator[str]:
 
 
 def _metastore_lines(found: Record) -> Iterator[str]:
-    yield from _labelled(
-        "metastore", [f"{one['name']}={one['value']}  from {one['origin']}" for one in found["settings"]]
-    )
+    settings = (f"{item['name']}={item['value']}  from {item['origin']}" for item in found["settings"])
+    yield from _labelled("metastore", settings)
     for server in found["servers"]:
         yield from _labelled("server", [*_server_lines(server), *map(_problem_text, server["problems"])])
     if found["problem"]:

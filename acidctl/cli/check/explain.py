@@ -80,7 +80,9 @@ def _meanings(word: str) -> Sequence[Meaning]:
     if name.upper() in RULES:
         found.append(_of_rule(name.upper()))
     if name in _ERRORS:
-        found.append(_of_error(name))
+        kind = _ERRORS[name]
+        what = (kind.__doc__ or "").split("\n")[0]
+        found.append(_meaning(name, f"error, status {kind.exit_status.value}", what, TO_DO[kind.exit_status]))
     if name in list(State):
         found.append(_meaning(name, "state", STATES[State(name)], PROVE))
     found += [_meaning(term.name, "term", term.what, term.todo) for term in terms_of(name)]
@@ -98,12 +100,6 @@ def _of_rule(name: str) -> Meaning:
 
     rule = RULES[name]
     return _meaning(rule.id, f"rule, {rule.severity.value}", f"{rule.what} {rule.why}", spelled(rule.hint))
-
-
-def _of_error(name: str) -> Meaning:
-    kind = _ERRORS[name]
-    what = (kind.__doc__ or "").split("\n")[0]
-    return _meaning(name, f"error, status {kind.exit_status.value}", what, TO_DO[kind.exit_status])
 
 
 def _meaning(word: str, kind: str, what: str, todo: str) -> Meaning:

@@ -137,8 +137,9 @@ class FindingsPrinter(Visits):
             groups.setdefault((finding.rule, finding.severity), []).append(finding)
         for (rule_id, severity), findings in groups.items():
             self._group(RULES[rule_id], severity, findings)
-        for one in report.unchecked:
-            self._indented(": ".join(filter(None, ("not checked", one.path, _clipped(hidden(str(one.error)))))), 2)
+        for missed in report.unchecked:
+            parts = ("not checked", missed.path, _clipped(hidden(str(missed.error))))
+            self._indented(": ".join(filter(None, parts)), 2)
         self._line("")
 
     def _group(self, rule: Rule, severity: Severity, findings: list[Finding]) -> None:
@@ -180,7 +181,7 @@ def as_json(report: Report, source: SnapshotSource) -> dict[str, Any]:
         "depth": report.depth.value,
         "snapshotSource": source.record,
         "findings": [_finding(finding) for finding in report.findings],
-        "unchecked": [_unchecked(one) for one in report.unchecked],
+        "unchecked": [_unchecked(unchecked) for unchecked in report.unchecked],
         "summary": {
             "errors": report.count(Severity.ERROR),
             "warnings": report.count(Severity.WARNING),
@@ -197,8 +198,8 @@ def _json_lines(report: Report, source: SnapshotSource) -> Iterator[dict[str, An
     where = {"location": report.location, "snapshotSource": source.record}
     for finding in report.findings:
         yield where | _finding(finding)
-    for one in report.unchecked:
-        yield where | {"rule": None, "severity": "unchecked"} | _unchecked(one)
+    for unchecked in report.unchecked:
+        yield where | {"rule": None, "severity": "unchecked"} | _unchecked(unchecked)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -212,9 +213,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _unchecked(one: Unchecked) -> dict[str, Any]:
-    error = one.error
-    return {"path": one.path, "message": hidden(str(error)), "code": error.code, "hint": error.hint}
+def _unchecked(unchecked: Unchecked) -> dict[str, Any]:
+    error = unchecked.error
+    return {"path": unchecked.path, "message": hidden(str(error)), "code": error.code, "hint": error.hint}
 
 
 def _clipped(text: str) -> str:

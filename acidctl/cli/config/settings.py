@@ -178,7 +178,6 @@ class _Place:
 
 
 def _read(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
-    """Yield the settings of a file, or of one of its profiles."""
     tables = {"storage": _storage, "limits": _limits, "metastore": _metastore, "policy": _policies}
     known = (*SUMMARIES, *GENERAL, *tables, *(() if at.path else ("profile",)))
     for key, place, value in at.items(table, known, "unknown command or setting"):
@@ -297,10 +296,10 @@ def policy_of(pattern: str, table: Mapping[str, Any]) -> TablePolicy:
     require_pattern(pattern)
     nightly = command_named("nightly")
     types = _OWN_POLICY_KEYS | {
-        key: one.type
-        for one in (nightly.params if nightly else ())
+        key: param.type
+        for param in (nightly.params if nightly else ())
         for key in _NIGHTLY_OPTIONS
-        if f"--{key}" in one.opts
+        if f"--{key}" in param.opts
     }
     values: dict[str, Any] = {}
     for key, value in table.items():

@@ -58,7 +58,7 @@ def txn_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metas
     known, by_txn = find_transactions(metastore), locks_by_txn(find_locks(metastore))
     txns = {txn.id: txn for txn in known.txns}
     ids = tuple(dict.fromkeys(ids))
-    refuse([(f"transaction {id_}", why) for id_ in ids if (why := _not_open(id_, txns.get(id_), known))])
+    refuse([(f"transaction {id_}", why) for id_ in ids if (why := _why_not_open(id_, txns.get(id_), known))])
     texts = [_txn_text(txns[id_], known, locks_text(by_txn.get(id_, ()))) for id_ in ids]
     records = {id_: txn_record(txns[id_], known, by_txn.get(id_, ())) for id_ in ids}
     results, what = Results(output), human_count(len(ids), "transaction")
@@ -72,7 +72,7 @@ def txn_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metas
     return _end(records, end, results, "transaction")
 
 
-def _not_open(id_: int, txn: Txn | None, known: KnownTxns) -> str:
+def _why_not_open(id_: int, txn: Txn | None, known: KnownTxns) -> str:
     if txn is None:
         if id_ > known.high_watermark:
             return f"was never opened: the newest is {known.high_watermark}"
@@ -117,7 +117,7 @@ def compaction_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore
     known = find_transactions(metastore)
     entries = {entry.id: entry for entry in find_compactions(metastore)}
     ids = tuple(dict.fromkeys(ids))
-    refuse([(f"compaction {id_}", why) for id_ in ids if (why := _not_waiting(entries.get(id_)))])
+    refuse([(f"compaction {id_}", why) for id_ in ids if (why := _why_not_waiting(entries.get(id_)))])
     records = {id_: entry_record(entries[id_], known.now) for id_ in ids}
     results, what = Results(output), human_count(len(ids), "compaction")
     shown = zip([_entry_text(entries[id_], known) for id_ in ids], records.values(), strict=True)
@@ -141,8 +141,7 @@ def _entry_text(entry: Compaction, known: KnownTxns) -> str:
     return f"compaction {entry.id}: {entry.kind} of {entry.name}, which waits{pool} for {age}{by}"
 
 
-def _not_waiting(entry: Compaction | None) -> str:
-    """Return why an entry cannot be taken out, and what can be done; empty if it can."""
+def _why_not_waiting(entry: Compaction | None) -> str:
     from acidctl.metastore.queue.compactions import INITIATED, READY, WORKING
 
     if entry is None:

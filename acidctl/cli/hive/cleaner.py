@@ -136,7 +136,6 @@ def _look_once(metastore: Metastore, asked: CleanerWork, output: str) -> Results
 
 
 def _cleaner(metastore: Metastore, asked: CleanerWork, results: Results) -> Cleaner:
-    """Return a cleaner that prints the result of each entry."""
     from acidctl.hive.cleaner import Cleaner
 
     def done(entry: CleanedEntry) -> None:

@@ -82,11 +82,11 @@ def _stuck_record(stuck: Stuck, now: float, switches: Switches) -> Record:
 
 
 _FIRST: Sequence[tuple[ScreenColumn, Callable[[Record], str]]] = (
-    (ScreenColumn("id", True), lambda one: str(one["id"])),
+    (ScreenColumn("id", True), lambda entry: str(entry["id"])),
     (ScreenColumn("table or partition"), itemgetter("on")),
     (ScreenColumn("kind"), itemgetter("kind")),
     (ScreenColumn("state"), itemgetter("state")),
-    (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+    (ScreenColumn("age", True, is_clear=False), lambda entry: age_text(entry["age"])),
 )
 
 
@@ -94,21 +94,21 @@ def _table(found: Sequence[Record]) -> FittedTable:
     return fitted(
         [
             *_FIRST,
-            (ScreenColumn("pool", worth=2, beside=True, is_clear=False), lambda one: one["pool"] or ""),
-            (ScreenColumn("started (UTC)", worth=3, beside=True), lambda one: on_screen(one["started"])),
-            (ScreenColumn("worker", worth=4, is_clear=False), lambda one: one["worker"] or ""),
+            (ScreenColumn("pool", worth=2, beside=True, is_clear=False), lambda entry: entry["pool"] or ""),
+            (ScreenColumn("started (UTC)", worth=3, beside=True), lambda entry: on_screen(entry["started"])),
+            (ScreenColumn("worker", worth=4, is_clear=False), lambda entry: entry["worker"] or ""),
         ],
         "what is known",
         found,
         # Hive 3 calls a failed entry attempted, or something else.
-        lambda one, cells: Row(cells, _remark(one), styles=((3, _STYLES.get(one["state"], "red")),)),
+        lambda entry, cells: Row(cells, _remark(entry), styles=((3, _STYLES.get(entry["state"], "red")),)),
     )
 
 
-def _remark(one: Record) -> str:
-    job = f"job {one['job']}" if one["job"] else ""
-    waits = f"waits for the transactions below {one['nextTxn']}" if one["nextTxn"] and not one["ended"] else ""
-    return sentence(one["error"], job, waits)
+def _remark(entry: Record) -> str:
+    job = f"job {entry['job']}" if entry["job"] else ""
+    waits = f"waits for the transactions below {entry['nextTxn']}" if entry["nextTxn"] and not entry["ended"] else ""
+    return sentence(entry["error"], job, waits)
 
 
 def _stuck_table(found: Sequence[Record]) -> FittedTable:
@@ -116,5 +116,5 @@ def _stuck_table(found: Sequence[Record]) -> FittedTable:
         _FIRST,
         "why, and what frees it",
         found,
-        lambda one, cells: Row(cells, f"{one['why']}; {one['frees']}", styles=((3, "red"),)),
+        lambda entry, cells: Row(cells, f"{entry['why']}; {entry['frees']}", styles=((3, "red"),)),
     )

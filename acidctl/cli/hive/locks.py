@@ -68,29 +68,29 @@ def _blocker(number: tuple[int, int], lock: Lock | None) -> Record:
 def _table(found: Sequence[Record]) -> FittedTable:
     return fitted(
         [
-            (ScreenColumn("lock", True), lambda one: f"{one['lock']}.{one['part']}"),
+            (ScreenColumn("lock", True), lambda lock: f"{lock['lock']}.{lock['part']}"),
             (ScreenColumn("on"), itemgetter("on")),
             (ScreenColumn("type"), itemgetter("type")),
             (ScreenColumn("state"), itemgetter("state")),
-            (ScreenColumn("txn", True, is_clear=False), lambda one: "-" if one["txn"] is None else str(one["txn"])),
+            (ScreenColumn("txn", True, is_clear=False), lambda lock: "-" if lock["txn"] is None else str(lock["txn"])),
             (ScreenColumn("user"), itemgetter("user")),
             (ScreenColumn("host", worth=5), itemgetter("host")),
-            (ScreenColumn("acquired (UTC)", worth=3, beside=True), lambda one: on_screen(one["acquired"])),
-            (ScreenColumn("age", True, 6, is_clear=False), lambda one: age_text(one["age"])),
+            (ScreenColumn("acquired (UTC)", worth=3, beside=True), lambda lock: on_screen(lock["acquired"])),
+            (ScreenColumn("age", True, 6, is_clear=False), lambda lock: age_text(lock["age"])),
         ],
         "waits for, query",
         found,
-        lambda one, cells: Row(cells, _remark(one), styles=((3, _STYLES.get(one["state"], "red")),)),
+        lambda lock, cells: Row(cells, _remark(lock), styles=((3, _STYLES.get(lock["state"], "red")),)),
     )
 
 
-def _remark(one: Record) -> str:
-    blocker = one["blockedBy"]
+def _remark(lock: Record) -> str:
+    blocker = lock["blockedBy"]
     if not blocker:
-        return sentence(one["agent"])
+        return sentence(lock["agent"])
     waits = f"waits for lock {blocker['lock']}.{blocker['part']}"
     if blocker["user"] is not None:
         txn = f", txn {blocker['txn']}" if blocker["txn"] else ""
         waits += f": {blocker['type']} on {blocker['on']} of {blocker['user']}@{blocker['host']}{txn}"
     waits += f", query {blocker['agent']}" if blocker["agent"] else ""
-    return sentence(waits, one["agent"])
+    return sentence(waits, lock["agent"])

@@ -116,7 +116,7 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
 
     host = host.strip("[]") or "127.0.0.1"
     try:
-        server = _server(host, int(port), answer)
+        server = _quiet_server(host, int(port), answer)
     except OSError as error:
         raise EnvironmentProblem(
             f"cannot listen at {listen}", (error.strerror or str(error)).lower(), "give another port"
@@ -132,8 +132,7 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
         server.server_close()
 
 
-def _server(host: str, port: int, answer: Callable[..., Iterable[bytes]]) -> Any:
-    """Return a threaded server that logs neither requests nor broken connections."""
+def _quiet_server(host: str, port: int, answer: Callable[..., Iterable[bytes]]) -> Any:
     from socketserver import ThreadingMixIn
     from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 

@@ -104,19 +104,19 @@ def command(
 def _table(found: Sequence[Record]) -> FittedTable:
     return fitted(
         [
-            (ScreenColumn("txn", True), lambda one: str(one["id"])),
+            (ScreenColumn("txn", True), lambda txn: str(txn["id"])),
             (ScreenColumn("state"), itemgetter("state")),
-            (ScreenColumn("type", worth=3, beside=True), lambda one: one["type"] or "-"),
+            (ScreenColumn("type", worth=3, beside=True), lambda txn: txn["type"] or "-"),
             (ScreenColumn("user"), itemgetter("user")),
             (ScreenColumn("host", worth=6), itemgetter("host")),
-            (ScreenColumn("started (UTC)", worth=4, beside=True), lambda one: on_screen(one["started"])),
-            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
-            (ScreenColumn("heartbeat", True, 5, is_clear=False), lambda one: age_text(one["silent"])),
+            (ScreenColumn("started (UTC)", worth=4, beside=True), lambda txn: on_screen(txn["started"])),
+            (ScreenColumn("age", True, is_clear=False), lambda txn: age_text(txn["age"])),
+            (ScreenColumn("heartbeat", True, 5, is_clear=False), lambda txn: age_text(txn["silent"])),
         ],
         "locks and query",
         found,
-        lambda one, cells: Row(
-            cells, sentence(held_text(one), one["query"], one["agent"]), styles=((1, _STYLES.get(one["state"], "")),)
+        lambda txn, cells: Row(
+            cells, sentence(held_text(txn), txn["query"], txn["agent"]), styles=((1, _STYLES.get(txn["state"], "")),)
         ),
     )
 
@@ -184,23 +184,24 @@ def _blocking_table(found: Sequence[Record]) -> FittedTable:
             (ScreenColumn("held back by"), _name),
             (ScreenColumn("user"), itemgetter("user")),
             (ScreenColumn("host", worth=5), itemgetter("host")),
-            (ScreenColumn("since (UTC)", worth=4), lambda one: on_screen(one["started"])),
-            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
-            (ScreenColumn("waiting", True, 6, is_clear=False), lambda one: f"{one['waiting']:,}"),
-            (ScreenColumn("bytes", True), lambda one: human_bytes(one["bytes"])),
+            (ScreenColumn("since (UTC)", worth=4), lambda blocker: on_screen(blocker["started"])),
+            (ScreenColumn("age", True, is_clear=False), lambda blocker: age_text(blocker["age"])),
+            (ScreenColumn("waiting", True, 6, is_clear=False), lambda blocker: f"{blocker['waiting']:,}"),
+            (ScreenColumn("bytes", True), lambda blocker: human_bytes(blocker["bytes"])),
         ],
         "what waits, and what to do",
         found,
-        lambda one, cells: Row(cells, _blocking_remark(one)),
+        lambda blocker, cells: Row(cells, _blocking_remark(blocker)),
     )
 
 
-def _name(one: Record) -> str:
-    return f"txn {one['id']}" if one["id"] is not None else f"lock {one['lock']}"
+def _name(blocker: Record) -> str:
+    return f"txn {blocker['id']}" if blocker["id"] is not None else f"lock {blocker['lock']}"
 
 
-def _blocking_remark(one: Record) -> str:
-    waits = some([held["on"] for held in one["holds"]])
-    if more := one["waiting"] - len(one["holds"]):
+def _blocking_remark(blocker: Record) -> str:
+    waits = some([held["on"] for held in blocker["holds"]])
+    if more := blocker["waiting"] - len(blocker["holds"]):
         waits += f" and {more:,} more"
-    return sentence(waits, f"query {one['query']}" if one["query"] else "", held_text(one), one["advice"])
+    query = f"query {blocker['query']}" if blocker["query"] else ""
+    return sentence(waits, query, held_text(blocker), blocker["advice"])

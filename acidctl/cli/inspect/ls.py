@@ -255,8 +255,6 @@ def _one(choice: CheckedChoice | None, why: str, hint: str) -> CheckedChoice:
 
 
 class _Tables:
-    """Prints tables for people; the locations of a tree are lines of one table."""
-
     def __init__(self, chosen: _Chosen, *, show_all: bool, timeline: bool, rows: bool) -> None:
         self._show_all, self._timeline, self._rows = show_all, timeline, rows
         self._chosen = chosen

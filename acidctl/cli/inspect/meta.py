@@ -62,7 +62,6 @@ def command(
 
 
 def _print(found: dict[str, Any]) -> None:
-    """Print facts, stripes and columns for people."""
     screen = console()
     screen.print(printable(found["path"]), style="bold", soft_wrap=True)
     software = f", {found['softwareVersion']}" if found["softwareVersion"] else ""

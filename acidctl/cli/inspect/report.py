@@ -93,7 +93,7 @@ def command(
     with progress("looking at locations") as bar:
         places = visits.known(once(find(where, storage, lists, visits.observer)))
         found = look_over(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
-    past = earlier(_moments(history), where, found.now)
+    past = earlier(_earlier_reports(history), where, found.now)
     visits.looked_through(lambda _: past[-1].figures.get("locations") if past else None)
     queue = queue_seen(lists, found, where, visits)
     verdict = overall_condition(found, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than)))
@@ -135,8 +135,7 @@ def _put(text: str, out: str | None) -> None:
         replace_file(Path(out), data)
 
 
-def _moments(history: str | None) -> list[PastReport]:
-    """Return the reports in a history file, which may not exist yet."""
+def _earlier_reports(history: str | None) -> list[PastReport]:
     if not history or not Path(history).is_file():
         return []
     with mapped("read", history), Path(history).open("rb") as file:
@@ -148,7 +147,7 @@ def _moments(history: str | None) -> list[PastReport]:
 
 def _remember(history: str, new: PastReport) -> None:
     with mapped("write", history), alone_in(followed(Path(history)).parent):
-        replace_file(Path(history), text_with(_moments(history), new).encode("ascii"))
+        replace_file(Path(history), text_with(_earlier_reports(history), new).encode("ascii"))
 
 
 # --- for programs ---------------------------------------------------------------------------------------------------

@@ -148,13 +148,13 @@ def status_record(
             "helped": status.helped,
             "worst": [
                 {
-                    "location": one.location,
-                    "kind": one.kind.value,
-                    "gain": round(one.gain, 4),
-                    "reason": text_of(one.reason),
-                    "reasonCode": one.reason.code,
+                    "location": worst.location,
+                    "kind": worst.kind.value,
+                    "gain": round(worst.gain, 4),
+                    "reason": text_of(worst.reason),
+                    "reasonCode": worst.reason.code,
                 }
-                for one in status.worst
+                for worst in status.worst
             ],
         },
         "cleaning": {
@@ -171,7 +171,7 @@ def status_record(
                     "entries": kept.entries,
                     "bytes": kept.bytes,
                 }
-                for kept, places in _kept_back(status)
+                for kept, places in sorted(status.kept_back.values(), key=lambda pair: -pair[0].bytes)[:NAMED]
             ],
         },
         "trash": {
@@ -197,10 +197,6 @@ def status_record(
     }
 
 
-def _kept_back(status: WarehouseStatus) -> list[Any]:
-    return sorted(status.kept_back.values(), key=lambda pair: -pair[0].bytes)[:NAMED]
-
-
 def _blocked_record(queue: QueueView | None, older_than: float) -> Record | None:
     if queue is None:
         return None
@@ -210,8 +206,8 @@ def _blocked_record(queue: QueueView | None, older_than: float) -> Record | None
         "count": len(queue.blockers),
         "overdue": len(queue.overdue(older_than)),
         "first": [
-            {**who_blocks(one), "advice": what_to_do(one, queue.known, queue.switches)}
-            for one in queue.blockers[:NAMED]
+            {**who_blocks(blocker), "advice": what_to_do(blocker, queue.known, queue.switches)}
+            for blocker in queue.blockers[:NAMED]
         ],
     }
 
@@ -225,15 +221,15 @@ def _stuck_record(queue: QueueView | None) -> Record | None:
         "count": len(queue.stuck),
         "first": [
             {
-                "id": one.entry.id,
-                "on": one.entry.name,
-                "kind": one.entry.kind,
-                "state": one.entry.state,
-                "cause": one.cause.value,
-                "why": why_stuck(one, queue.switches),
-                "frees": what_frees(one, queue.switches),
+                "id": stuck.entry.id,
+                "on": stuck.entry.name,
+                "kind": stuck.entry.kind,
+                "state": stuck.entry.state,
+                "cause": stuck.cause.value,
+                "why": why_stuck(stuck, queue.switches),
+                "frees": what_frees(stuck, queue.switches),
             }
-            for one in queue.stuck[:NAMED]
+            for stuck in queue.stuck[:NAMED]
         ],
     }
 
@@ -257,8 +253,8 @@ def _screen(record: Record, ended: float | None, older_than: float) -> Iterator[
     yield from _labelled("cleaning", [_when(cleaning)])
     if size := cleaning["abortedBytes"]:
         yield from _labelled("aborted", [f"{human_bytes(size)} of aborted writes, among it or still to come"])
-    kept = [one for one in cleaning["keptBack"] if not (record["blocked"] and one["code"] == Code.READER_HOLDS)]
-    texts = (f"{human_bytes(one['bytes'])}{_in(one['locations'])}: {one['reason']}" for one in kept)
+    kept = [part for part in cleaning["keptBack"] if not (record["blocked"] and part["code"] == Code.READER_HOLDS)]
+    texts = (f"{human_bytes(part['bytes'])}{_in(part['locations'])}: {part['reason']}" for part in kept)
     yield from _labelled("kept back", texts)
     yield from _labelled("blocked", _blocked(record, older_than))
     yield from _labelled("trash", _trash(record["trash"]))
@@ -280,8 +276,8 @@ def _compaction(record: Record) -> Iterator[str]:
     # The thresholds count directories and bytes, and not what readers would gain.
     more = f", but {record['helped']:,} {'more ' * bool(kinds)}would save reads: acidctl ls --sort gain"
     yield due + more if record["helped"] else due
-    for one in record["worst"]:
-        yield f"{one['location']}: {one['kind']}: {one['reason']}"
+    for location in record["worst"]:
+        yield f"{location['location']}: {location['kind']}: {location['reason']}"
     if left := record["due"] - len(record["worst"]):
         yield f"and {left:,} more"
 

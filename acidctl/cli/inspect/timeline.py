@@ -42,7 +42,7 @@ def timeline(lanes: Lanes, width: int, encoding: str = "utf-8") -> Iterator[Text
         return
     is_plain = not can_show(BLOCKS + _POINTER, encoding)
     blocks, pointer = (_ASCII_BLOCKS, _ASCII_POINTER) if is_plain else (BLOCKS, _POINTER)
-    words = _words(lanes.rows)
+    words = _labels(lanes.rows)
     indent = max(len(words[0]), len("write ids")) + _GAP
     is_beside = width - indent >= _NARROWEST
     left = indent if is_beside else _GAP
@@ -61,8 +61,7 @@ def timeline(lanes: Lanes, width: int, encoding: str = "utf-8") -> Iterator[Text
     yield Text((" " * left if left + len(legend) <= width else "") + legend, "dim")
 
 
-def _words(rows: Sequence[LaneRow]) -> list[str]:
-    """Return lane, number, state and size of each row, in columns."""
+def _labels(rows: Sequence[LaneRow]) -> list[str]:
     cells = [(row.lane.value, f"{row.count:,}", row.state.value, human_bytes(row.bytes)) for row in rows]
     widths = [max(cell_len(cell[i]) for cell in cells) for i in range(4)]
     return [

@@ -173,10 +173,10 @@ class _Report:
         if self._history:
             screen.print("not enough history: Hive refuses to read this snapshot", style="red", soft_wrap=True)
             for step in self._history:
-                _labelled(screen, _LABELS[step.topic], step.text)
+                _print_labelled(screen, _LABELS[step.topic], step.text)
         if self._detailed:
             for proof in self._proofs:
-                _long(screen, proof)
+                _print_long(screen, proof)
         else:
             self._overview(screen)
 
@@ -184,17 +184,19 @@ class _Report:
         state = self._snapshot.state
         bases = [verdict for verdict in state.verdicts if verdict.kind is EntryKind.BASE]
         if state.base:
-            _labelled(screen, "base", f"{state.base.name} is read")
+            _print_labelled(screen, "base", f"{state.base.name} is read")
         elif not self._proofs:
-            _labelled(screen, "", "the location is empty")
+            _print_labelled(screen, "", "the location is empty")
         elif not self._history:
-            _labelled(screen, "base", "none that this snapshot may use" if bases else "none: nothing was compacted yet")
+            _print_labelled(
+                screen, "base", "none that this snapshot may use" if bases else "none: nothing was compacted yet"
+            )
         for verdict in bases:
             if verdict is not state.base and not self._history:
-                _labelled(screen, "", f"{verdict.name} is not: {decided(verdict, self._evidence)}")
+                _print_labelled(screen, "", f"{verdict.name} is not: {decided(verdict, self._evidence)}")
         for group in _groups(self._proofs):
             for proof in group:
-                _short(screen, proof)
+                _print_short(screen, proof)
             _cleaning(screen, group[0])
 
 
@@ -238,8 +240,7 @@ def _groups(proofs: Sequence[VerdictProof]) -> list[list[VerdictProof]]:
     return list(groups.values())
 
 
-def _short(screen: Console, proof: VerdictProof) -> None:
-    """Print name, state and reason, on one line if there is room."""
+def _print_short(screen: Console, proof: VerdictProof) -> None:
     from rich.cells import cell_len  # noqa: PLC0415 - JSON needs none of rich
 
     topics = ("what", "content") if proof.is_hidden else ("verdict",)
@@ -249,13 +250,13 @@ def _short(screen: Console, proof: VerdictProof) -> None:
         _title(screen, proof, text)
     else:
         _title(screen, proof)
-        _labelled(screen, "", text)
+        _print_labelled(screen, "", text)
 
 
-def _long(screen: Console, proof: VerdictProof) -> None:
+def _print_long(screen: Console, proof: VerdictProof) -> None:
     _title(screen, proof)
     for step in proof.steps:
-        _labelled(screen, _LABELS[step.topic], step.text)
+        _print_labelled(screen, _LABELS[step.topic], step.text)
     _cleaning(screen, proof)
 
 
@@ -268,16 +269,15 @@ def _title(screen: Console, proof: VerdictProof, text: str = "") -> None:
 
 
 def _cleaning(screen: Console, proof: VerdictProof) -> None:
-    _labelled(screen, "clean", _may_text(proof))
+    _print_labelled(screen, "clean", _may_text(proof))
     is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].action is Action.CLEAN
     if proof.next and not is_said:
         label = {"yes": "then", "staging": "clears"}
         key = proof.may_clean.value if proof.may_clean.value in label else proof.verdict.kind.value
-        _labelled(screen, label.get(key, "needs"), "; ".join(map(str, proof.next)))
+        _print_labelled(screen, label.get(key, "needs"), "; ".join(map(str, proof.next)))
 
 
-def _labelled(screen: Console, label: str, text: str) -> None:
-    """Print a label in the margin and a sentence, broken between words on a terminal."""
+def _print_labelled(screen: Console, label: str, text: str) -> None:
     from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
 
     for place, part in enumerate(broken(printable(text), max(20, screen.width - _INDENT))):

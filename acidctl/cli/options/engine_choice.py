@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -37,10 +38,6 @@ def _choice(
     return EngineOptions(engine=engine, master=master, conf=pairs, queue=queue, name=name)
 
 
-def _spark_only(master: str | None, conf: tuple[str, ...], queue: str | None, name: str | None) -> EngineOptions:
-    return _choice("spark", master, conf, queue, name)
-
-
 def _spark_options(usual_name: str) -> tuple[Callable[[F], F], ...]:
     return (
         click.option("--master", metavar="URL", help="Spark master; by default Spark runs on this machine (local[*])."),
@@ -52,7 +49,7 @@ def _spark_options(usual_name: str) -> tuple[Callable[[F], F], ...]:
 
 def spark_options(usual_name: str) -> Callable[[F], F]:
     """Return ``--master``, ``--conf``, ``--queue`` and ``--name``, passed on as the keyword `engine`: always Spark."""
-    return passed_as("engine", _spark_only, *_spark_options(usual_name))
+    return passed_as("engine", partial(_choice, "spark"), *_spark_options(usual_name))
 
 
 def engine_options(default: str, usual_name: str) -> Callable[[F], F]:

@@ -44,8 +44,9 @@ def _names(metastore: Metastore, typed: str) -> list[str]:
     database, dot, table = name.partition(".")
     if slash:
         found = get_table(metastore, database, table)
-        parts = ("/".join(f"{key}={value}" for key, value in one.values) for one in find_partitions(metastore, found))
+        partitions = find_partitions(metastore, found)
+        parts = ("/".join(f"{key}={value}" for key, value in partition.values) for partition in partitions)
         return [f"{HIVE}{name}/{part}" for part in parts]
     if dot:
-        return [f"{HIVE}{one.full_name}" for one in find_tables(metastore, database, f"{table}*")]
-    return [f"{HIVE}{one}." for one in sorted(metastore.call(interface.GET_ALL_DATABASES))]
+        return [f"{HIVE}{found.full_name}" for found in find_tables(metastore, database, f"{table}*")]
+    return [f"{HIVE}{name}." for name in sorted(metastore.call(interface.GET_ALL_DATABASES))]

@@ -45,8 +45,7 @@ def _offered(names: Callable[[click.Context], Iterable[str]], *, is_list: bool =
     return complete
 
 
-def _places(ctx: click.Context) -> list[str]:
-    """Return the local paths on the line so far."""
+def _local_paths(ctx: click.Context) -> list[str]:
     # After an option that still lacks its value click leaves the arguments in ctx.args.
     given = [*(ctx.params.get(name) or () for name in _PLACES), ctx.args]
     every = [path for value in given for path in ((value,) if isinstance(value, str) else value)]
@@ -54,13 +53,12 @@ def _places(ctx: click.Context) -> list[str]:
 
 
 def _entry_names(ctx: click.Context) -> Iterable[str]:
-    for place in _places(ctx):
+    for place in _local_paths(ctx):
         yield from (child.name for child in Path(place).iterdir() if not child.name.startswith((".", "_")))
 
 
-def _partitions(ctx: click.Context) -> Iterable[str]:
-    """Yield the partition directories of every level, ``day=1``."""
-    for place in _places(ctx):
+def _partition_names(ctx: click.Context) -> Iterable[str]:
+    for place in _local_paths(ctx):
         folders = [Path(place)]
         for _ in range(_MOST):
             if not folders:
@@ -74,7 +72,7 @@ def _columns(ctx: click.Context) -> Iterable[str]:
     from acidctl.location.lists import SnapshotLists  # noqa: PLC0415 - only where a shell asks
     from acidctl.rows.scan.table import table_at  # noqa: PLC0415 - only where a shell asks
 
-    for place in _places(ctx):
+    for place in _local_paths(ctx):
         yield from table_at(place, {}, SnapshotLists()).scan(None).output_type.names
 
 
@@ -93,7 +91,7 @@ def _repairs(ctx: click.Context) -> Iterable[str]:
 def _runs(ctx: click.Context, runs: Callable[[Any, str], Iterable[TrashRun | RepairRun]]) -> Iterable[str]:
     from acidctl.storage.registry import open_location  # noqa: PLC0415 - only where a shell asks
 
-    for place in _places(ctx):
+    for place in _local_paths(ctx):
         fs, path = open_location(place)
         yield from (run.id for run in runs(fs, path) if run.id)
 
@@ -117,7 +115,7 @@ def complete_columns_of(columns: Callable[[], Mapping[str, str]]) -> Completion:
 
 
 complete_entries = _offered(_entry_names)
-complete_partitions = _offered(_partitions)
+complete_partitions = _offered(_partition_names)
 complete_columns = _offered(_columns, is_list=True)
 complete_trash_runs = _offered(_trash_runs)
 complete_repairs = _offered(_repairs)

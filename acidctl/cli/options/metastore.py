@@ -99,7 +99,7 @@ def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | N
     """
     opened = open_metastore(settings_given(metastore, pairs))
     if opened:
-        _keep_secrets(opened)
+        _hide_secrets(opened)
     return opened
 
 
@@ -118,8 +118,7 @@ def refuse_untyped_none(metastore: str | None, pairs: tuple[str, ...]) -> None:
         )
 
 
-def _keep_secrets(metastore: Metastore) -> None:
-    """Hide the secrets of a metastore in all later output."""
+def _hide_secrets(metastore: Metastore) -> None:
     for secret in metastore.settings.secrets:
         remember(secret)
 
@@ -132,6 +131,6 @@ def warehouse_of(
     if warehouse is None and read_lock:
         raise click.UsageError("--read-lock is taken at a metastore: give --metastore.")
     if warehouse:
-        _keep_secrets(warehouse.metastore)
+        _hide_secrets(warehouse.metastore)
         click.get_current_context().call_on_close(warehouse.close)
     return warehouse

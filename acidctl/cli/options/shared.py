@@ -286,7 +286,8 @@ def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = 
         of_snapshot: repeat all snapshot options, for a command that needs them.
     """
     options = _snapshot_words(_OF_LISTS if of_snapshot else _OF_METASTORE if hive_name else ())
-    return shlex.join(["acidctl", *_global_words(), *words, *options, *_storage_words(), hive_name or path])
+    storage = _pair_words("--storage-option", click.get_current_context().params.get("storage_option") or ())
+    return shlex.join(["acidctl", *_config_words(), *words, *options, *storage, hive_name or path])
 
 
 def restore_line(run_id: str, places: Sequence[str]) -> str:
@@ -317,18 +318,13 @@ def _snapshot_words(names: Collection[str]) -> list[str]:
     return words
 
 
-def _storage_words() -> list[str]:
-    """Return the storage options as words for another line, without the values of secrets."""
-    return _pair_words("--storage-option", click.get_current_context().params.get("storage_option") or ())
-
-
 def _pair_words(option: str, items: Sequence[str]) -> list[str]:
+    """Return an option of pairs as words for another line, without the values of secrets."""
     pairs = (item.partition("=") for item in items)
     return [f"{option}={key}={HIDDEN if is_secret_name(key) else value}" for key, _, value in pairs]
 
 
-def _global_words() -> list[str]:
-    """Return the typed --config and --profile as words for another line."""
+def _config_words() -> list[str]:
     root = click.get_current_context().find_root()
     return [
         f"{param.opts[0]}={root.params[param.name or '']}"
@@ -340,7 +336,7 @@ def _global_words() -> list[str]:
 
 def _storage(storage_option: tuple[str, ...]) -> StorageOptions:
     context = click.get_current_context()
-    if storage_option and _all_local(context.params):
+    if storage_option and _is_all_local(context.params):
         refuse_unused("the local disk", "storage_option")
     given = dict(key_and_value(item, "--storage-option") for item in storage_option)
     settings = context.find_root().meta.get("acidctl.settings")
@@ -353,10 +349,9 @@ def _changed_storage(storage_option: tuple[str, ...], follow_links: bool) -> Sto
     return storage
 
 
-def _all_local(arguments: dict[str, Any]) -> bool:
-    """Return whether paths were given, all on the local disk."""
+def _is_all_local(arguments: dict[str, Any]) -> bool:
     given = [arguments.get(name) or () for name in ("location", "locations", "paths", "files")]
-    paths = [path.lower() for one in given for path in ((one,) if isinstance(one, str) else one)]
+    paths = [path.lower() for value in given for path in ((value,) if isinstance(value, str) else value)]
     local = (path.startswith(("file:", "local:")) or ("://" not in path and not is_hive_name(path)) for path in paths)
     return bool(paths) and all(local)
 

@@ -1,4 +1,4 @@
-"""What commands print: data on standard output, everything else on standard error."""
+"""Printing: data on standard output, everything else on standard error."""
 
 from __future__ import annotations
 

@@ -99,7 +99,11 @@ class CheckedChoice:
         present = [record for record in records if record[self.key] is not None]
         is_number = self.known[self.key] != "string"
         descending = self.way == "desc" or (is_number and not self.way)
-        present.sort(key=lambda one: one[self.key] if is_number else _text(one[self.key]) or "", reverse=descending)
+
+        def value(record: Record) -> Any:
+            return record[self.key] if is_number else _text(record[self.key]) or ""
+
+        present.sort(key=value, reverse=descending)
         return [*present, *(record for record in records if record[self.key] is None)]
 
     def table(self, records: Sequence[Record]) -> FittedTable:

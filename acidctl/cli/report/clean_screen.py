@@ -105,7 +105,7 @@ class CleanScreen(VerbScreen):
 
     def code_of(self, outcome: Outcome) -> str:
         if isinstance(outcome, PlannedCleaning) and not outcome.plan.removals:
-            held = (*(why for _, why in outcome.plan.kept_back), *(one.reason for one in outcome.plan.waiting))
+            held = (*(why for _, why in outcome.plan.kept_back), *(waiting.reason for waiting in outcome.plan.waiting))
             return held[0].code if held else ""
         return super().code_of(outcome)
 
@@ -117,8 +117,7 @@ class CleanScreen(VerbScreen):
 def cleaning_kind(outcome: Outcome) -> str:
     """Return the heading under which outcomes like this one are folded; empty for other outcomes."""
     if isinstance(outcome, Cleaned) and outcome.removed:
-        how = f"moved to the trash as {outcome.run.id}" if outcome.run else "deleted"
-        return "moved to the trash of HDFS" if outcome.places else how
+        return _removed_how(outcome)
     if isinstance(outcome, PlannedCleaning) and not outcome.plan.removals:
         return f"nothing to clean{' yet' if _keeps_obsolete(outcome.plan) else ''}"
     return "to remove" if isinstance(outcome, PlannedCleaning) else ""
@@ -155,14 +154,16 @@ def _cleaned(outcome: Cleaned) -> str:
     if not outcome.removed:
         return f"{outcome.location}: left for later"
     count = f"{len(outcome.removed)}" + (f" of {len(outcome.plan.removals)}" if outcome.left else "")
-    how = f"moved to the trash as {outcome.run.id}" if outcome.run else "deleted"
+    return f"{outcome.location}: {count} {_removed_how(outcome)}, {human_bytes(outcome.bytes)}"
+
+
+def _removed_how(outcome: Cleaned) -> str:
     if outcome.places:
-        how = "moved to the trash of HDFS"
-    return f"{outcome.location}: {count} {how}, {human_bytes(outcome.bytes)}"
+        return "moved to the trash of HDFS"
+    return f"moved to the trash as {outcome.run.id}" if outcome.run else "deleted"
 
 
 def _table(plan: CleaningPlan) -> None:
-    """Print what is to be removed, and why; a long list has one line for each reason."""
     groups: dict[tuple[str, str], list[Removal]] = {}
     is_long = len(plan.removals) > ENTRIES_SHOWN and not VERBOSITY.is_verbose
     for removal in plan.removals:
@@ -207,7 +208,7 @@ class _KeptBack:
         self._first += [plan] * (self._count <= HANDFUL)
         self._later += len(plan.postponed)
         self._young = freeable_together((self._young, replace(freeable_of(plan), now=0)))
-        for _, why in (*plan.kept_back, *((one.name, one.reason) for one in plan.waiting)):
+        for _, why in (*plan.kept_back, *((waiting.name, waiting.reason) for waiting in plan.waiting)):
             self._by_code.setdefault(why.code, (plan, why, Counter()))[2][plan.shown] += 1
 
     def tell(self) -> None:
@@ -229,7 +230,7 @@ class _KeptBack:
 def _kept_back(plan: CleaningPlan) -> None:
     by_reason: dict[str, list[str]] = {}
     codes: set[Code] = set()
-    for name, reason in (*plan.kept_back, *((one.name, one.reason) for one in plan.waiting)):
+    for name, reason in (*plan.kept_back, *((waiting.name, waiting.reason) for waiting in plan.waiting)):
         by_reason.setdefault(text_of(reason), []).append(name)
         codes |= reason.codes
     for text, names in by_reason.items():

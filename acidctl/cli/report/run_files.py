@@ -59,7 +59,7 @@ def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = F
         yield run
         run.end(run.exit_status or 0)
     except BaseException as error:
-        run.end(_status_of(error), error)
+        run.end(_exit_status_of(error), error)
         try:
             _write(run, targets)
         except AcidctlError as problem:
@@ -82,8 +82,7 @@ def _looked_by(metrics: Path, command: str) -> dict[str, int]:
     return looked_in(metrics, command)
 
 
-def _status_of(error: BaseException) -> int:
-    """Return the status with which the entry point will exit."""
+def _exit_status_of(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return ExitStatus.INTERRUPTED
     if isinstance(error, BrokenPipeError):
@@ -94,7 +93,6 @@ def _status_of(error: BaseException) -> int:
 
 
 def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
-    """Write every file, then raise the first error."""
     errors: list[AcidctlError] = []
     for path, kind in targets:
         try:

@@ -211,7 +211,7 @@ class RunReport:
 
     def looked_before(self, where: str) -> int | None:
         """Return how many locations the last run on record found at certain places; None without a record."""
-        return self.earlier.get(_label(where))
+        return self.earlier.get(_without_secrets(where))
 
     @property
     def record(self) -> Looked | None:
@@ -220,7 +220,7 @@ class RunReport:
             return None
         before = self.looked_before(self.looked.where)
         count = self.looked.on_record(before, self.exit_status or 0, is_accepted=self.accepts_fewer)
-        return Looked(_label(self.looked.where), count)
+        return Looked(_without_secrets(self.looked.where), count)
 
     @property
     def is_good(self) -> bool:
@@ -280,8 +280,7 @@ class RunReport:
         return self.results.setdefault(location, LocationResult(location))
 
 
-def _label(where: str) -> str:
-    """Return the places without secrets or terminal control characters."""
+def _without_secrets(where: str) -> str:
     return printable(hidden(where))
 
 

@@ -134,7 +134,7 @@ def command(
     else:
         write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out, record=record)
     if losses:
-        _fail(losses)
+        _fail_for_losses(losses)
 
 
 def _put_count(scan: TableScan, limit: int | None) -> None:
@@ -167,8 +167,7 @@ def _partition(given: Iterable[str]) -> dict[str, str | int | None]:
     return wanted
 
 
-def _fail(losses: list[Loss]) -> None:
-    """Warn of every file that was skipped, wholly or in part, and raise BadDataError."""
+def _fail_for_losses(losses: list[Loss]) -> None:
     out_stream().flush()
     files: dict[tuple[str, bool], list[Loss]] = {}
     for loss in losses:

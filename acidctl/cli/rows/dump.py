@@ -103,8 +103,6 @@ def _places(fs: FileSystem, path: str) -> list[str]:
 
 
 class _Selection:
-    """The columns and events of the files that are printed."""
-
     def __init__(
         self,
         sources: Sequence[EventFile],

@@ -52,7 +52,6 @@ def remove_unfinished(name: str) -> None:
 
 
 def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
-    """Refuse the name of a new file before anything is read."""
     is_dir = False
     with suppress(NotFoundError):
         is_dir = fs.stat(path).is_dir
