@@ -82,9 +82,10 @@ class Settings(dict[Name, Value]):
     def default_map(self) -> dict[str, Any]:
         """Return the form in which click looks values up: by command and parameter."""
         made: dict[str, Any] = {}
-        for (title, *path, option), found in self.items():
-            if title not in SUMMARIES:
+        for name, found in self.items():
+            if name[0] not in SUMMARIES:
                 continue
+            title, *path, option = name
             place, command = made.setdefault(title, {}), command_named(title)
             for part in path:
                 place = place.setdefault(part, {})

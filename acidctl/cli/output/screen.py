@@ -98,28 +98,23 @@ class FittedTable:
 
         going = [i for i in by_worth if self.columns[i].beside]
         kept, is_beside = fitting(list(range(len(self.columns))), going, remark_width)
-        if is_beside:
-            for row in (heading, *rows):
-                line = self._line(kept, widths, row)
-                line.append(" " * _GAP + row.remark)
-                line.rstrip()
-                line.stylize("dim" if row is heading else "")
-                if row is not heading or self.has_headings:
-                    yield line
-            return
-        kept = [i for i in range(len(self.columns)) if i in filled or i not in by_worth]
-        kept, is_fitting = fitting(kept, [i for i in by_worth if i in kept], 0)
-        if not is_fitting:
-            spare = [i for i in reversed(by_worth) if i in filled]
-            yield from self._stacked(self._second_line(kept, spare, rows, width), rows, width)
-            return
+        if not is_beside:
+            kept = [i for i in range(len(self.columns)) if i in filled or i not in by_worth]
+            kept, is_fitting = fitting(kept, [i for i in by_worth if i in kept], 0)
+            if not is_fitting:
+                spare = [i for i in reversed(by_worth) if i in filled]
+                yield from self._stacked(self._second_line(kept, spare, rows, width), rows, width)
+                return
         for row in (heading, *rows):
             line = self._line(kept, widths, row)
-            line.stylize("dim" if row is heading else "")
+            if is_beside:
+                line.append(" " * _GAP + row.remark)
             line.rstrip()
+            line.stylize("dim" if row is heading else "")
             if row is not heading or self.has_headings:
                 yield line
-            yield from () if row is heading else _remark_lines(row, width)
+            if row is not heading and not is_beside:
+                yield from _remark_lines(row, width)
 
     def _stacked(self, kept: Sequence[int], rows: Sequence[Row], width: int) -> Iterator[Text]:
         from rich.text import Text  # noqa: PLC0415 - only for people
