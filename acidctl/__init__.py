@@ -18,8 +18,7 @@ _LAZY = {
     "Table": "acidctl.rows.scan.table",
     "TableLocation": "acidctl.rows.scan.table",
     "TableScan": "acidctl.rows.scan.table",
-    "find_locations": "acidctl.api",
-    "nightly": "acidctl.api",
+    "find": "acidctl.locations",
     "open_table": "acidctl.rows.scan.table",
 }
 """Where public names are defined; the stub beside this file declares them."""
@@ -32,8 +31,7 @@ __all__ = [
     "TableLocation",
     "TableScan",
     "__version__",
-    "find_locations",
-    "nightly",
+    "find",
     "open_table",
 ]
 

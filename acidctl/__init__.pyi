@@ -1,7 +1,6 @@
 from acidctl.api import Location as Location
-from acidctl.api import find_locations as find_locations
-from acidctl.api import nightly as nightly
 from acidctl.hive.hive import Hive as Hive
+from acidctl.locations import find as find
 from acidctl.rows.scan.table import Table as Table
 from acidctl.rows.scan.table import TableLocation as TableLocation
 from acidctl.rows.scan.table import TableScan as TableScan
@@ -16,8 +15,7 @@ __all__ = [
     "TableLocation",
     "TableScan",
     "__version__",
-    "find_locations",
-    "nightly",
+    "find",
     "open_table",
 ]
 

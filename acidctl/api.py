@@ -55,10 +55,7 @@ from acidctl.verbs.clean import CleanOptions, clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
-from acidctl.verbs.nightly import NightlyOptions, Part, Step
-from acidctl.verbs.nightly import nightly as run_nightly
 from acidctl.verbs.options import LockOptions
-from acidctl.verbs.policy import Policies
 from acidctl.verbs.purge import PurgeOptions, purge
 from acidctl.verbs.restore import RestoreOptions, restore
 from acidctl.verbs.selection import Selection
@@ -101,20 +98,20 @@ class Location:
         valid_txns: str | ValidTxns | None = None,
         assume_committed: Duration | None = None,
     ) -> None:
-        self._storage = _storage(storage_options)
-        self._lists = _lists(write_ids, valid_txns, assume_committed, open_warehouse(metastore))
+        self._storage = storage_of(storage_options)
+        self._lists = lists_of_user(write_ids, valid_txns, assume_committed, open_warehouse(metastore))
         path = as_path(url)
         found = list(find([path], self._storage, self._lists, looks=False))
         if len(found) != 1:
             raise UsageProblem(
                 f"{path} holds {len(found) or 'no'} locations",
                 f"the first is {found[0].shown}" if found else "",
-                "give one of them, or take all from acidctl.find_locations",
+                "give one of them, or take all from acidctl.find",
             )
         self._found = found[0]
 
     @classmethod
-    def _of(cls, found: Found, storage: Mapping[str, str], lists: SnapshotLists) -> Location:
+    def of(cls, found: Found, storage: Mapping[str, str], lists: SnapshotLists) -> Location:
         one = cls.__new__(cls)
         one._storage, one._lists, one._found = dict(storage), lists, found
         return one
@@ -125,7 +122,7 @@ class Location:
 
     @property
     def path(self) -> str:
-        """As a user would type it."""
+        """The path, as a user would type it."""
         return self._found.shown
 
     @property
@@ -151,13 +148,13 @@ class Location:
         return self._found.hive_name
 
     def _now(self) -> SnapshotLists:
-        """What was said of the snapshot, for a verb that begins: a metastore is asked before anything is listed."""
+        """Return the lists for a verb that begins now: a metastore is asked before anything is listed."""
         return self._lists.renewed().begun()
 
     # -- what is there -----------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """The location, listed now, and its state by the lists that were given.
+        """Return the location, listed now, and its state by the lists that were given.
 
         Raises:
             RefusedError: the lists are not for its table.
@@ -167,37 +164,37 @@ class Location:
         return self._found.afresh().snapshot(lists)
 
     def evidence(self) -> Evidence:
-        """Whether it is known to be of a transactional table, and of which type."""
+        """Return whether it is known to be of a transactional table, and of which type."""
         return self._found.afresh().evidence()
 
     def state(self) -> LocationState:
-        """What every directory is, and why; a table for Arrow, too."""
+        """Return the state of every directory, and why; Arrow takes it as a table."""
         return LocationState(self.snapshot())
 
     def why(self) -> tuple[VerdictProof, ...]:
-        """The proof of every verdict, and what must happen before cleaning may take an entry.
+        """Return the proof of every verdict, and what must happen before cleaning may take an entry.
 
         :func:`acidctl.wording.text_of` makes sentences of their reasons.
         """
         return prove_all(proof_inputs(self.snapshot()))
 
     def rows(self) -> Table:
-        """The rows that a reader sees; see :func:`acidctl.open_table`."""
+        """Return the rows that a reader sees; see :func:`acidctl.open_table`."""
         lists = self._lists.renewed()
         if self.hive:
             return Table(self.path, [self._found.afresh()], lists)
         return table_at(self.path, self._storage, lists)
 
     def history(self) -> History:
-        """What every write id did, as far as it can still be told."""
+        """Return what every write id did, as far as the files still show it."""
         return read_history(self.snapshot())
 
     def log(self) -> list[LogEntry]:
-        """What acidctl did there, newest first: compactions, cleanings, what was restored, purged or repaired."""
+        """Return the runs of acidctl that changed it, newest first."""
         return read_log(self._found.fs, self._found.location.path)
 
     def blame(self, row: str | RowId) -> Blame:
-        """The life of one row.
+        """Return the life of one row.
 
         Args:
             row: ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID as JSON.
@@ -207,7 +204,7 @@ class Location:
     def diff(
         self, start: int, end: int | None = None, columns: Sequence[str] | None = None, *, row_id: bool = False
     ) -> Difference:
-        """The rows that disappeared and appeared between two write ids; without `end` until now.
+        """Return the rows that disappeared and appeared between two write ids; without `end` until now.
 
         Raises:
             HistoryError: a compaction has destroyed one of the two.
@@ -215,7 +212,7 @@ class Location:
         return table_difference(self.rows(), start, end, columns, row_id=row_id)
 
     def advise(self) -> Advice:
-        """What it costs its readers, and what a compaction would save."""
+        """Return what reading it costs, and what a compaction would save."""
         snapshot = self.snapshot()
         return advise(snapshot.listing, snapshot.state)
 
@@ -269,7 +266,7 @@ class Location:
         Raises:
             RefusedError: nobody said which write ids are committed, or it is not known to be transactional.
         """
-        answer = self._compacted(replace(_compact_options(options), dry_run=True), table_type)
+        answer = self._compacted(replace(compact_options(options), dry_run=True), table_type)
         assert isinstance(answer, Planned | Nothing | Refused)
         return answer
 
@@ -291,7 +288,7 @@ class Location:
         Raises:
             AcidctlError: it was refused or failed; nothing was changed then.
         """
-        answer = self._compacted(_compact_options(options), table_type, engine)
+        answer = self._compacted(compact_options(options), table_type, engine)
         if answer.error:
             raise answer.error
         assert isinstance(answer, Compacted | Nothing)
@@ -413,17 +410,17 @@ class Location:
         raise NotFoundError(f"{self.path} is gone", "", "see whether its table was dropped")
 
     def _selection(self) -> Selection:
-        """The location by its name, or its path, for a verb that begins now."""
+        """Return the location by its name, or its path, for a verb that begins now."""
         return Selection((self.hive_name or self.path,), self._storage, self._lists.renewed())
 
     def _path_alone(self) -> Selection:
-        """The location for a verb that takes no snapshot."""
+        """Return the location for a verb that takes no snapshot."""
         return Selection((self.path,), self._storage)
 
     # -- repairs -----------------------------------------------------------------------------------------------
 
     def plan_repair(self, kind: str, path: str = "", *, force: bool = False) -> RepairPlan:
-        """What a repair would mend, and what it would refuse to; nothing is changed.
+        """Return what a repair would mend, and what it would refuse to mend; nothing is changed.
 
         Args:
             kind: key-index, flush-length, nested or version-file.
@@ -463,7 +460,7 @@ class Location:
         return undo_last(self._found.fs, self._found.location.path, run_id, locking)
 
     def _changeable(self, said: TableType | None, lists: SnapshotLists) -> Found:
-        """The location, found anew, where it may be changed.
+        """Return the location, found anew, where it may be changed.
 
         Raises:
             RefusedError: it is not known to be transactional, or lies in something that is not ours.
@@ -493,78 +490,19 @@ def _done(outcomes: Iterator[Outcome], events: Events) -> list[Outcome]:
     return done
 
 
-def find_locations(
-    url: str | os.PathLike[str],
-    *,
-    storage_options: Mapping[str, str] | None = None,
-    metastore: str | Mapping[str, str] | None = None,
-    exclude: Sequence[str] = (),
-    write_ids: str | ValidWriteIds | None = None,
-    valid_txns: str | ValidTxns | None = None,
-    assume_committed: Duration | None = None,
-) -> Iterator[Location]:
-    """Every location at or below a path, or of the tables that ``hive:db.*`` names.
-
-    Args and errors are those of :class:`Location`; one write-id list is good for one table. `exclude` are names of
-    tables, ``db.tmp_*``, that are left out where such a name means several.
-    """
-    lists = _lists(write_ids, valid_txns, assume_committed, open_warehouse(metastore, exclude))
-    storage = _storage(storage_options)
-    for found in find([as_path(url)], storage, lists, looks=False):
-        yield Location._of(found, storage, lists)
-
-
-def nightly(
-    *urls: str | os.PathLike[str],
-    options: NightlyOptions | None = None,
-    policies: Policies | None = None,
-    engine: Engine | None = None,
-    storage_options: Mapping[str, str] | None = None,
-    metastore: str | Mapping[str, str] | None = None,
-    exclude: Sequence[str] = (),
-    assume_committed: Duration | None = None,
-) -> Iterator[Step]:
-    """Compact what is due, clean what is obsolete and purge what is old, at or below paths and names of tables.
-
-    Args:
-        urls: as :func:`find_locations` takes one.
-        options: those of ``acidctl nightly``.
-        policies: what is wanted of some tables.
-        engine: where compactions run; without one in this process.
-        storage_options, metastore, exclude, assume_committed: as :func:`find_locations` takes them.
-
-    Yields:
-        The outcome of each part in each location; one that failed has its `error`, and does not stop the others. If a
-        path leads to no table, or all paths lead to fewer locations than the last time, one outcome says so.
-
-    Raises:
-        RefusedError: nobody said which write ids are committed, or a path itself is not known to be transactional.
-        ConflictError: another run works with the same folder.
-    """
-    lists = _lists(None, None, assume_committed, open_warehouse(metastore, exclude))
-    where = Selection(tuple(map(as_path, urls)), _storage(storage_options), lists)
-    events, run_id = Events(), ""
-    for step in run_nightly(where, options or NightlyOptions(), events, engine or LocalEngine(1), policies=policies):
-        run_id = step.run
-        yield step
-    for location, error in events.errors:
-        failed = Outcome(location=location, result=Result.FAILED, error=error)
-        yield Step(location=location, result=Result.FAILED, error=error, part=Part.COMPACT, of=failed, run=run_id)
-
-
-def _compact_options(options: CompactOptions | str) -> CompactOptions:
+def compact_options(options: CompactOptions | str) -> CompactOptions:
     if isinstance(options, CompactOptions):
         return options
     chosen: dict[str, Any] = {member(Mode, options, "type of compaction").value: True}
     return CompactOptions(**chosen)
 
 
-def _storage(options: Mapping[str, str] | None) -> dict[str, str]:
+def storage_of(options: Mapping[str, str] | None) -> dict[str, str]:
     require_type(options, Mapping, "storage_options", "give a dict with the options of the store")
     return dict(options or {})
 
 
-def _lists(
+def lists_of_user(
     write_ids: str | ValidWriteIds | None,
     valid_txns: str | ValidTxns | None,
     assume_committed: Duration | None,

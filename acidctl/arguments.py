@@ -18,7 +18,7 @@ def require_type(value: object, kinds: type | tuple[type, ...], name: str, hint:
 
 
 def as_path(url: object) -> str:
-    """The text of a path or a URL.
+    """Return the text of a path or a URL.
 
     Raises:
         UsageProblem: it is neither text nor a path.

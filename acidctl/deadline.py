@@ -20,7 +20,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def duration_seconds(text: str) -> float | None:
-    """Of ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m`` or ``0``; None for anything else."""
+    """Return the seconds of ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m`` or ``0``; None for any other text."""
     known = text.strip().lower()
     if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+|0", known):
         return None

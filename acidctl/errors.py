@@ -175,7 +175,7 @@ class MemoryProblem(AcidctlError):
 
 
 def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:
-    """The error for a MemoryError, wherever it was met.
+    """Return the error for a MemoryError, wherever it was met.
 
     Args:
         doing: what was being done, ``stripe 0 of FILE``.
@@ -189,7 +189,7 @@ def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:
 
 
 def no_time_zones(doing: str, detail: str = "") -> EnvironmentProblem:
-    """The error of an installation without the time zone database, which every TIMESTAMP needs, UTC's too.
+    """Return the error of an installation without the time zone database, which every TIMESTAMP needs, UTC's too.
 
     Args:
         doing: what cannot be done, as a sentence.
@@ -206,7 +206,7 @@ NO_THREAD = "can't start new thread"
 
 
 def out_of_threads() -> EnvironmentProblem:
-    """The error for it, wherever it was met."""
+    """Return the error for it, wherever it was met."""
     return EnvironmentProblem(
         "no further thread can be started",
         "this user, or this container, runs as many processes and threads as it may",

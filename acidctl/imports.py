@@ -41,7 +41,7 @@ class _NoPandas:
 
 
 def leave_out_pandas() -> None:
-    """For processes that are acidctl's alone: pyarrow imports pandas, where there is one, to look at any NumPy array.
+    """Keep pyarrow from importing pandas, which it does for any NumPy array, in processes that are acidctl's alone.
 
     That takes as long as printing a small table, and nothing in these processes needs it.
     """
@@ -62,7 +62,7 @@ def import_path() -> list[str]:
 
 
 def child_environment() -> dict[str, str]:
-    """The environment of a Python that is started here: none of its imports look into the current directory."""
+    """Return the environment of a Python that is started here: none of its imports look into the current directory."""
     environ = {**os.environ, "PYTHONSAFEPATH": "1"}
     kept = [entry for entry in environ.pop(_PATH, "").split(os.pathsep) if os.path.isabs(entry)]  # noqa: PTH117
     return {**environ, _PATH: os.pathsep.join(kept)} if kept else environ

@@ -10,7 +10,7 @@ KINIT = "get a ticket: kinit USER, or kinit -k -t KEYTAB PRINCIPAL; klist shows 
 
 
 def ticket_problem() -> str:
-    """What is wrong with this user's Kerberos ticket, as far as the machine can tell."""
+    """Return what is wrong with this user's Kerberos ticket, as far as this machine shows it."""
     try:
         from gssapi import Credentials  # noqa: PLC0415 - optional
         from gssapi.exceptions import ExpiredCredentialsError  # noqa: PLC0415 - optional
@@ -29,7 +29,7 @@ def ticket_problem() -> str:
 
 
 def gssapi_for(doing: str) -> Any:
-    """The package gssapi.
+    """Return the package gssapi.
 
     Args:
         doing: what cannot be done without it, for the error.
@@ -47,7 +47,7 @@ def gssapi_for(doing: str) -> Any:
 
 
 def credentials(gssapi: Any, keytab: str, principal: str) -> Any:
-    """Of a keytab, or of the ticket that is there; None for whichever ticket fits.
+    """Return the credentials of a keytab or of a ticket; None lets the library choose a ticket.
 
     A keytab's tickets are kept in this process: those of the user stay as they are.
 
@@ -67,7 +67,7 @@ def credentials(gssapi: Any, keytab: str, principal: str) -> Any:
 
 
 def reason_of(error: Any) -> str:
-    """The library's own words for an error of GSSAPI, the detailed ones where there are some."""
+    """Return the library's own words for an error of GSSAPI, the detailed ones where there are some."""
     try:
         code, minor = error.maj_code, error.min_code
         texts = [*error.get_all_statuses(minor, False), *error.get_all_statuses(code, True)]

@@ -12,7 +12,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """A question for a hint: "did you mean id or ids?"; `otherwise` where nothing is near.
+    """Return a question for a hint: "did you mean id or ids?"; `otherwise` where nothing is near.
 
     Args:
         name: as it was typed; case does not count.
@@ -30,7 +30,7 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def member(kind: type[E], name: str, what: str) -> E:
-    """The member of a kind that a name says; the member itself is taken as well.
+    """Return the member of a kind that a name says; the member itself is taken as well.
 
     Args:
         what: it is, for the message: "type of compaction".
@@ -48,5 +48,5 @@ def member(kind: type[E], name: str, what: str) -> E:
 
 
 def asked(near: Sequence[str], otherwise: str = "") -> str:
-    """The question itself, for names that are known to be near."""
+    """Return the question itself, for names that are known to be near."""
     return f"did you mean {' or '.join(near)}?" if near else otherwise

@@ -72,7 +72,7 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """Why, as the rest of a sentence; empty without reasons."""
+        """The reasons, as the rest of a sentence; empty without any."""
         return joined(self.reasons)
 
     @property
@@ -87,7 +87,7 @@ class Outcome:
 
     @property
     def seconds(self) -> float | None:
-        """Of work, in all tasks together; None where that is not measured."""
+        """Seconds of work in all tasks together; None if they are not measured."""
         return None
 
     def bytes_by_use(self) -> Mapping[str, int]:
@@ -95,15 +95,15 @@ class Outcome:
         return {}
 
     def facts(self) -> Mapping[str, Any]:
-        """What else there is to say, by its key in JSON."""
+        """Return further facts by their keys in JSON."""
         return {}
 
     def reported(self) -> Mapping[str, Any]:
-        """What the report of a run says besides the result, by its key."""
+        """Return the facts that the report of a run has besides the result, by their keys."""
         return {"reason": self.reason} if self.reason else {}
 
     def record(self) -> dict[str, Any]:
-        """The outcome as JSON has it, without the version of the schema."""
+        """Return the outcome as JSON has it, without the version of the schema."""
         record: dict[str, Any] = {"location": self.location, "result": self.result.value}
         if self.error:
             record |= {"error": self.error.code, "reason": str(self.error)}

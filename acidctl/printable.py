@@ -52,7 +52,7 @@ def printable_json(text: str, astral: Callable[[int], str] | None = None) -> str
 
 
 def escape_of(code: int) -> str:
-    r"""How :func:`printable` writes one of these characters."""
+    r"""Return the escape that :func:`printable` writes for a character."""
     char = chr(code)
     if char in _SHORT:
         return _SHORT[char]
@@ -62,7 +62,7 @@ def escape_of(code: int) -> str:
 
 
 def json_escape_of(code: int) -> str:
-    r"""How :func:`printable_json` writes one of them: two surrogates beyond U+FFFF."""
+    r"""Return the escape that :func:`printable_json` writes for a character: two surrogates above U+FFFF."""
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
     high, low = divmod(code - 0x10000, 0x400)

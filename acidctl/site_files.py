@@ -34,7 +34,7 @@ class SiteFiles:
 
     @classmethod
     def read(cls, directory: str, names: Iterable[str], variable: str) -> Self:
-        """Those of some files of a directory; of two of one name the later file's counts.
+        """Return the properties of some files of a directory; a later file overrides an earlier one.
 
         Args:
             variable: of the environment, that leads to the directory: what a hint names.

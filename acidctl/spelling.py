@@ -36,5 +36,5 @@ def speaking(spell: Callable[[str], str | None]) -> Iterator[None]:
 
 
 def spelled(text: str) -> str:
-    """A text in the spelling of whom it is for; one that is spelled already stays so."""
+    """Return a text in the spelling of whom it is for; one that is spelled already stays so."""
     return _QUOTED.sub(lambda found: _spell(found[1]) or found[0], text) if "`" in text else text

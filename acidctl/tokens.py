@@ -32,7 +32,7 @@ class Token:
 
     @classmethod
     def of_text(cls, text: str) -> Token:
-        """From Hadoop's URL-safe text.
+        """Return the token of Hadoop's URL-safe text.
 
         Raises:
             ValueError: it is none.
@@ -52,7 +52,7 @@ class Token:
 
 
 def tokens_of_job(environ: Mapping[str, str]) -> list[Token]:
-    """The tokens of the file that the environment names; none where it names none.
+    """Return the tokens of the file that the environment names; none where it names none.
 
     Raises:
         UsageProblem: the file cannot be read.
@@ -69,7 +69,7 @@ def tokens_of_job(environ: Mapping[str, str]) -> list[Token]:
 
 
 def _tokens(data: bytes) -> Iterator[Token]:
-    """Those of a file, of either of its formats."""
+    """Return the tokens of a file, in either of its formats."""
     if data[:4] != _MAGIC or data[4:5] not in (b"\0", b"\1"):
         raise ValueError("no magic")
     if data[4] == 0:
@@ -138,7 +138,7 @@ def _delimited(data: bytes) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of a protobuf message that are texts, bytes or messages: there are no others here."""
+    """Yield the fields of a protobuf message that are texts, bytes or messages: there are no others here."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)

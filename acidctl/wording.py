@@ -44,7 +44,7 @@ def example(code: Code) -> Reason:
 
 
 def joined(reasons: Iterable[Reason]) -> str:
-    """The sentences of several in one line."""
+    """Return the sentences of several in one line."""
     return "; ".join(map(text_of, reasons))
 
 
@@ -54,7 +54,7 @@ def human_count(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def some_of(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
-    """The first of them, and how many more there are."""
+    """Return the first of them, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return between.join(names[:most]) + more
 
@@ -120,7 +120,7 @@ def write_id_range(first: int, last: int) -> str:
 
 
 def status_text(status: IdStatus) -> str:
-    """What is known of an id."""
+    """Return what is known of an id, in words."""
     return "above the high watermark" if status is IdStatus.ABOVE else status.value
 
 
@@ -148,7 +148,7 @@ def age_text(seconds: float | None) -> str:
 
 
 def time_of(seconds: float | None) -> str | None:
-    """A time of a record, as JSON has it; None for what no calendar has."""
+    """Return a time of a record, as JSON has it; None for what no calendar has."""
     try:
         return iso_time(seconds)
     except (OverflowError, ValueError, OSError):
@@ -280,7 +280,7 @@ def _at_work(reason: Reason) -> str:
 
 
 def lost_events(rows: int | None, deletes: int | None, subject: str = "it") -> str:
-    """Of a compaction's result without a file: what it lacks."""
+    """Say which rows a compaction's result without a file lacks."""
     if rows is None or deletes is None:
         return f"{subject} has no file, and not all of what it replaced can be read"
     if not rows:

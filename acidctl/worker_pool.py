@@ -62,7 +62,7 @@ class Beat(Protocol):
     """A sign of life: a task that works in steps calls it after each."""
 
     def __call__(self, done: int = 0, /) -> None:
-        """Tell it, and how many more bytes of the input are done."""
+        """Report it, and how many more bytes of the input are done."""
         ...
 
 
@@ -77,7 +77,7 @@ class Task(Protocol):
     def weight(self) -> int: ...
 
     def run(self, beat: Beat) -> Any:
-        """Do it. AcidctlErrors are passed on; any other exception counts as a crash."""
+        """Do the work. AcidctlErrors are passed on; any other exception counts as a crash."""
         ...
 
 
@@ -113,7 +113,7 @@ class Runner(Protocol):
 
     @property
     def ahead(self) -> int:
-        """With fewer tasks than this waiting, more are welcome."""
+        """The number of waiting tasks below which more may be submitted."""
         ...
 
     def submit(self, key: Any, task: Task) -> None:
@@ -145,7 +145,7 @@ class _Fork:
         return self.returncode
 
     def wait(self, timeout: float = math.inf) -> None:
-        """Wait for its end; raises TimeoutExpired."""
+        """Wait until the child has ended; raises TimeoutExpired."""
         end = time.monotonic() + timeout
         while self.poll() is None:
             if time.monotonic() > end:
@@ -153,7 +153,7 @@ class _Fork:
             time.sleep(_POLL_SECONDS)
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the child at once."""
         if self.poll() is None:
             os.kill(self.pid, signal.SIGKILL)
 
@@ -169,7 +169,7 @@ class _Worker:
     is_ready: bool = False
 
     def end(self) -> None:
-        """At once."""
+        """End the process at once."""
         self.connection.close()
         self.process.kill()
         self.process.wait()
@@ -225,7 +225,7 @@ class Pool:
 
     @property
     def ahead(self) -> int:
-        """With fewer tasks than this waiting, more are welcome."""
+        """The number of waiting tasks below which more may be submitted."""
         return _AHEAD * max(1, self.size)
 
     def submit(self, key: Any, task: Task) -> None:
@@ -261,7 +261,7 @@ class Pool:
                 return
 
     def end_idle(self) -> None:
-        """No more is to come: end the processes that have nothing to do, which hold memory."""
+        """End the processes that have nothing to do, since they hold memory; no more tasks follow."""
         for worker in [one for one in self._workers if not one.busy and not self._queue]:
             self._drop(worker)
             if self.keeps and worker.process.poll() is None and len(_SPARE) < (os.cpu_count() or 1):
@@ -350,7 +350,7 @@ class Pool:
         return worker
 
     def _ended(self, worker: _Worker) -> Iterator[tuple[Any, Any]]:
-        """The crash of its task; of one that never came up the task goes to another, and there is one fewer."""
+        """Yield the crash of its task; of one that never came up the task goes to another, and there is one fewer."""
         code, how = self._drop(worker).how_it_ended()
         if worker.is_ready or code is None:
             yield worker.key, Crash(f"{self.worker}'s process {how}", max(0, -(code or 0)))
@@ -390,11 +390,11 @@ class Elsewhere:
         self._pool = Pool(1, Limits(SILENT_SECONDS, 0), forks=forks, keeps=not forks or NOTES.shared is not None)
 
     def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> Any:
-        """The rows of a stripe; raises what its reader raises, and BadDataError where that crashes or hangs."""
+        """Return the rows of a stripe; raises what its reader raises, and BadDataError where that crashes or hangs."""
         return self._asked("read_stripe", i, columns)
 
     def read_first(self, count: int) -> Any:
-        """The first rows of an ORC file, as :meth:`read_stripe`."""
+        """Return the first rows of an ORC file, as :meth:`read_stripe`."""
         return self._asked("read_first", count)
 
     def _asked(self, method: str, *values: Any) -> Any:

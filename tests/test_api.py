@@ -82,7 +82,7 @@ def test_several_locations_are_told_apart(shell: Shell, tmp_path: Path) -> None:
         shell.out("demo", tmp_path / "w.db" / "orders" / f"day={day}")
     with pytest.raises(UsageProblem, match="holds 2 locations"):
         acidctl.Location(tmp_path / "w.db")
-    found = list(acidctl.find_locations(tmp_path / "w.db"))
+    found = list(acidctl.find(tmp_path / "w.db"))
     assert [(one.table, one.partition) for one in found] == [("w.orders", {"day": "1"}), ("w.orders", {"day": "2"})]
     with pytest.raises(NotFoundError):
         acidctl.Location(tmp_path / "nothing")
@@ -403,7 +403,7 @@ def test_results_are_one_line_however_large(tmp_path: Path) -> None:
     "call",
     [
         lambda _: acidctl.Location(3),
-        lambda _: list(acidctl.find_locations(["/t"])),
+        lambda _: list(acidctl.find(["/t"])),
         lambda t: acidctl.Location(t, write_ids=3),
         lambda t: acidctl.Location(t, valid_txns=["5:5::"]),
         lambda t: acidctl.Location(t, metastore=3),
@@ -413,7 +413,7 @@ def test_results_are_one_line_however_large(tmp_path: Path) -> None:
         lambda t: acidctl.open_table(t).scan(columns=3),
         lambda t: acidctl.open_table(t).scan(where=3),
         lambda t: acidctl.open_table(t).scan(at="1"),
-        lambda _: list(acidctl.nightly(3, assume_committed=0)),
+        lambda _: list(acidctl.find(3, assume_committed=0)),
     ],
 )
 def test_a_wrong_type_is_refused_by_name(tmp_path: Path, call: Any) -> None:

@@ -31,7 +31,8 @@ from acidctl.location.find import at_path
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.neighbours import Surroundings
 from acidctl.location.snapshot import Snapshot, SnapshotSource, take_snapshot
-from acidctl.storage.os_errors import mapped, printable
+from acidctl.printable import printable
+from acidctl.storage.os_errors import mapped
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 

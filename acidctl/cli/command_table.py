@@ -72,9 +72,6 @@ FOLDERS = {
 }
 """The folder with the command modules of each section."""
 
-ALIASES = {"check": "validate"}
-"""Other names of commands, which help and man pages do not list."""
-
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 AFTER_INTERRUPT = {
@@ -103,7 +100,6 @@ GOING_ON = frozenset(("erasure",))
 
 def command_named(name: str) -> click.Command | None:
     """Import a command and return it; None if there is no such command."""
-    name = ALIASES.get(name, name)
     if name not in SUMMARIES:
         return None
     command: click.Command = import_module(module_of(name)).command

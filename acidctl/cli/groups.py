@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from acidctl.cli.command_table import ALIASES, GROUPS, examples, module_of
+from acidctl.cli.command_table import GROUPS, examples, module_of
 from acidctl.nearest import asked, near_names
 
 
@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
         return list(self.commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return self.commands.get(ALIASES.get(cmd_name, cmd_name))
+        return self.commands.get(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -76,7 +76,6 @@ class LazyGroup(click.Group):
         if name and command and not (ctx.resilient_parsing or isinstance(command, LazyGroup)):
             from acidctl.cli.config.settings import take_variables  # noqa: PLC0415 - --help does without
 
-            name = ALIASES.get(name, name)
             take_variables(command, (*ctx.command_path.split()[1:], name))
         return name, command, rest
 

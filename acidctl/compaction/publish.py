@@ -36,8 +36,7 @@ from acidctl.location.change.publication import (
     shows_by_copies,
 )
 from acidctl.location.snapshot import Snapshot
-from acidctl.storage.access import narrowest
-from acidctl.storage.port import base_name, join, parent_of
+from acidctl.storage.port import base_name, join, narrowest, parent_of
 
 
 def stage_directories(plan: CompactionPlan) -> None:

@@ -149,7 +149,7 @@ def _decimals(cents: NDArray[np.int64]) -> pa.Array:
 
 
 def _chosen(options: BigOptions, random: np.random.Generator) -> NDArray[np.int64]:
-    """The positions of the deleted rows, ascending, counting all rows by write id and bucket.
+    """Return the positions of the deleted rows, ascending, counting all rows by write id and bucket.
 
     They are chosen part by part, so memory is 8 bytes for each delete, however many rows there are.
     """
@@ -163,7 +163,7 @@ def _chosen(options: BigOptions, random: np.random.Generator) -> NDArray[np.int6
 
 
 def _keys_at(places: NDArray[np.int64], starts: NDArray[np.int64], buckets: int) -> Keys:
-    """The keys of rows by their places.
+    """Return the keys of rows by their places.
 
     Args:
         starts: the place of the first row of each bucket of each write id.

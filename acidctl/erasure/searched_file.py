@@ -18,7 +18,7 @@ from acidctl.orc.tail import MAGIC
 from acidctl.rows.foreign.format import Format, read_any_tail
 from acidctl.rows.read.events import EventFile, Synthetic
 from acidctl.storage.port import FileSystem
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.wording import iso_time
 
 _BLOCK = 8 << 20

@@ -1,1 +1,1 @@
-"""What joins a table on disk and the metastore that knows it."""
+"""Services and operations that join tables in storage with the metastore."""

@@ -1,4 +1,4 @@
-"""Compactions of tables that a metastore knows, under Hive's transactions; of others without: one call for both."""
+"""Compaction of planned locations: under Hive's transactions if a metastore has their tables, else without."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from acidctl.hive.turn import Desk, Turn
 
 AT_ONCE = 50
-"""Locations whose transactions are open at once."""
+"""Locations whose transactions are open at the same time."""
 
 
 def written_down(outcome: Compacted, request: CompactionRequest) -> Compacted:
-    """The outcome, which is final, in the log of its location where anything was changed there."""
+    """Write a final outcome to its location's log if it changed anything there, and return it."""
     if outcome.is_changed:
         plan, snapshot = outcome.plan, outcome.plan.snapshot
         facts: dict[str, Fact] = {
@@ -46,9 +46,10 @@ def written_down(outcome: Compacted, request: CompactionRequest) -> Compacted:
 
 
 def is_under_hive(found: Found, lists: SnapshotLists, request: CompactionRequest) -> bool:
-    """Whether a location is compacted under a transaction of Hive's.
+    """Return whether a location is compacted under a transaction of Hive.
 
-    It is where a metastore knows its table and says what counts; who gives lists or a transaction sees to it himself.
+    This requires that the metastore has its table and provides the lists; a caller who gives lists or a transaction is
+    responsible for both.
     """
     return found.hive is not None and lists.asks_metastore and not request.visibility_txn
 
@@ -60,25 +61,25 @@ def compact_locations(
     engine: Engine | None = None,
     on_task: Callable[[Task], None] | None = None,
 ) -> Generator[Compacted | Nothing | Refused, None, None]:
-    """Carry plans out: those of tables that a metastore knows in their turn, so many at once, others all together.
+    """Carry plans out: those under Hive's transactions in batches, the others all together.
 
-    Such a location is planned once more when its turn has come. Closed early, or interrupted, no entry of Hive's queue,
-    no transaction and no lock stays.
+    Under a transaction, a location is planned again. If this generator is closed or interrupted, it removes its
+    entries from Hive's queue, its transactions and its locks.
 
     Args:
-        engine, on_task: as of :func:`acidctl.compaction.request.carry_out`.
+        engine, on_task: as in :func:`acidctl.compaction.request.carry_out`.
 
     Yields:
-        One outcome or answer for each.
+        One outcome or answer for each location.
     """
-    theirs = [(found, one) for found, one in planned if is_under_hive(found, lists, request)]
-    others = [one for found, one in planned if not is_under_hive(found, lists, request)]
+    under_hive = [(found, plan) for found, plan in planned if is_under_hive(found, lists, request)]
+    others = [plan for found, plan in planned if not is_under_hive(found, lists, request)]
     if others:
         with closing(carry_out(others, request, engine, on_task)) as outcomes:
-            yield from (written_down(one, request) for one in outcomes)
-    if not theirs:
+            yield from (written_down(outcome, request) for outcome in outcomes)
+    if not under_hive:
         return
-    # Thrift, only with a metastore.
+    # These import thrift, which is optional without a metastore.
     from acidctl.hive.turn import Desk  # noqa: PLC0415
     from acidctl.metastore.client import batches  # noqa: PLC0415
     from acidctl.metastore.own.locked_transaction import Heartbeats  # noqa: PLC0415
@@ -88,9 +89,9 @@ def compact_locations(
     try:
         desk = Desk(warehouse.metastore, heartbeats)
         carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
-        # Of a rebalance's lock others wait for the end: it is held of one location at a time.
-        for some in batches(theirs, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
-            with closing(_in_turn(desk, some, lists, request, carry)) as answers:
+        # Writers wait for the lock of a rebalance, so it is held for one location at a time.
+        for batch in batches(under_hive, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
+            with closing(_in_turn(desk, batch, lists, request, carry)) as answers:
                 yield from answers
     finally:
         heartbeats.close()
@@ -112,13 +113,13 @@ def _in_turn(
         turns[plan.staging].check()
 
     try:
-        for found, one in planned:
+        for found, first in planned:
             turn: Turn | None = None
             try:
-                asked = replace(request, mode=Mode(one.plan.asked))
-                turn = Turn.take(desk, found, lists, asked)
-                turns[found.shown] = turn  # ended with the others, whatever happens
-                answer = turn.plan(asked)
+                decided = replace(request, mode=Mode(first.plan.asked))
+                turn = Turn.take(desk, found, lists, decided)
+                turns[found.shown] = turn  # so that it is ended with the others on an error
+                answer = turn.plan(decided)
                 if isinstance(answer, Nothing):
                     turn.nothing(answer)
                 elif isinstance(answer, Refused):
@@ -126,10 +127,10 @@ def _in_turn(
             except AcidctlError as error:
                 if turn:
                     turn.give_up(error)
-                answer = Refused(location=one.location, error=error, snapshot=one.snapshot)
+                answer = Refused(location=first.location, error=error, snapshot=first.snapshot)
             if isinstance(answer, Planned):
                 turns[answer.plan.staging] = turns.pop(found.shown)
-                ready.append(replace(answer, reasons=one.reasons, figures=one.figures))
+                ready.append(replace(answer, reasons=first.reasons, figures=first.figures))
             else:
                 yield answer
         with closing(carry(ready, check=check)) as outcomes:

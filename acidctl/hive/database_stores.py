@@ -1,4 +1,4 @@
-"""In which stores the databases of a metastore are: for a Spark that starts before its tables are known."""
+"""Stores of a metastore's databases, for a Spark session that starts before its tables are known."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from acidctl.storage.registry import open_location
 
 
 def database_stores(metastore: Metastore, storage: Mapping[str, str]) -> tuple[FileSystemSpec, ...]:
-    """The stores of all databases' directories, each once; one call for each database.
+    """Return the stores of all databases' directories without duplicates; this takes one call per database.
 
-    A database that the metastore does not show, and a store that cannot be opened, are left out: whatever needs them
-    says why.
+    Databases that the metastore hides and stores that cannot be opened are left out: code that uses them raises.
 
     Args:
         storage: options of stores.
 
     Raises:
-        MetastoreError: the metastore cannot be reached, or does not say which databases there are.
+        MetastoreError: the metastore cannot be reached, or does not list its databases.
     """
-    found: dict[FileSystemSpec, None] = {}
+    specs: dict[FileSystemSpec, None] = {}
     for name in metastore.call(interface.GET_ALL_DATABASES):
         try:
             database = metastore.call(interface.GET_DATABASE, name)
         except Unreachable:
             raise
-        except AcidctlError:  # it was dropped meanwhile, or nobody may know of it
+        except AcidctlError:  # it was dropped meanwhile, or this user may not see it
             continue
         for url in filter(None, (database.managed_location, database.location)):
             with suppress(AcidctlError):
-                found[open_location(url, storage)[0].spec] = None
-    return tuple(found)
+                specs[open_location(url, storage)[0].spec] = None
+    return tuple(specs)

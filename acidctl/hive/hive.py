@@ -1,4 +1,4 @@
-"""A metastore as one object for Python: its tables, transactions, locks and compactions, and what ends them."""
+"""The Python API for a metastore: list and end its transactions, locks and compactions, and run Hive's services."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """What waits for cleaning, and for whom.
+    """Locations that wait for cleaning, and what holds them back.
 
     Attributes:
-        blockers: the one first that holds back most bytes.
-        waiting: everything that waits, held back or not.
-        known, switches: the transactions and the settings of the server that this was told from.
+        blockers: those that hold back the most bytes first.
+        waiting: all waiting locations, held back or not.
+        known, switches: the server's transactions and configuration that the result is based on.
     """
 
     blockers: tuple[Blocker, ...]
@@ -56,10 +56,10 @@ class HeldBack:
 
 @dataclass(frozen=True, slots=True)
 class StuckQueue:
-    """Entries of a queue that do not go on by themselves.
+    """Entries of a queue that do not proceed by themselves.
 
     Attributes:
-        known, switches: as of :class:`HeldBack`.
+        known, switches: as in :class:`HeldBack`.
     """
 
     entries: tuple[Stuck, ...]
@@ -68,16 +68,16 @@ class StuckQueue:
 
 
 class Hive:
-    """A metastore. Nothing is asked before the first call; :meth:`close`, or a ``with``, ends its connection.
+    """A metastore. The first call connects; :meth:`close`, or a ``with``, closes the connection.
 
     Args:
-        metastore: its address, several separated by commas, or settings by their names; None for what
-            ``hive-site.xml`` says.
-        storage: options of stores, for sizes of what waits for cleaning.
+        metastore: one or more addresses, separated by commas, or settings by their names; default: those of
+            ``hive-site.xml``.
+        storage: options of stores, for the sizes of locations.
 
     Raises:
         UsageProblem: nothing names a metastore.
-        EnvironmentProblem: the package that it takes is not installed.
+        EnvironmentProblem: a required package is not installed.
     """
 
     def __init__(
@@ -101,50 +101,50 @@ class Hive:
 
     @property
     def metastore(self) -> Metastore:
-        """What asks it."""
+        """The client of the metastore."""
         return self._warehouse.metastore
 
     def close(self) -> None:
-        """End its connection."""
+        """Close the connection."""
         self.metastore.close()
 
     def tables(self, *names: str, exclude: Sequence[str] = ()) -> list[HiveTable]:
-        """Its transactional tables: all, or those of some names, ``db.table`` or ``db.*``.
+        """Return the transactional tables, all or those that match names such as ``db.table`` or ``db.*``.
 
         Raises:
-            NotFoundError: there is no such table.
-            UsageProblem: one that is named is not transactional.
-            MetastoreError: the metastore cannot be reached, or failed. (So for all other methods.)
+            NotFoundError: a named table does not exist.
+            UsageProblem: a named table is not transactional.
+            MetastoreError: the metastore cannot be reached, or failed; all other methods raise this, too.
         """
-        found = Warehouse(self.metastore, tuple(exclude))
-        return [table for name in as_hive_names(names or ["*.*"]) for table in found.tables(HiveName.parse(name))]
+        warehouse = Warehouse(self.metastore, tuple(exclude))
+        return [table for name in as_hive_names(names or ["*.*"]) for table in warehouse.tables(HiveName.parse(name))]
 
     def transactions(self) -> KnownTxns:
-        """Its transactions that are open, and those that were aborted and are not forgotten yet."""
+        """Return the open transactions, and the aborted ones that are still listed."""
         return find_transactions(self.metastore)
 
     def locks(self, table: str = "") -> tuple[Lock, ...]:
-        """The locks that are held and that wait; all, or those on one table, ``db.table``."""
+        """Return the held and waiting locks, all or those on one table, ``db.table``."""
         database, _, name = table.partition(".")
         return find_locks(self.metastore, database or None, name or None)
 
     def compactions(
         self, *, state: str | None = None, pool: str | None = None, table: str | None = None
     ) -> list[Compaction]:
-        """The queue of compactions, and its history behind it."""
+        """Return the queue of compactions, followed by its history."""
         database, _, name = (table or "").partition(".")
         return find_compactions(self.metastore, state=state, pool=pool, database=database or None, table=name or None)
 
     def stuck(self) -> StuckQueue:
-        """Entries of the queue that do not go on by themselves, with what keeps them."""
+        """Return the entries of the queue that do not proceed by themselves, with the cause."""
         return look_for_stuck(self.metastore)
 
     def held_back(self, *tables: str, sizes: bool = True, on_error: OnError = lambda _, __: None) -> HeldBack:
-        """Which transactions and locks hold back which cleanings, of the whole queue or of some tables.
+        """Return the transactions and locks that hold back cleanings, of the whole queue or of some tables.
 
         Args:
-            sizes: list the locations, for the bytes.
-            on_error: told of a location that cannot be listed.
+            sizes: list the locations, to count bytes.
+            on_error: called for each location that cannot be listed.
         """
         names = as_hive_names(tables)
         return look_for_blockers(self._warehouse, names, self._storage, sizes=sizes, on_error=on_error)
@@ -152,40 +152,40 @@ class Hive:
     def request(
         self, *names: str, kind: str = "major", pool: str = "", exclude: Sequence[str] = ()
     ) -> list[tuple[Wish, QueueAnswer]]:
-        """Ask Hive's workers for a compaction of every location of some tables.
+        """Request a compaction by Hive's workers for every location of some tables.
 
         Args:
             kind: major, minor or rebalance.
 
         Raises:
-            UsageProblem: the server cannot be asked for that.
-            Unreachable: no answer: what was asked for last may have been taken nevertheless.
+            UsageProblem: the server does not support the request.
+            Unreachable: no answer; the server may have accepted the last request.
         """
-        asked = Wish("", "", "", kind, pool)
-        check_wish(self.metastore, asked)
-        wishes = list(wishes_for(Warehouse(self.metastore, tuple(exclude)), names, asked))
+        template = Wish("", "", "", kind, pool)
+        check_wish(self.metastore, template)
+        wishes = list(wishes_for(Warehouse(self.metastore, tuple(exclude)), names, template))
         return [(wish, request_compaction(self.metastore, wish)) for wish in wishes]
 
     def abort_transactions(self, *ids: int) -> list[int]:
-        """Abort transactions; those that were open until then."""
+        """Abort transactions, and return the ids of those that were open."""
         return [id_ for id_ in ids if abort_txn(self.metastore, id_)]
 
     def abort_compactions(self, *ids: int) -> dict[int, tuple[bool, str]]:
-        """Take entries that wait for a worker out of the queue (Hive 4); whether that was done, and its words."""
+        """Remove entries that wait for a worker from the queue (Hive 4); see :func:`abort_compactions`."""
         return dict(abort_compactions(self.metastore, ids))
 
     def find_dead(self, older_than: Duration | None = None) -> Dead:
-        """Transactions and locks whose clients gave no sign of life for so many seconds, or for its time-out."""
+        """Return transactions and locks without a heartbeat for a time, by default the server's time-out."""
         return find_dead(self.metastore, silent_for(_seconds(older_than), find_switches(self.metastore)))
 
     def end_dead(self, dead: Dead, older_than: Duration | None = None, *, force: bool = False) -> Dead:
-        """End them: those of them that are still dead.
+        """End those of `dead` that are still dead, and return them.
 
         Args:
-            force: although a server keeps house itself.
+            force: end them even if a server runs its own housekeeping.
 
         Raises:
-            RefusedError: a server keeps house itself.
+            RefusedError: a server runs its own housekeeping.
         """
         if not force:
             refuse_where_it_is_done(self.metastore)
@@ -200,24 +200,24 @@ class Hive:
         dry_run: bool = False,
         on_error: OnError = lambda _, __: None,
     ) -> list[Initiated]:
-        """Ask for the compactions that are due, as Hive's initiator does: one look over all tables, or some.
+        """Check all tables, or some, and request the compactions that are due, like Hive's initiator.
 
         Args:
-            pool: for the workers of this pool; without it that of the table or database.
-            most: ask for so many, those first whose readers gain most.
-            dry_run: only say what would be asked for.
-            on_error: told of what cannot be looked at, by its name.
+            pool: pool of the requests; default: that of the table or database.
+            most: request at most this many, those with the most benefit for readers first.
+            dry_run: only report what would be requested.
+            on_error: called with the name of each location that cannot be checked.
 
         Raises:
-            ConflictError: another initiator is at work.
+            ConflictError: another initiator is running.
         """
         from acidctl.hive.initiator import Initiation, Initiator  # noqa: PLC0415 - with compactions
 
-        found: list[Initiated] = []
+        outcomes: list[Initiated] = []
         names = as_hive_names(tables or ("*.*",))
-        asked = Initiation(names, exclude, pool, most, changes_nothing=dry_run, storage=self._storage)
-        Initiator(self.metastore, asked, found.append, on_error).once()
-        return found
+        settings = Initiation(names, exclude, pool, most, changes_nothing=dry_run, storage=self._storage)
+        Initiator(self.metastore, settings, outcomes.append, on_error).once()
+        return outcomes
 
     def work(
         self,
@@ -228,29 +228,29 @@ class Hive:
         jobs: int | None = None,
         on_error: Callable[[AcidctlError], None] = lambda _: None,
     ) -> list[Worked]:
-        """Compact what waits in the queue, as Hive's workers do, in processes of this machine; until nothing waits.
+        """Run the waiting compactions of the queue, like Hive's workers, on this machine until nothing waits.
 
         Args:
-            pool: of which entries are taken; without it those that have none.
-            at_once: entries.
-            max_bytes: of their inputs at once; one that is larger waits until it is alone.
+            pool: pool of the entries; default: entries without a pool.
+            at_once: entries to work on at the same time.
+            max_bytes: of all their inputs; an entry with more bytes runs alone.
             jobs: processes; None for one per core.
-            on_error: told what goes wrong with the metastore itself; then it is tried again.
+            on_error: called for each error of the metastore itself, after which the call is repeated.
 
         Raises:
-            UsageProblem: the server has no queue for others (before Hive 4).
+            UsageProblem: the server has no queue for external workers (before Hive 4).
         """
         from acidctl.compaction.local_engine import LocalEngine  # noqa: PLC0415 - with compactions
         from acidctl.hive.worker import Work, Worker  # noqa: PLC0415 - with compactions
 
-        found: list[Worked] = []
-        asked = Work(pool, at_once, max_bytes, once=True, job="acidctl.Hive", storage=self._storage)
+        outcomes: list[Worked] = []
+        settings = Work(pool, at_once, max_bytes, once=True, job="acidctl.Hive", storage=self._storage)
         worker = Worker(
-            self.metastore, asked, lambda until, told: LocalEngine(jobs, until, told), found.append, on_error
+            self.metastore, settings, lambda until, told: LocalEngine(jobs, until, told), outcomes.append, on_error
         )
         worker.free_dead()
         worker.run()
-        return found
+        return outcomes
 
     def clean(
         self,
@@ -260,53 +260,53 @@ class Hive:
         unsafe_retention: bool = False,
         dry_run: bool = False,
     ) -> list[CleanedEntry]:
-        """Move to the trash what entries of the queue leave obsolete that are ready for cleaning, and mark them done.
+        """Clean the entries of the queue that are ready: move obsolete files to the trash, and mark the entries.
 
         Args:
-            older_than: seconds; what was superseded later stays.
-            unsafe_retention: nobody reads the tables meanwhile, so `older_than` may be less than an hour.
-            dry_run: only say what would be removed.
+            older_than: seconds for which a directory must have been obsolete.
+            unsafe_retention: allow less than an hour for `older_than`, as no one reads the tables at the moment.
+            dry_run: only report what would be removed.
 
         Raises:
             RefusedError: `older_than` is too short.
-            UsageProblem: the server has no queue for others (before Hive 4).
-            ConflictError: another cleaner is at work.
+            UsageProblem: the server has no queue for external cleaners (before Hive 4).
+            ConflictError: another cleaner is running.
         """
         from acidctl.hive.cleaner import Cleaner, CleanerWork  # noqa: PLC0415 - with cleanings
 
         policy = Policy(as_seconds(older_than, "older_than"))
         if not (dry_run or unsafe_retention):
             policy.require_safe()
-        found: list[CleanedEntry] = []
+        outcomes: list[CleanedEntry] = []
         names = as_hive_names(tables or ("*.*",))
-        asked = CleanerWork(names, exclude, policy, changes_nothing=dry_run, storage=self._storage)
+        settings = CleanerWork(names, exclude, policy, changes_nothing=dry_run, storage=self._storage)
 
         def failed(error: AcidctlError) -> None:
             raise error
 
-        Cleaner(self.metastore, asked, found.append, failed).once()
-        return found
+        Cleaner(self.metastore, settings, outcomes.append, failed).once()
+        return outcomes
 
 
 def as_hive_names(names: Sequence[str]) -> list[str]:
-    """Names of tables, each with ``hive:`` before it.
+    """Return names of tables with the prefix ``hive:``.
 
     Raises:
-        UsageProblem: one is not the name of a table.
+        UsageProblem: a name is not that of a table.
     """
-    found = [name if is_hive_name(name) else HIVE + name for name in names]
-    for name in found:
+    prefixed = [name if is_hive_name(name) else HIVE + name for name in names]
+    for name in prefixed:
         HiveName.parse(name)
-    return found
+    return prefixed
 
 
 def look_for_stuck(metastore: Metastore) -> StuckQueue:
-    """Ask for all that shows which entries of the queue are stuck.
+    """Return the stuck entries of the queue.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    # In this order: what the queue says of a transaction that had ended before is certain.
+    # The queue comes after the transactions: for those that had ended by then, it is up to date.
     switches = find_switches(metastore)
     known = find_transactions(metastore)
     entries = find_compactions(metastore)
@@ -317,13 +317,13 @@ def look_for_stuck(metastore: Metastore) -> StuckQueue:
 def look_for_blockers(
     warehouse: Warehouse, names: Sequence[str], storage: Mapping[str, str], *, sizes: bool, on_error: OnError
 ) -> HeldBack:
-    """Ask for all that shows who holds back which cleaning.
+    """Return the blockers of cleanings.
 
     Args:
-        names, storage, sizes, on_error: as of :func:`acidctl.hive.waiting.find_waiting`.
+        names, storage, sizes, on_error: as in :func:`acidctl.hive.waiting.find_waiting`.
 
     Raises:
-        NotFoundError: a table that is named is not there.
+        NotFoundError: a named table does not exist.
         MetastoreError: the metastore cannot be reached, or failed.
     """
     metastore = warehouse.metastore
@@ -337,18 +337,18 @@ def look_for_blockers(
 def wishes_for(
     warehouse: Warehouse,
     names: Sequence[str],
-    asked: Wish,
+    template: Wish,
     on_sorted: Callable[[HiveTable], None] = lambda _: None,
 ) -> Iterator[Wish]:
-    """One wish for each location that is named, once.
+    """Yield a request for each named location, without duplicates.
 
     Args:
-        asked: what is asked for, of no table.
-        on_sorted: told of tables that Hive's workers refuse.
+        template: supplies all fields but the names.
+        on_sorted: called for each sorted table: Hive's workers refuse these.
 
     Raises:
-        NotFoundError: there is no such table, or no such partition.
-        UsageProblem: one that is named is not transactional.
+        NotFoundError: a named table or partition does not exist.
+        UsageProblem: a named table is not transactional.
     """
     seen: set[str] = set()
     for text in names:
@@ -364,7 +364,7 @@ def wishes_for(
             if table.sort_columns:
                 on_sorted(table)
             for part in parts:
-                wish = replace(asked, database=table.database, table=table.name, partition=part)
+                wish = replace(template, database=table.database, table=table.name, partition=part)
                 if wish.name not in seen:
                     seen.add(wish.name)
                     yield wish

@@ -1,7 +1,7 @@
-"""What decides on an entry of Hive's queue that is ready for cleaning: when it may be cleaned, and marked as cleaned.
+"""Rules that decide when a ready entry of Hive's queue may be cleaned, and when it may be marked as cleaned.
 
-Marking is the last step: the metastore then forgets the aborted transactions up to the entry's highest write id, and
-whatever still holds rows of them would be read. So an entry is left to Hive's own cleaner where anything is in doubt.
+When an entry is marked, the metastore forgets the aborted transactions up to its highest write id, so that rows of them
+that are still in a file would become visible. Therefore doubtful entries are left to Hive's own cleaner.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from acidctl.metastore.activity import KnownTxns, TxnStatus
 from acidctl.metastore.queue.compactions import Compaction
 
 OPEN_TXN_GAP = 10.0
-"""Seconds for which a transaction may have an id and not be seen yet: the server waits for one of them."""
+"""Seconds for which a new transaction may already have its id, but not be listed yet: the server itself waits 1."""
 
 HIVES_TURN = 3600.0
-"""Seconds since Hive's own cleaner began with an entry in which it is taken to be at work on it;"""
+"""Seconds after the start of Hive's own cleaner on an entry in which it is assumed to be running."""
 
 AFTER_A_FAILURE = 60.0
-"""and where it failed at it before, as the entry tells: it comes again after five minutes at the earliest."""
+"""The same for an entry at which it has failed before; it retries after five minutes at the earliest."""
 
 REBALANCE = "rebalance"
-"""Hive 4.0 never says when the transaction of one was committed."""
+"""Kind of entries for which Hive 4.0 never returns the time of the commit."""
 
 _CLEANED_KINDS = ("major", "minor", REBALANCE)
 
 
 def why_left(entry: Compaction, now: float) -> Reason | None:
-    """Why an entry is left to Hive whatever its location holds; None where it is not.
+    """Return why an entry is left to Hive, whatever its location holds; None if it is not.
 
     Args:
         now: seconds since the epoch by the server's clock.
@@ -49,16 +49,15 @@ def why_left(entry: Compaction, now: float) -> Reason | None:
 
 
 def tells_of_commit(entry: Compaction) -> bool:
-    """Whether it is known when its transaction was committed, and who was there then."""
+    """Return whether an entry has the time of its commit, and the highest transaction id at that time."""
     return entry.next_txn > 0 and entry.committed is not None
 
 
 def first_seen_committed(entry: Compaction, known: KnownTxns) -> Compaction | None:
-    """An entry as if its transaction had been committed in the very moment in which others are known; None where it was
-    not committed by then.
+    """Return the entry with `known`'s time as that of its commit; None if it was not committed by then.
 
-    Who does not see what was committed had begun before that moment, so that to wait for all of these is enough. That
-    it was not aborted is sure: the metastore remembers an aborted transaction of a compaction.
+    To wait for all transactions that began before this time is enough, as later ones see the commit. The transaction
+    was not aborted, because the metastore keeps listing an aborted transaction of a compaction.
     """
     is_open = any(txn.id == entry.txn for txn in known.txns)
     if is_open or entry.txn > known.high_watermark:
@@ -67,14 +66,14 @@ def first_seen_committed(entry: Compaction, known: KnownTxns) -> Compaction | No
 
 
 def why_waiting(entry: Compaction, known: KnownTxns, retention: float = 0.0) -> Reason | None:
-    """Why an entry that is not left to Hive cannot be cleaned yet; None where it can.
+    """Return why an entry that is not left to Hive cannot be cleaned yet; None if it can.
 
     Args:
-        known: everything that is open, transactions that only read among them.
-        retention: seconds for which what was replaced is kept.
+        known: all transactions, including those that only read.
+        retention: seconds for which obsolete directories are kept.
     """
     least = min((txn.id for txn in known.txns if txn.state is not TxnStatus.ABORTED), default=None)
-    # The number is the highest that there was at the commit: who has it had begun by then. Hive's cleaner forgets him.
+    # `next_txn` is the highest id at the commit: this transaction, too, had begun, though Hive's cleaner ignores it.
     if least is not None and least <= entry.next_txn:
         return reason(Code.TRANSACTION_BELOW, ids=(least,))
     if known.high_watermark < entry.next_txn - 1:
@@ -86,13 +85,13 @@ def why_waiting(entry: Compaction, known: KnownTxns, retention: float = 0.0) -> 
 
 
 def why_unmarked(entry: Compaction, state: AcidState, write_ids: ValidWriteIds, by_entry: AcidState) -> Reason | None:
-    """Why an entry may not be marked as cleaned; None where it may.
+    """Return why an entry may not be marked as cleaned; None if it may.
 
     Args:
-        state: of the location, listed again after it was cleaned, as a new reader finds it.
-        write_ids: those by which it was found, of a reader.
-        by_entry: the same by the write ids up to the entry's highest one: what a later compaction replaced is not this
-            one's to remove.
+        state: of the location, listed again after the cleaning, for a new reader.
+        write_ids: the reader's write ids that `state` is based on.
+        by_entry: the state by the write ids up to the entry's highest one: it need not remove what a later compaction
+            replaced.
     """
     if state.history_problem is not None:
         return state.history_problem
@@ -100,15 +99,15 @@ def why_unmarked(entry: Compaction, state: AcidState, write_ids: ValidWriteIds, 
     is_decided = highest <= write_ids.high_watermark < MAXL and min(write_ids.open, default=MAXL) > highest
     if not is_decided or write_ids.mode is not ListReader.READER:
         return reason(Code.WRITES_UNDECIDED, ids=(highest,))
-    left = [one for one in by_entry.verdicts if one.state in (State.OBSOLETE, State.ABORTED)]
-    # What is hidden by a transaction that is open still would be shown, were that forgotten once it is aborted.
-    left += [one for one in state.verdicts if _is_hidden(one) and _reaches(one, highest)]
-    if left:
-        return reason(Code.STILL_LEFT, by=tuple(dict.fromkeys(one.name for one in left)))
-    # Of whatever state: a delta that ends above the highest write id may hold rows of aborted ids below it.
-    hiding = [one for one in state.verdicts if _may_hide(one, write_ids, highest)]
+    remaining = [verdict for verdict in by_entry.verdicts if verdict.state in (State.OBSOLETE, State.ABORTED)]
+    # A directory of an open transaction would become visible if the transaction is aborted and then forgotten.
+    remaining += [verdict for verdict in state.verdicts if _is_hidden(verdict) and _begins_below(verdict, highest)]
+    if remaining:
+        return reason(Code.STILL_LEFT, by=tuple(dict.fromkeys(verdict.name for verdict in remaining)))
+    # In any state, a delta that ends above the highest write id may hold rows of aborted ids below it.
+    hiding = [verdict for verdict in state.verdicts if _may_hide(verdict, write_ids, highest)]
     if hiding:
-        return reason(Code.HIDES_ABORTED, by=tuple(one.name for one in hiding))
+        return reason(Code.HIDES_ABORTED, by=tuple(verdict.name for verdict in hiding))
     return None
 
 
@@ -116,16 +115,16 @@ def _is_hidden(verdict: Verdict) -> bool:
     return verdict.state is State.ABORTED or verdict.reason.code is Code.VISIBILITY_OPEN
 
 
-def _reaches(verdict: Verdict, highest: int) -> bool:
-    """Whether an entry is below the highest write id, in part at least; original files always are."""
+def _begins_below(verdict: Verdict, highest: int) -> bool:
+    # Original files have write ids below all others.
     return verdict.directory is None or verdict.directory.min_write_id <= highest
 
 
 def _may_hide(verdict: Verdict, write_ids: ValidWriteIds, highest: int) -> bool:
-    """Whether an entry may hold rows of aborted write ids that only the metastore's list hides."""
+    """Return whether a directory may contain rows of aborted write ids that only the metastore's list hides."""
     directory = verdict.directory
     if directory is None or directory.visibility_txn or (directory.kind is Kind.BASE and verdict.compacted):
-        return False  # compactions leave such rows out
+        return False  # compactions drop such rows
     last = min(directory.max_write_id, highest)
     if directory.min_write_id > last:
         return False

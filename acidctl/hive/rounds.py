@@ -1,4 +1,4 @@
-"""Work that is done again and again, by a service that outlives a server that is away for a while."""
+"""The loop of a service, which continues after errors of the metastore."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 
 
 def repeat(work: Callable[[], None], every: float, stopping: Event, on_error: Callable[[AcidctlError], None]) -> None:
-    """Do it until `stopping` is set. After a failure it is tried again sooner, and later each time.
+    """Call `work` until `stopping` is set; after a failure, retry sooner, with growing pauses.
 
     Args:
-        every: seconds from the begin of one to that of the next.
+        every: seconds from the start of a call to the start of the next.
     """
     pause = _FIRST_PAUSE
     while not stopping.is_set():
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             work()
-            pause, wait = _FIRST_PAUSE, every - (time.monotonic() - begun)
+            pause, wait = _FIRST_PAUSE, every - (time.monotonic() - start)
         except AcidctlError as error:
             on_error(error)
             pause = min(2 * pause, _LONGEST_PAUSE)

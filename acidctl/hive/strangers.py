@@ -1,6 +1,6 @@
-"""Entries of Hive's queue for other workers: of Iceberg tables, of other storage handlers, and of unknown types.
+"""Queue entries for other workers ("strangers"): Iceberg tables, other storage handlers, and unknown types.
 
-They are left alone, or put back unchanged: an entry that a worker marks as failed counts against its table.
+They are not claimed, or put back unchanged, because an entry that a worker marks as failed counts against its table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PATIENCE = 60.0
 """Seconds that a stranger's entry is left to its own worker while others wait behind it."""
 
 _FRESH = 2.0
-"""Seconds for which a listing of the queue is used: it may be long, and new entries come at its end."""
+"""Seconds for which a listing of the queue is used: it may be long, and new entries are added at its end."""
 
 _MOST_KNOWN = 10_000
 
@@ -35,11 +35,11 @@ _WHY = "acidctl does not compact this: asked for again"
 
 @dataclass(slots=True)
 class Strangers:
-    """Entries of other workers that a worker's slots have met; slots claim one after another.
+    """Filter that keeps a worker's slots from working on strangers; slots claim one after another.
 
     Attributes:
         pool: the pool that the worker takes entries from.
-        patience: seconds that an entry at the head of the queue is left where it is.
+        patience: seconds for which a stranger may stay at the head of the queue.
     """
 
     pool: str
@@ -70,7 +70,7 @@ class Strangers:
             return entry
 
     def put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> str:
-        """Put a claimed entry back if it is a stranger's; return why it is one, empty if it is ours.
+        """Put a claimed entry back if it is a stranger; return the reason, empty if the entry is for acidctl.
 
         It goes to the end of the queue under another id, otherwise unchanged.
 
@@ -78,8 +78,9 @@ class Strangers:
             MetastoreError: the metastore cannot be reached, or failed.
         """
         try:
-            known = self._known.get(entry.id)
-            why = stranger(metastore, entry.type, entry.database, entry.table) if known is None else known
+            why = self._known.get(entry.id)
+            if why is None:
+                why = stranger(metastore, entry.type, entry.database, entry.table)
         except AcidctlError:
             give_back(metastore, entry, _WHY)
             raise
@@ -88,10 +89,11 @@ class Strangers:
         return why
 
     def _may_claim(self, metastore: Metastore) -> bool:
-        """Whether to claim; yes if nothing waits: the server hands out entries left in other pools for half a day."""
-        if not self._waiting or time.monotonic() - self._listed > _FRESH or self._whose(metastore, self._waiting[0]):
-            found = find_compactions(metastore, state=INITIATED)
-            self._waiting = deque(one for one in found if one.named_pool == self.pool)
+        """Return whether to claim; also if nothing waits, as a claim may return old entries of other pools."""
+        is_fresh = self._waiting and time.monotonic() - self._listed <= _FRESH
+        if not is_fresh or self._whose(metastore, self._waiting[0]):
+            entries = find_compactions(metastore, state=INITIATED)
+            self._waiting = deque(entry for entry in entries if entry.named_pool == self.pool)
             self._listed = time.monotonic()
         if not self._waiting or not self._whose(metastore, self._waiting[0]):
             self._head, self._is_clearing = 0, False
@@ -100,39 +102,39 @@ class Strangers:
             self._head, self._since = self._waiting[0].id, time.monotonic()
         if time.monotonic() - self._since < self.patience:
             return False
-        self._is_clearing = any(not self._whose(metastore, one) for one in self._waiting)
+        self._is_clearing = any(not self._whose(metastore, entry) for entry in self._waiting)
         return self._is_clearing
 
-    def _whose(self, metastore: Metastore, one: Compaction) -> str:
-        if one.id not in self._known:
+    def _whose(self, metastore: Metastore, entry: Compaction) -> str:
+        if entry.id not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            why = stranger(metastore, number_of(one.kind), one.database, one.table)
-            if why.startswith(_UNSEEN):  # the next look may tell
+            why = stranger(metastore, number_of(entry.kind), entry.database, entry.table)
+            if why.startswith(_UNSEEN):  # try again at the next check
                 return why
-            self._known[one.id] = why
-        return self._known[one.id]
+            self._known[entry.id] = why
+        return self._known[entry.id]
 
 
 def stranger(metastore: Metastore, kind: int, database: str, table: str) -> str:
-    """Why an entry is not for acidctl, as a sentence; empty if it is, or if its table is gone.
+    """Return why an entry is not for acidctl, as a sentence; empty if it is, or if its table is gone.
 
     Raises:
-        Unreachable: the metastore cannot be asked.
+        Unreachable: the metastore cannot be reached.
     """
     name = name_of(database, table, "")
     if kind not in COMPACTED:
         return f"acidctl does not run compactions of type {kind_of(kind)}, as requested for {name}"
     try:
-        found = get_table(metastore, database, table)
+        hive_table = get_table(metastore, database, table)
     except NotFoundError:
         return ""
     except Unreachable:
         raise
     except AcidctlError as error:
         return f"{_UNSEEN} {name}: {error.what}"
-    given = {key.lower(): value for key, value in found.parameters.items()}
-    handler = given.get("storage_handler", "")
-    if found.table_type or not (handler or given.get("table_type")):
+    parameters = {key.lower(): value for key, value in hive_table.parameters.items()}
+    handler = parameters.get("storage_handler", "")
+    if hive_table.table_type or not (handler or parameters.get("table_type")):
         return ""
-    return f"{name} is a table of {given.get('table_type') or handler}"
+    return f"{name} is a table of {parameters.get('table_type') or handler}"

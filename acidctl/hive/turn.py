@@ -1,8 +1,8 @@
-"""One location's compaction as Hive knows it: an entry of its queue, a transaction with a shared lock, and their end.
+"""The Hive side of one location's compaction: a queue entry, a transaction with a lock, and their end.
 
-On Hive 4 the entry stands in a pool that nobody else looks into, the result is named ``_v<txn>`` after the transaction,
-and appears for readers with its commit. Before Hive 4 the queue is not for others: the transaction keeps the cleaner
-away, and the result appears by its rename.
+On Hive 4, the entry is in a pool that no other worker uses; the result is named ``_v<txn>`` after the transaction, and
+its commit publishes the result. Before Hive 4, external workers cannot use the queue: the transaction keeps the cleaner
+away, and a rename publishes the result.
 """
 
 from __future__ import annotations
@@ -27,16 +27,14 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, failed
 from acidctl.errors import AcidctlError, ConflictError, RefusedError
-from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, give_back, own_pool
-from acidctl.hive.worker_id import worker_id
+from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, give_back, own_pool, worker_id
 from acidctl.location.find import Found
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
 from acidctl.metastore import interface
-from acidctl.metastore.client import Metastore
+from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import MetastoreError
-from acidctl.metastore.late import look_again
-from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
+from acidctl.metastore.own.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import (
     INITIATED,
@@ -52,31 +50,30 @@ from acidctl.metastore.tables import HiveTable
 
 _PAUSE, _LONGEST_PAUSE = 1.0, 15.0
 _NOTHING_DUE = "None of the compaction thresholds met, compaction request is refused!"
-"""Hive's own words."""
+"""The message of Hive's own workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where turns are taken: a metastore, and who keeps their transactions alive there."""
+    """A metastore and the heartbeats of the transactions there, shared by several turns."""
 
     metastore: Metastore
     heartbeats: Heartbeats
 
     @property
     def has_queue(self) -> bool:
-        """Whether workers outside of the metastore may take from its queue."""
+        """Whether external workers can use the metastore's queue."""
         return self.metastore.features.txn_types
 
 
 @dataclass(slots=True)
 class Turn:
-    """Begun by :meth:`take` or :meth:`of_entry`; ended by :meth:`settle`, :meth:`nothing` or :meth:`give_up`.
+    """A compaction that :meth:`take` or :meth:`of_entry` begins, and :meth:`settle` or :meth:`give_up` ends.
 
     Attributes:
+        worker: name in the queue.
         entry: of the queue; None before Hive 4.
-        worker: who works on it, as the queue has it.
-        transaction: of the compaction.
-        lists: by which it is planned, taken after the lock.
+        lists: the base of the plan, read after taking the lock.
     """
 
     desk: Desk
@@ -89,14 +86,14 @@ class Turn:
 
     @classmethod
     def take(cls, desk: Desk, found: Found, lists: SnapshotLists, request: CompactionRequest) -> Turn:
-        """Ask for a compaction of a location, and take it before anybody else can.
+        """Request a compaction of a location in a pool of its own, and claim the entry.
 
         Args:
-            request: with the type that was decided on.
+            request: its mode is the type of the compaction, not automatic.
 
         Raises:
-            RefusedError: another compaction of it stands in the queue.
-            ConflictError: somebody's lock excludes it.
+            RefusedError: the queue has another compaction of the location.
+            ConflictError: somebody holds a conflicting lock.
             MetastoreError: the metastore cannot be reached, or failed.
         """
         worker = worker_id()
@@ -114,12 +111,12 @@ class Turn:
             order_by=request.order_by,
         )
         try:
-            asked = _ask(desk.metastore, wish, request)
+            requested = _request(desk.metastore, wish, request)
             entry = queue_work.claim(desk.metastore, worker, wish.pool)
-            if entry and asked and entry.id != asked:
+            if entry and requested and entry.id != requested:
                 give_back(desk.metastore, entry, "it was not asked for")
                 raise MetastoreError(
-                    f"the metastore {desk.metastore.shown} gave the compaction {entry.id}, not {asked}",
+                    f"the metastore {desk.metastore.shown} gave the compaction {entry.id}, not {requested}",
                     "it seems to know no pools",
                     "give `write_ids` to compact beside its queue",
                 )
@@ -142,13 +139,13 @@ class Turn:
         entry: interface.QueueEntry | None = None,
         on_lost: Callable[[AcidctlError], None] | None = None,
     ) -> Turn:
-        """Open the transaction of an entry that was taken, or of a compaction beside the queue.
+        """Open the transaction for a claimed entry, or for a compaction without an entry.
 
         Args:
-            on_lost: called from another thread when the transaction is lost: what is done is for nothing.
+            on_lost: called from another thread if the transaction is lost, so that the work is in vain.
 
         Raises:
-            ConflictError: somebody's lock excludes it; the entry has failed then.
+            ConflictError: somebody holds a conflicting lock; the entry is marked as failed.
             MetastoreError: the metastore cannot be reached, or failed.
         """
         table, partition = _table(found), partition_of(found)
@@ -156,38 +153,38 @@ class Turn:
         part = interface.LockComponent(
             level=level, database=table.database, table=table.name, partition=partition or None
         )
-        asked = Asked((part,), interface.TxnType.COMPACTION)
-        if request.mode is Mode.REBALANCE:  # as Hive's own: who deletes or updates must wait until the ids are new
+        txn_request = TransactionRequest((part,), interface.TxnType.COMPACTION)
+        if request.mode is Mode.REBALANCE:  # deletes and updates must wait for the new row ids, as in Hive
             alone = replace(part, type=interface.LockType.EXCL_WRITE, operation=interface.Operation.UPDATE)
-            asked = Asked((alone,), interface.TxnType.REBALANCE_COMPACTION, request.wait)
+            txn_request = TransactionRequest((alone,), interface.TxnType.REBALANCE_COMPACTION, request.wait)
         try:
-            transaction = LockedTransaction(desk.metastore, desk.heartbeats, asked, on_lost)
+            transaction = LockedTransaction(desk.metastore, desk.heartbeats, txn_request, on_lost)
         except BaseException as error:
             if entry:
-                _mark_for(error)(desk.metastore, entry, _words(error))
+                _mark_for(error)(desk.metastore, entry, _message(error))
             raise
         return cls(desk, found, worker, entry, transaction, lists.renewed())
 
     def plan(self, request: CompactionRequest) -> Planned | Nothing | Refused:
-        """What is to be done in the location now, by lists that were taken after the lock.
+        """Plan the compaction by lists that were read after taking the lock.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
         """
         txn = self.transaction.id if self.desk.has_queue else 0
-        own = replace(request, in_queue=True, visibility_txn=txn)
-        answer = plan_location(self.found.afresh(), self.lists.begun(), own)
+        request = replace(request, in_queue=True, visibility_txn=txn)
+        answer = plan_location(self.found.afresh(), self.lists.begun(), request)
         if self.entry and isinstance(answer, Planned):
             self._record(answer.plan.snapshot.write_ids.high_watermark)
         return answer
 
     def check(self) -> None:
-        """Before a result is shown: is it still our turn?
+        """Raise if the result must not be published.
 
         Raises:
-            LostTransaction: the transaction is not open any more.
-            ConflictError: the entry was given to another worker.
-            RefusedError: before Hive 4: Hive's own compaction has begun meanwhile.
+            LostTransaction: the transaction is no longer open.
+            ConflictError: another worker has the entry.
+            RefusedError: before Hive 4, Hive's own compaction has begun.
             MetastoreError: the metastore cannot be reached, or failed.
         """
         self.transaction.beat()
@@ -197,7 +194,7 @@ class Turn:
             refuse_beside_hive(self.found, self.lists.renewed())
 
     def settle(self, outcome: Compacted) -> Compacted:
-        """End it by what became of the work; the outcome, which fails where the end does."""
+        """End the turn after the work, and return its outcome, which becomes a failure if the commit fails."""
         if not outcome.is_changed:
             self.give_up(outcome.error)
             return outcome
@@ -205,7 +202,7 @@ class Turn:
             self._finish()
         except AcidctlError as error:
             if self.entry is None or self._is_committed():
-                self.give_up(error)  # which changes nothing of what readers see
+                self.give_up(error)  # the result is published already
                 return outcome
             if self.give_up(error):
                 _take_back(outcome)
@@ -213,10 +210,10 @@ class Turn:
         return outcome
 
     def nothing(self, answer: Nothing) -> None:
-        """End it where there is nothing to be done: what is obsolete there is handed to Hive's cleaner.
+        """End the turn without work; hand obsolete directories to Hive's cleaner.
 
         Raises:
-            AcidctlError: it cannot be ended so; it has failed then.
+            AcidctlError: this failed, and the turn was given up.
         """
         try:
             if self.entry and answer.snapshot and _is_to_be_cleaned(answer.snapshot):
@@ -232,21 +229,21 @@ class Turn:
             raise
 
     def give_up(self, why: BaseException | None) -> bool:
-        """End it unfinished; whether its transaction is known to be aborted.
+        """End the turn unfinished, and return whether the abort of its transaction is confirmed.
 
-        The entry has failed, but where nothing went wrong: after some failures Hive gives a table up. Where that is not
-        known, and a commit was asked for, the entry is left as it is: it belongs to what became of the transaction.
+        The entry is marked as failed only after an error, because Hive gives a table up after some failures. If a
+        commit was requested and its outcome is unknown, the entry stays as it is, so that it fits the transaction.
         """
         if self._has_ended:
             return False
         self._has_ended = True
         is_aborted = self.transaction.abort(ABORTED_COMPACTION if self.desk.has_queue else None)
         if self.entry and (is_aborted or not self.transaction.is_committing) and self._is_ours():
-            _mark_for(why)(self.desk.metastore, self.entry, _words(why))
+            _mark_for(why)(self.desk.metastore, self.entry, _message(why))
         return is_aborted
 
     def give_back(self, why: str) -> None:
-        """End it unfinished: the same is asked for again."""
+        """End the turn unfinished, and request the same compaction again."""
         if self._has_ended:
             return
         self._has_ended = True
@@ -262,7 +259,7 @@ class Turn:
         )
 
     def _is_ours(self) -> bool:
-        """Whether the entry may be marked: the server would let anybody."""
+        """Return whether the entry still belongs to this turn: the server does not check when it is marked."""
         entry = self._as_queued()
         if entry is None:
             return False
@@ -271,12 +268,12 @@ class Turn:
         return entry.state == WORKING and entry.worker == self.worker
 
     def _is_committed(self) -> bool:
-        """Whether the queue says so, where the commit's own answer was lost."""
+        """Return whether the queue shows the commit, for a commit whose answer was lost."""
         entry = self._as_queued() if self.transaction.is_committing else None
         return bool(entry and entry.committed and entry.txn == self.transaction.id)
 
     def _as_queued(self) -> Compaction | None:
-        """The entry as the queue has it now; None where it has it no more, or cannot be asked."""
+        """Return the entry as the queue has it now; None if it is gone, or the queue cannot be read."""
         with suppress(AcidctlError):
             if self.entry:
                 return next(iter(find_compactions(self.desk.metastore, id=self.entry.id)), None)
@@ -291,7 +288,7 @@ class Turn:
 
 
 def partition_of(found: Found) -> str:
-    """The name of a location's partition as Hive has it; empty for a whole table."""
+    """Return Hive's name of a location's partition; empty for a whole table."""
     return "/".join(partition_name(key, value) for key, value in found.location.partition)
 
 
@@ -300,7 +297,7 @@ def _is_to_be_cleaned(snapshot: Snapshot) -> bool:
 
 
 def _table(found: Found) -> HiveTable:
-    assert found.hive  # who takes a turn knows its table
+    assert found.hive  # only such locations have turns
     return found.hive
 
 
@@ -309,14 +306,14 @@ def _mark_for(why: BaseException | None) -> Callable[[Metastore, interface.Queue
     return queue_work.mark_failed if is_failure else queue_work.mark_refused
 
 
-def _words(error: BaseException | None) -> str:
+def _message(error: BaseException | None) -> str:
     if error is None:
         return "acidctl's time was up"
     return str(error) if isinstance(error, AcidctlError) else f"acidctl was ended by {type(error).__name__}"
 
 
-def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> int:
-    """Put it into the queue, once what is in the way is gone; its id."""
+def _request(metastore: Metastore, wish: Wish, request: CompactionRequest) -> int:
+    """Request a compaction, once no other entry is in the way, and return the id of its entry."""
     until, pause = time.monotonic() + request.wait, _PAUSE
     take_over = request.take_over
     freed: set[int] = set()
@@ -328,41 +325,42 @@ def _ask(metastore: Metastore, wish: Wish, request: CompactionRequest) -> int:
             take_over = False
             abort_compactions(metastore, [answer.id])
             continue
-        found = find_compactions(metastore, id=answer.id) if answer.id else []
-        if found and answer.id not in freed:
+        entries = find_compactions(metastore, id=answer.id) if answer.id else []
+        if entries and answer.id not in freed:
             freed.add(answer.id)
-            if free_single(metastore, found[0]):
+            if free_single(metastore, entries[0]):
                 continue
-        left = until - time.monotonic()
-        if left <= 0:
-            worker = found[0].worker if found else ""
+        seconds = until - time.monotonic()
+        if seconds <= 0:
+            worker = entries[0].worker if entries else ""
             if not answer.id:
                 raise RefusedError(
                     f"Hive's queue does not take {wish.name}", answer.message, "SHOW COMPACTIONS tells more"
                 )
             raise in_the_way(wish.name, answer.id, answer.state, worker)
-        time.sleep(min(pause, left))
+        time.sleep(min(pause, seconds))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
 def _withdraw(metastore: Metastore, pool: str, worker: str) -> None:
-    """What nobody knows to be in the queue, as an answer was lost, is not to be found there half a day later."""
+    """Remove the entry of a request or claim whose answer was lost: half a day later, any worker would take it."""
 
-    def look() -> bool:
-        found = find_compactions(metastore, pool=pool)
-        for one in found:
-            if one.state == INITIATED:
-                abort_compactions(metastore, [one.id])
-            elif one.state == WORKING and one.worker == worker:
-                queue_work.mark_failed(metastore, interface.QueueEntry(one.id, one.database, one.table), "never begun")
-        return bool(found)
+    def withdraw() -> bool:
+        entries = find_compactions(metastore, pool=pool)
+        for entry in entries:
+            if entry.state == INITIATED:
+                abort_compactions(metastore, [entry.id])
+            elif entry.state == WORKING and entry.worker == worker:
+                struct = interface.QueueEntry(entry.id, entry.database, entry.table)
+                queue_work.mark_failed(metastore, struct, "never begun")
+        return bool(entries)
 
     with suppress(AcidctlError):
-        look_again(look)
+        retry_until(withdraw)
 
 
 def _wait_beside(found: Found, lists: SnapshotLists, seconds: float) -> None:
-    """Until Hive's own compaction has ended; it cannot be taken over before Hive 4."""
+    """Wait until Hive's own compaction has ended; before Hive 4, it cannot be taken over."""
     until, pause = time.monotonic() + seconds, _PAUSE
     while True:
         try:
@@ -376,7 +374,7 @@ def _wait_beside(found: Found, lists: SnapshotLists, seconds: float) -> None:
 
 
 def _take_back(outcome: Compacted) -> None:
-    """Remove what a transaction that was aborted hides for ever; what cannot be removed harms nobody."""
+    """Remove the result, which an aborted transaction hides forever; if that fails, it does no harm."""
     if outcome.plan.visibility_txn:
         with suppress(AcidctlError):
             remove_hidden(outcome.plan, outcome.published)

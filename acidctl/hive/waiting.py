@@ -1,4 +1,4 @@
-"""What waits for cleaning: entries of the metastore's queue, and tables on disk, with the bytes that would be free."""
+"""Locations that wait for cleaning, by the metastore's queue or by their files, with the reclaimable bytes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from acidctl.metastore.client import Metastore
 from acidctl.metastore.queue.compactions import READY, Compaction, find_compactions
 
 _THREADS = 8
-"""That list locations."""
+"""Threads that list locations."""
 
 OnError = Callable[[str, AcidctlError], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A location of which something waits for cleaning.
+    """A location that waits for cleaning.
 
     Attributes:
         partition: empty for a whole table.
-        entry: of the queue; None where a table was asked for that has none.
-        bytes: of what is obsolete or aborted there; None where nobody looked.
-        replaced: when what readers use in its place appeared, seconds since the epoch by the store; None where the
-            queue says what is waited for, or nothing is known.
+        entry: of the queue; None for a named table without one.
+        bytes: of obsolete and aborted directories; None if the location was not listed.
+        replaced: when the directories that replace them appeared, in seconds since the epoch by the store; None if
+            unknown, or if the entry names the transactions to wait for.
     """
 
     database: str
@@ -50,28 +50,28 @@ class Waiting:
 
 
 def ready_entries(entries: Iterable[Compaction]) -> list[Compaction]:
-    """Those that are ready for cleaning."""
+    """Return the entries that are ready for cleaning."""
     return [entry for entry in entries if entry.state == READY]
 
 
 def count_ready(metastore: Metastore, places: Container[tuple[str, str, str]]) -> int:
-    """How many entries of the queue are ready for cleaning whose locations are among some (Hive 4).
+    """Return how many entries of the queue for some locations are ready for cleaning; 0 before Hive 4.
 
     Args:
-        places: as :func:`acidctl.metastore.activity.key_of` has them.
+        places: locations, in the form of :func:`acidctl.metastore.activity.key_of`.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
     if not metastore.features.txn_types:
         return 0
-    found = find_compactions(metastore, state=READY)
-    return sum(key_of(one.database, one.table, one.partition) in places for one in found)
+    ready = find_compactions(metastore, state=READY)
+    return sum(key_of(entry.database, entry.table, entry.partition) in places for entry in ready)
 
 
 def place_key(found: Found) -> tuple[str, str, str]:
-    """What is the same for two spellings of a location's table and partition."""
-    return key_of(*_where(found))
+    """Return a key that is equal for two spellings of a location's table and partition."""
+    return key_of(*_names_of(found))
 
 
 def find_waiting(
@@ -83,48 +83,45 @@ def find_waiting(
     sizes: bool = True,
     on_error: OnError = lambda _, __: None,
 ) -> list[Waiting]:
-    """What waits for cleaning.
+    """Return the locations that wait for cleaning.
 
     Args:
-        entries: those of the queue that are ready for cleaning.
-        names: tables, ``hive:db.table``, of which everything that waits on disk counts, in the queue or not; without
-            any it is the whole queue.
+        entries: entries of the queue that are ready for cleaning.
+        names: tables, ``hive:db.table``, whose waiting files count even without an entry; if empty, the whole queue.
         storage: options of the stores.
-        sizes: list the locations; without it only tables that are named are listed.
-        on_error: told of a location that cannot be listed, by its name; its bytes are None then.
+        sizes: list the locations of the queue, too; named tables are always listed.
+        on_error: called with the name of each location that cannot be listed, whose bytes are None.
 
     Raises:
-        NotFoundError: a table that is named is not there.
+        NotFoundError: a named table does not exist.
         MetastoreError: the metastore cannot be reached, or failed.
     """
     lists = SnapshotLists(warehouse=warehouse).begun()
     if names:
-        by_name = {key_of(entry.database, entry.table, entry.partition): entry for entry in entries}
-        found = list(find(names, {} if storage is None else storage, lists, looks=False))
+        by_key = {key_of(entry.database, entry.table, entry.partition): entry for entry in entries}
+        locations = list(find(names, {} if storage is None else storage, lists, looks=False))
         return [
-            Waiting(*_where(one), by_name.get(key_of(*_where(one))), size, replaced)
-            for one, size, replaced in _measured(found, lists, on_error)
-            if size is None or size > 0 or key_of(*_where(one)) in by_name
+            Waiting(*_names_of(location), by_key.get(place_key(location)), size, replaced)
+            for location, size, replaced in _measured(locations, lists, on_error)
+            if size is None or size > 0 or place_key(location) in by_key
         ]
     if not sizes:
         return [Waiting(entry.database, entry.table, entry.partition, entry) for entry in entries]
-    amounts: dict[tuple[str, str, str], int | None] = {}
-    places: list[Found] = []
+    locations = []
     for name in dict.fromkeys(entry.name for entry in entries):
         try:
-            places += find([HIVE + name], {} if storage is None else storage, lists, looks=False)
+            locations += find([HIVE + name], {} if storage is None else storage, lists, looks=False)
         except AcidctlError as error:
             on_error(name, error)
-    for one, size, _ in _measured(places, lists, on_error):
-        amounts[key_of(*_where(one))] = size
+    amounts = {place_key(location): size for location, size, _ in _measured(locations, lists, on_error)}
     return [
-        Waiting(*where, entry, amounts.get(key_of(*where)))
-        for entry, where in ((entry, (entry.database, entry.table, entry.partition)) for entry in entries)
+        Waiting(*names_of_entry, entry, amounts.get(key_of(*names_of_entry)))
+        for entry, names_of_entry in ((entry, (entry.database, entry.table, entry.partition)) for entry in entries)
     ]
 
 
 def _measured(
-    places: Sequence[Found], lists: SnapshotLists, on_error: OnError
+    locations: Sequence[Found], lists: SnapshotLists, on_error: OnError
 ) -> Iterable[tuple[Found, int | None, float | None]]:
     def measure(found: Found) -> tuple[int, float | None] | AcidctlError:
         try:
@@ -133,16 +130,16 @@ def _measured(
             return error
 
     with ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
-        for found, done in zip(places, pool.map(measure, places), strict=True):
-            if isinstance(done, AcidctlError):
-                on_error(found.shown, done)
-                yield found, None, None
+        for location, result in zip(locations, pool.map(measure, locations), strict=True):
+            if isinstance(result, AcidctlError):
+                on_error(location.shown, result)
+                yield location, None, None
             else:
-                yield found, *done
+                yield location, *result
 
 
 def amount_waiting(snapshot: Snapshot) -> tuple[int, float | None]:
-    """The bytes of what is obsolete or aborted, and when what took its place appeared."""
+    """Return the bytes of obsolete and aborted directories, and when the directories that replace them appeared."""
     children = {child.verdict.name: child for child in children_of(snapshot)}
     gone = [child for child in children.values() if child.verdict.state in (State.OBSOLETE, State.ABORTED)]
     instead = {name for child in gone for name in child.verdict.reason.by}
@@ -150,7 +147,7 @@ def amount_waiting(snapshot: Snapshot) -> tuple[int, float | None]:
     return sum(child.amount.bytes for child in gone), max((time for time in times if time is not None), default=None)
 
 
-def _where(found: Found) -> tuple[str, str, str]:
-    """Database, table and partition of a location."""
+def _names_of(found: Found) -> tuple[str, str, str]:
+    """Return database, table and partition of a location."""
     database, _, table = found.location.table.partition(".")
     return database, table, "/".join(f"{key}={value}" for key, value in found.location.partition)

@@ -1,7 +1,7 @@
-"""A worker for Hive's queue of compactions: it takes entries as Hive's own do, and compacts what they name (Hive 4).
+"""A worker for Hive's compaction queue (Hive 4), which takes entries like Hive's own workers.
 
-Every slot has a connection and a thread of its own and works on one entry at a time: a table that fails, or takes long,
-holds up nobody else.
+Every slot has its own connection and thread and works on one entry at a time, so that a table that fails or takes long
+does not hold up the others.
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ from acidctl.compaction.tasks import Task
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.hive.compacting import written_down
-from acidctl.hive.leftover import free, free_dead, give_back
+from acidctl.hive.leftover import free, free_dead, give_back, worker_id
 from acidctl.hive.strangers import Strangers
 from acidctl.hive.turn import Desk, Turn, partition_of
-from acidctl.hive.worker_id import worker_id
 from acidctl.location.find import Found, find_named
 from acidctl.location.given import HIVE
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse
-from acidctl.metastore import interface, late
+from acidctl.metastore import client, interface
 from acidctl.metastore.activity import name_of, spelled_alike
-from acidctl.metastore.client import Metastore
+from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.interface import CompactionType
-from acidctl.metastore.late import look_again
 from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import WORKING, find_compactions, kind_of
-from acidctl.metastore.queue.delta_figures import DeltaThresholds, find_delta_thresholds, tell_figures
+from acidctl.metastore.queue.queue_work import DeltaThresholds, find_delta_thresholds, tell_figures
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _MOMENT = 10.0
-_LOOK = 0.1
-"""Seconds between two looks at whether the slots have ended."""
+"""Seconds in which interrupts are ignored while slots give their entries back."""
+
+_POLL = 0.1
+"""Seconds between two checks whether the slots have ended."""
+
 _MODES = {
     CompactionType.MAJOR: Mode.MAJOR,
     CompactionType.MINOR: Mode.MINOR,
@@ -54,29 +55,29 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 Engines = Callable[[Deadline, Callable[[Task, int], None]], Engine]
-"""Makes an engine for one entry: its tasks end with the deadline, and it tells what it has done, where it can."""
+"""Makes an engine for one entry: it stops its tasks at the deadline, and calls the function with their progress."""
 
 
 _Unsure = tuple[bool, float]
-"""Whether what a worker may have is asked for again, and until when it is looked for."""
+"""Whether a possible entry is requested again, and until when the queue is searched for it."""
 
 
 class _TimeIsUp(ConflictError):
-    """A task is ended that was begun."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a worker does.
+    """Settings of a worker.
 
     Attributes:
-        pool: of which entries are taken; empty for those without a pool.
-        slots: entries at once.
-        max_bytes: of the inputs of all entries at once; one that is larger waits until it is alone.
-        once: it ends when nothing waits.
-        grace: seconds that entries have to be done when the worker is ended; then they are given back.
-        request: how results are written and proven.
-        job: what the queue says that it runs as.
+        pool: pool of the entries; empty for entries without a pool.
+        slots: entries to work on at the same time.
+        max_bytes: of all their inputs; an entry with more bytes runs alone.
+        once: end when nothing waits.
+        grace: seconds for running entries on shutdown, after which they are given back.
+        request: how results are written and verified.
+        job: name of the job in the queue.
         storage: options of stores.
     """
 
@@ -92,13 +93,13 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Worked(Outcome):
-    """What became of an entry.
+    """Outcome for an entry.
 
     Attributes:
         entry: its id in the queue.
         kind: of the compaction.
-        took: seconds since it was taken.
-        of: the outcome of its compaction; None where it did not come to one.
+        took: seconds since it was claimed.
+        of: the outcome of its compaction; None if there was none.
     """
 
     entry: int
@@ -109,13 +110,13 @@ class Worked(Outcome):
 
 @dataclass(slots=True)
 class Counts:
-    """What a worker has done so far.
+    """Counters of a worker.
 
     Attributes:
-        results: entries by what became of them.
-        running: entries that it works on now.
-        looked: when it last asked for an entry and was answered, seconds since the epoch.
-        failing: whether the metastore did not answer last time.
+        results: numbers of entries by their result.
+        running: number of entries that it works on now.
+        looked: when a claim was last answered, in seconds since the epoch.
+        failing: whether the last claim failed.
     """
 
     results: dict[str, int] = field(default_factory=dict)
@@ -131,7 +132,7 @@ def require_queue(metastore: Metastore) -> None:
     """Refuse a server before Hive 4.
 
     Raises:
-        UsageProblem: it has no queue for others.
+        UsageProblem: it has no queue for external workers.
         MetastoreError: it cannot be reached.
     """
     if not metastore.features.txn_types:
@@ -143,12 +144,12 @@ def require_queue(metastore: Metastore) -> None:
 
 
 class Worker:
-    """Runs until it is told to stop, or nothing waits.
+    """A worker that runs until :meth:`stop`, or until nothing waits.
 
     Args:
-        metastore: a connection is made for every slot.
-        on_outcome: told of every entry, one at a time.
-        on_error: told what goes wrong with the metastore itself; the slot tries again.
+        metastore: every slot opens its own connection to it.
+        on_outcome: called for every entry, one at a time.
+        on_error: called for each error of the metastore itself, after which the slot tries again.
     """
 
     def __init__(
@@ -163,8 +164,8 @@ class Worker:
         self._on_outcome, self._on_error = on_outcome, on_error
         self._stopping = threading.Event()
         self._lock = threading.Condition()
-        self._in_work = 0
-        self._left = 0
+        self._bytes_in_work = 0
+        self._running_slots = 0
         self._broken: BaseException | None = None
         self._deadlines: dict[str, Deadline] = {}
         self._ends_now = False
@@ -174,16 +175,16 @@ class Worker:
         self.counts = Counts()
 
     def run(self) -> None:
-        """Work.
+        """Run the slots until they have ended.
 
         Raises:
-            UsageProblem: the metastore has no queue for others.
-            MetastoreError: it cannot be reached at the start.
+            UsageProblem: the metastore has no queue for external workers.
+            MetastoreError: the metastore cannot be reached at the start.
         """
         require_queue(self._metastore)
         self._thresholds = find_delta_thresholds(self._metastore)
         heartbeats = Heartbeats(self._metastore)
-        self._left = self._work.slots
+        self._running_slots = self._work.slots
         for number in range(1, self._work.slots + 1):
             threading.Thread(
                 target=self._guarded, args=(heartbeats,), name=f"acidctl-slot-{number}", daemon=True
@@ -204,15 +205,15 @@ class Worker:
             raise self._broken
 
     def _wait(self, seconds: float = math.inf) -> None:
-        """Until all slots have ended. Not by their threads: interrupted, a join takes them for ended."""
+        """Wait until all slots have ended; not with join, because an interrupted join marks a thread as ended."""
         end = time.monotonic() + seconds
-        while self._left and time.monotonic() < end:
-            time.sleep(_LOOK)
+        while self._running_slots and time.monotonic() < end:
+            time.sleep(_POLL)
 
     def _wait_for_the_last(self) -> None:
-        """Entries are given back, which takes a moment: another interruption is not to leave them at work."""
+        """Wait until all slots have given their entries back, even if interrupted again."""
         end = time.monotonic() + _MOMENT
-        while self._left:
+        while self._running_slots:
             try:
                 self._wait()
             except KeyboardInterrupt:
@@ -221,14 +222,14 @@ class Worker:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all slots have: no entry is left at work."""
-        return not self._left
+        """Whether all slots have ended, so that no entry is in work."""
+        return not self._running_slots
 
     def stop(self, *, now: bool = False) -> None:
-        """Take no entry any more.
+        """Claim no more entries.
 
         Args:
-            now: those that are worked on are given back to the queue.
+            now: also give running entries back to the queue.
         """
         self._stopping.set()
         if now:
@@ -239,14 +240,7 @@ class Worker:
                 self._lock.notify_all()
 
     def free_dead(self) -> list[int]:
-        """Give entries back that workers of this machine have left behind, who ended without a word.
-
-        Returns:
-            Their ids.
-
-        Raises:
-            MetastoreError: the metastore cannot be reached, or failed.
-        """
+        """Free the entries of dead workers of this machine, see :func:`acidctl.hive.leftover.free_dead`."""
         return free_dead(self._metastore)
 
     # -- a slot ------------------------------------------------------------------------------------------------
@@ -254,12 +248,12 @@ class Worker:
     def _guarded(self, heartbeats: Heartbeats) -> None:
         try:
             self._slot(heartbeats)
-        except BaseException as error:  # noqa: BLE001 - raised again by who waits for all slots
+        except BaseException as error:  # noqa: BLE001 - run() raises it again
             self._broken = error
             self.stop()
         finally:
             with self._lock:
-                self._left -= 1
+                self._running_slots -= 1
 
     def _slot(self, heartbeats: Heartbeats) -> None:
         pause = _FIRST_PAUSE
@@ -273,8 +267,8 @@ class Worker:
                     self.counts.looked, self.counts.failing = time.time(), False
                 except AcidctlError as error:
                     with self._lock:
-                        # One may have been taken nevertheless, or be taken only now.
-                        self._unsure[worker] = True, time.monotonic() + late.PATIENCE
+                        # The server may have given an entry to this worker, or may give it one only now.
+                        self._unsure[worker] = True, time.monotonic() + client.PATIENCE
                     worker = worker_id()
                     self.counts.failing = True
                     self._on_error(error)
@@ -295,20 +289,20 @@ class Worker:
                     self._do(desk, worker, entry)
                 worker = worker_id()
             with suppress(AcidctlError):
-                look_again(lambda: self._free_unsure(metastore))
+                retry_until(lambda: self._free_unsure(metastore))
 
     def _is_put_back(self, metastore: Metastore, entry: interface.QueueEntry) -> bool:
-        """Put an entry back if it is a stranger's: ours was claimed by somebody faster, or waits behind."""
+        """Put an entry back if it is a stranger, and return whether it was put back."""
         name = name_of(entry.database, entry.table, entry.partition or "")
         try:
             why = self._strangers.put_back(metastore, entry)
-        except AcidctlError as error:
-            self._on_error(error)
+        except AcidctlError as failure:
+            self._on_error(failure)
             return True
         if why:
-            left = RefusedError(f"the compaction of {name} was put back into Hive's queue", why, _POOL_HINT)
+            error = RefusedError(f"the compaction of {name} was put back into Hive's queue", why, _POOL_HINT)
             done = Worked(
-                location=name, result=Result.REFUSED, error=left, entry=entry.id, kind=kind_of(entry.type), took=0.0
+                location=name, result=Result.REFUSED, error=error, entry=entry.id, kind=kind_of(entry.type), took=0.0
             )
             with self._lock:
                 self._count(done)
@@ -316,10 +310,10 @@ class Worker:
         return bool(why)
 
     def _free_unsure(self, metastore: Metastore) -> bool:
-        """End entries that the queue may have as worked on by this worker, though nobody does: an answer was lost.
+        """Free entries that the queue may show as in work by this worker because an answer was lost.
 
         Returns:
-            Whether there is nothing more to be looked for.
+            Whether the search is complete.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
@@ -328,18 +322,19 @@ class Worker:
             unsure, self._unsure = self._unsure, {}
         if not unsure:
             return True
-        found: set[str] = set()
-        looked = time.monotonic()
+        freed: set[str] = set()
+        checked = time.monotonic()
         try:
-            for one in find_compactions(metastore, state=WORKING):
-                if one.worker in unsure:
-                    free(metastore, one, "its worker could not tell what became of it", again=unsure[one.worker][0])
-                    found.add(one.worker)
+            for entry in find_compactions(metastore, state=WORKING):
+                if entry.worker in unsure:
+                    again, _ = unsure[entry.worker]
+                    free(metastore, entry, "its worker could not tell what became of it", again=again)
+                    freed.add(entry.worker)
         except AcidctlError:
-            looked = -math.inf
+            checked = -math.inf
             raise
         finally:
-            kept = {name: one for name, one in unsure.items() if name not in found and one[1] > looked}
+            kept = {name: state for name, state in unsure.items() if name not in freed and state[1] > checked}
             with self._lock:
                 self._unsure |= kept
         return not kept
@@ -357,7 +352,7 @@ class Worker:
             outcome = self._compact(desk, worker, entry, until)
         except AcidctlError as error:
             outcome = Outcome(location=name, result=Result.FAILED, error=error)
-        except Exception as error:  # noqa: BLE001 - a bug in one entry is not to end the others
+        except Exception as error:  # noqa: BLE001 - a bug in one entry must not stop the others
             what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {name} was compacted")
             outcome = Outcome(location=name, result=Result.FAILED, error=what)
         finally:
@@ -377,7 +372,7 @@ class Worker:
         )
         with self._lock:
             if not outcome.is_changed:
-                self._unsure[worker] = False, 0.0  # whether the queue was told is not known
+                self._unsure[worker] = False, 0.0  # the queue may not have recorded the outcome
             self._count(done)
             self._on_outcome(done)
 
@@ -393,8 +388,8 @@ class Worker:
         lists = SnapshotLists(warehouse=Warehouse(desk.metastore))
         try:
             request = self._request(entry)
-            found = self._place(entry, lists)
-        except (RefusedError, UsageProblem) as error:  # the table is not one that is compacted: it did not fail
+            found = self._find(entry, lists)
+        except (RefusedError, UsageProblem) as error:  # the compaction is refused, which does not count as a failure
             queue_work.mark_refused(desk.metastore, entry, str(error))
             name = name_of(entry.database, entry.table, entry.partition or "")
             return Outcome(location=name, result=Result.REFUSED, error=error)
@@ -409,10 +404,10 @@ class Worker:
             raise
 
     def _request(self, entry: interface.QueueEntry) -> CompactionRequest:
-        """What an entry asks for.
+        """Return the request for an entry.
 
         Raises:
-            RefusedError: nothing that acidctl does.
+            RefusedError: acidctl does not run this type of compaction.
         """
         mode = _MODES.get(entry.type)  # type: ignore[call-overload]
         if mode is None:
@@ -423,25 +418,25 @@ class Worker:
         buckets, order_by = max(entry.buckets or 0, 0), entry.order_by or ""
         return replace(self._work.request, mode=mode, buckets=buckets, order_by=order_by)
 
-    def _place(self, entry: interface.QueueEntry, lists: SnapshotLists) -> Found:
-        """The location of an entry.
+    def _find(self, entry: interface.QueueEntry, lists: SnapshotLists) -> Found:
+        """Return the location of an entry.
 
         Raises:
-            RefusedError: it is gone: Hive's own worker refuses such an entry, too.
+            RefusedError: the location is gone or ambiguous; Hive's own worker refuses such an entry, too.
         """
         name = name_of(entry.database, entry.table, entry.partition or "")
         if _PATTERN.search(entry.database + entry.table):
             raise RefusedError(f"{name} is not compacted", "it is not the name of a table", "")
         try:
-            places = list(islice(find_named(f"{HIVE}{name}", self._work.storage, lists), 2))  # not all of a table's
+            locations = list(islice(find_named(f"{HIVE}{name}", self._work.storage, lists), 2))
         except NotFoundError as error:
             raise RefusedError(f"{name} is not compacted", str(error), "") from error
-        if len(places) != 1:
-            what = "several locations" if places else "no location"
+        if len(locations) != 1:
+            what = "several locations" if locations else "no location"
             raise RefusedError(f"{name} is not compacted", f"it is {what}", "")
-        if spelled_alike(partition_of(places[0])) != spelled_alike(entry.partition or ""):
+        if spelled_alike(partition_of(locations[0])) != spelled_alike(entry.partition or ""):
             raise RefusedError(f"{name} is not compacted", "the table has partitions, and this is not one of them", "")
-        return places[0]
+        return locations[0]
 
     def _in_turn(self, turn: Turn, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline) -> Outcome:
         if self._work.job:
@@ -456,7 +451,7 @@ class Worker:
 
         def still_ours(_: object, __: int) -> None:
             turn.transaction.check()
-            if until.is_over:  # a task in this process cannot be ended otherwise
+            if until.is_over:  # the only way to end a task in this process
                 raise _TimeIsUp("its worker was told to stop", "", "")
 
         try:
@@ -477,22 +472,22 @@ class Worker:
             return Outcome(location=outcome.location, result=Result.FAILED, error=turn.transaction.lost)
         outcome = written_down(turn.settle(outcome), request)
         if outcome.is_changed and self._thresholds:
-            with suppress(AcidctlError):  # figures only
+            with suppress(AcidctlError):  # these are only metrics
                 tell_figures(turn.desk.metastore, self._thresholds, entry, answer.plan.inputs, outcome.published)
         return outcome
 
     @contextmanager
     def _share(self, size: int, until: Deadline) -> Iterator[None]:
-        """Wait until so many bytes may be worked on besides those of the others, and hold them."""
+        """Wait until the inputs fit into `max_bytes` beside those of the other slots, and reserve the bytes."""
         most = self._work.max_bytes or math.inf
         share = int(min(size, most))
         with self._lock:
-            while self._in_work and self._in_work + share > most and not until.is_over:
+            while self._bytes_in_work and self._bytes_in_work + share > most and not until.is_over:
                 self._lock.wait(0.5)
-            self._in_work += share
+            self._bytes_in_work += share
         try:
             yield
         finally:
             with self._lock:
-                self._in_work -= share
+                self._bytes_in_work -= share
                 self._lock.notify_all()

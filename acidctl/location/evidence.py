@@ -29,9 +29,9 @@ from acidctl.location.neighbours import Surroundings, other_format_within
 from acidctl.location.snapshot import Look
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, base_name, join
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.storage.registry import open_location
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
-from acidctl.storage.tail_cache import END
+from acidctl.storage.remote import END
 from acidctl.wording import text_of
 
 _LOOKED_INTO = 4

@@ -28,9 +28,8 @@ from acidctl.location.snapshot import Look, Snapshot, files_ahead, look_at, take
 from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
 from acidctl.spelling import spelled
 from acidctl.storage import registry
-from acidctl.storage.near_paths import naming_near
 from acidctl.storage.port import FileSystem, FileSystemSpec, parent_of
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import naming_near, open_location
 from acidctl.wording import some_of, text_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from acidctl.errors import AcidctlError, HistoryError, NotFoundError, RefusedErr
 from acidctl.location.declared import Declared
 from acidctl.location.walk import is_log, list_location
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
-from acidctl.storage.small_files import MOST_LENGTHS, MOST_METADATA, read_small
+from acidctl.storage.ranged import MOST_LENGTHS, MOST_METADATA, read_small
 from acidctl.wording import iso_time, joined, text_of
 
 _LOOKS_AGAIN = 3

@@ -29,11 +29,10 @@ from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
 from acidctl.location.wishes import Wishes, is_kept, wishes_of
 from acidctl.metastore import interface
-from acidctl.metastore.activity import spelled_alike
+from acidctl.metastore.activity import open_txns_info, spelled_alike
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable
-from acidctl.metastore.open_txns import open_txns_info
-from acidctl.metastore.own.read_lock import ReadLock
+from acidctl.metastore.own.locks import ReadLock
 from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES
 from acidctl.metastore.tables import (
     HivePartition,

@@ -1,4 +1,4 @@
-"""What goes on in a metastore now: its transactions and its locks, with names where the interface has numbers."""
+"""The current transactions and locks of a metastore, with names in place of the interface's numbers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from acidctl.acid.names import unescape
 from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.errors import Unreachable
-from acidctl.metastore.open_txns import open_txns_info
+from acidctl.metastore.errors import NoAnswer, Unreachable
 
 
 class TxnStatus(StrEnum):
-    """Of a transaction that a metastore still knows; committed ones it forgets."""
+    """State of a transaction that a metastore still lists; it does not list committed transactions."""
 
     OPEN = "open"
     ABORTED = "aborted"
@@ -33,17 +32,20 @@ _SPECIAL = (
     interface.TxnType.COMPACTION,
     *(kind for kind in interface.TxnType if kind.name not in ("DEFAULT", "READ_ONLY", "COMPACTION")),
 )
-"""Types of which there are some at most, the usual ones first."""
+"""All types but DEFAULT, the most frequent first: few open transactions have them."""
+
+_GAP = 1.3
+"""Seconds before the second request; longer than `metastore.txn.opentxn.timeout`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Txn:
-    """A transaction that is open, or aborted and not yet forgotten.
+    """A transaction that is open, or aborted and still listed.
 
     Attributes:
-        type: as Hive calls it, ``READ_ONLY``; None before Hive 4, and of aborted ones: nobody tells.
-        agent, query: what its client said of itself and of its work; empty where it said nothing.
-        started, last_heartbeat: seconds since the epoch by the server's clock; None where it does not tell.
+        type: Hive's name, ``READ_ONLY``; None before Hive 4 and for an aborted transaction, as no call returns it.
+        agent, query: the client's description of itself and of its work; empty if it gave none.
+        started, last_heartbeat: seconds since the epoch by the server's clock; None if the server does not send them.
     """
 
     id: int
@@ -59,15 +61,15 @@ class Txn:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """One component of a lock that is held, or that waits.
+    """One component of a lock that is held or waiting.
 
     Attributes:
-        id, part: of the lock, and of this component of it.
-        partition: as Hive names it, ``day=2026-11-20``; empty for a whole table.
-        state, type: as Hive calls them, ``ACQUIRED`` and ``SHARED_READ``.
+        id, part: number of the lock, and of this component.
+        partition: Hive's name, ``day=2026-11-20``; empty for a whole table.
+        state, type: Hive's names, ``ACQUIRED`` and ``SHARED_READ``.
         txn: 0 for a lock without a transaction.
-        agent: what its client said of itself: Hive gives the id of its query.
-        blocked_by, blocked_by_part: the lock for which it waits; 0 for none.
+        agent: the client's description of itself; Hive gives the id of its query.
+        blocked_by, blocked_by_part: the lock that it waits for; 0 for none.
     """
 
     id: int
@@ -88,23 +90,23 @@ class Lock:
 
     @property
     def on(self) -> str:
-        """What it is on: ``db``, ``db.table`` or ``db.table/day=1``."""
+        """Name of the locked object: ``db``, ``db.table`` or ``db.table/day=1``."""
         return name_of(self.database, self.table, self.partition)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is not held yet."""
+        """Whether the lock is not held yet."""
         return self.state == interface.LockState.WAITING.name
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTxns:
-    """All transactions that a metastore knew at one moment.
+    """All transactions that a metastore listed at one moment.
 
     Attributes:
-        high_watermark: the largest id there was.
-        txns: by id.
-        now: the server's time then, as far as it can be told: ours, or that of its newest heartbeat where it is ahead.
+        high_watermark: the largest id given so far.
+        txns: sorted by id.
+        now: estimate of the server's time: ours, or its newest heartbeat if that is later.
     """
 
     high_watermark: int
@@ -113,104 +115,121 @@ class KnownTxns:
 
     @property
     def open(self) -> tuple[Txn, ...]:
-        """Those that are open, oldest first."""
+        """The open transactions, oldest first."""
         return tuple(txn for txn in self.txns if txn.state is TxnStatus.OPEN)
 
     @property
     def aborted_ids(self) -> frozenset[int]:
-        """The ids of those that are aborted."""
+        """The ids of the aborted transactions."""
         return frozenset(txn.id for txn in self.txns if txn.state is TxnStatus.ABORTED)
 
     def age(self, since: float | None) -> float | None:
-        """Seconds since a time of the server's; None where there is none."""
+        """Return the seconds since a time of the server's clock; None without a time."""
         return None if since is None else max(self.now - since, 0.0)
 
 
 def name_of(database: str, table: str, partition: str) -> str:
-    """``db``, ``db.table`` or ``db.table/day=1``."""
+    """Return ``db``, ``db.table`` or ``db.table/day=1``."""
     name = f"{database}.{table}" if table else database
     return f"{name}/{partition}" if partition else name
 
 
 def key_of(database: str, table: str, partition: str) -> tuple[str, str, str]:
-    """What is the same for two spellings of one table or partition."""
+    """Return a key that is equal for two spellings of one table or partition."""
     return database.lower(), table.lower(), spelled_alike(partition)
 
 
 def spelled_alike(partition: str) -> str:
-    """What is the same for two spellings of one partition: a metastore escapes values, and ignores case in places."""
+    """Return a text that is equal for two spellings of one partition: values may be escaped, and case may differ."""
     return unescape(partition).lower()
 
 
 def seconds(milliseconds: int | None) -> float | None:
-    """From a time of the interface; None where there is none, for which some versions send 0."""
+    """Convert a time of the interface; None without a time, for which some versions send 0."""
     return milliseconds / 1000 if milliseconds and milliseconds > 0 else None
 
 
 def find_transactions(metastore: Metastore) -> KnownTxns:
-    """All transactions that are open or aborted, in one call; on Hive 4 some more say of which type they are.
+    """Return all open and aborted transactions; on Hive 4 with their types, which takes a few more calls.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
     types = _types(metastore)
     answer = open_txns_info(metastore)
-    txns = sorted((_txn(one, types) for one in answer.txns), key=lambda txn: txn.id)
-    return KnownTxns(
-        answer.high_watermark, tuple(txns), now_by(when for t in txns for when in (t.last_heartbeat, t.started))
-    )
+    txns = sorted((_txn(info, types) for info in answer.txns), key=lambda txn: txn.id)
+    now = now_by(when for txn in txns for when in (txn.last_heartbeat, txn.started))
+    return KnownTxns(answer.high_watermark, tuple(txns), now)
 
 
 def now_by(times: Iterable[float | None]) -> float:
-    """Our time, or the newest of the server's where that is ahead."""
+    """Return our time, or the newest of the server's times if that is later."""
     return max(time.time(), max(filter(None, times), default=0.0))
 
 
-def _txn(one: interface.TxnInfo, types: Mapping[int, str] | None) -> Txn:
-    state = _STATES.get(one.state, TxnStatus.UNKNOWN)
+def open_txns_info(metastore: Metastore) -> interface.OpenTxnsInfo:
+    """Return all open and aborted transactions; if the server hangs up, ask again a second later.
+
+    A restart can skip transaction ids. Hive 4 counts these as open for a second, and closes the connection, because it
+    cannot serialize a transaction without a user (4.0.1: "Required field 'user' is unset").
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    try:
+        answer: interface.OpenTxnsInfo = metastore.call(interface.GET_OPEN_TXNS_INFO)
+    except NoAnswer:
+        raise
+    except Unreachable:
+        time.sleep(_GAP)
+        answer = metastore.call(interface.GET_OPEN_TXNS_INFO)
+    return answer
+
+
+def _txn(info: interface.TxnInfo, types: Mapping[int, str] | None) -> Txn:
+    state = _STATES.get(info.state, TxnStatus.UNKNOWN)
     is_open = state is TxnStatus.OPEN
     return Txn(
-        id=one.id,
+        id=info.id,
         state=state,
-        type=None if types is None or not is_open else types.get(one.id, interface.TxnType.DEFAULT.name),
-        user=one.user,
-        host=one.host,
-        agent=said(one.agent),
-        query=said(one.meta_info),
-        started=seconds(one.started),
-        last_heartbeat=seconds(one.last_heartbeat),
+        type=None if types is None or not is_open else types.get(info.id, interface.TxnType.DEFAULT.name),
+        user=info.user,
+        host=info.host,
+        agent=_client_text(info.agent),
+        query=_client_text(info.meta_info),
+        started=seconds(info.started),
+        last_heartbeat=seconds(info.last_heartbeat),
     )
 
 
-def said(text: str | None) -> str:
-    """What a client said of itself; empty for what Hive writes where it said nothing."""
-    return "" if text in (None, "Unknown") else text or ""
+def _client_text(text: str | None) -> str:
+    return "" if text in (None, "Unknown") else text or ""  # Hive writes Unknown if the client sent nothing
 
 
 def _types(metastore: Metastore) -> dict[int, str] | None:
-    """The types of open transactions by id, of those that are not DEFAULT; None where the server does not tell.
+    """Return the types of open transactions other than DEFAULT, by id; None if the server has no types.
 
-    No call gives types: one leaves out the transactions of some. What is missing in such an answer, was begun before it
-    and is still open afterwards, is of one of these.
+    No call returns types, but one can exclude the transactions of some types. A transaction has one of these types if
+    it is missing from such an answer, began before it and is still open afterwards.
     """
     if not metastore.features.txn_types:
         return None
     try:
         of_default = _listed(metastore, _SPECIAL)
         every = _listed(metastore, ())
-        wanted = {txn for txn in every.txns if txn <= of_default.high_watermark} - set(of_default.txns)
-        if not wanted:
+        special = {txn for txn in every.txns if txn <= of_default.high_watermark} - set(of_default.txns)
+        if not special:
             return {}
-        found: dict[int, str] = {}
+        types: dict[int, str] = {}
         for kind in _SPECIAL:
-            if left := wanted - set(found):
-                found |= dict.fromkeys(left - set(_listed(metastore, (kind,)).txns), kind.name)
-        still = set(_listed(metastore, ()).txns)
+            if untyped := special - set(types):
+                types |= dict.fromkeys(untyped - set(_listed(metastore, (kind,)).txns), kind.name)
+        still_open = set(_listed(metastore, ()).txns)
     except Unreachable:
         raise
     except AcidctlError:
-        return None  # one that does not know all of these types
-    return {txn: kind for txn, kind in found.items() if txn in still}
+        return None  # the server lacks some of these types
+    return {txn: kind for txn, kind in types.items() if txn in still_open}
 
 
 def _listed(metastore: Metastore, without: Sequence[int]) -> interface.OpenTxns:
@@ -221,7 +240,7 @@ def _listed(metastore: Metastore, without: Sequence[int]) -> interface.OpenTxns:
 
 
 def find_locks(metastore: Metastore, database: str | None = None, table: str | None = None) -> tuple[Lock, ...]:
-    """The locks that are held and that wait, in the order of their ids; all of them, or those on one table.
+    """Return the held and waiting locks, on everything or on one table, sorted by id.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
@@ -230,38 +249,37 @@ def find_locks(metastore: Metastore, database: str | None = None, table: str | N
     return tuple(sorted(map(_lock, answer.locks), key=lambda lock: (lock.id, lock.part)))
 
 
-def _lock(one: interface.LockInfo) -> Lock:
+def _lock(info: interface.LockInfo) -> Lock:
     return Lock(
-        id=one.lock,
-        part=one.part or 0,
-        database=one.database,
-        table=one.table or "",
-        partition=one.partition or "",
-        state=name_in(interface.LockState, one.state),
-        type=name_in(interface.LockType, one.type),
-        txn=max(one.txn or 0, 0),
-        user=one.user,
-        host=one.host,
-        agent=said(one.agent),
-        acquired=seconds(one.acquired),
-        last_heartbeat=seconds(one.last_heartbeat),
-        blocked_by=max(one.blocked_by or 0, 0),
-        blocked_by_part=max(one.blocked_by_part or 0, 0),
+        id=info.lock,
+        part=info.part or 0,
+        database=info.database,
+        table=info.table or "",
+        partition=info.partition or "",
+        state=_name_in(interface.LockState, info.state),
+        type=_name_in(interface.LockType, info.type),
+        txn=max(info.txn or 0, 0),
+        user=info.user,
+        host=info.host,
+        agent=_client_text(info.agent),
+        acquired=seconds(info.acquired),
+        last_heartbeat=seconds(info.last_heartbeat),
+        blocked_by=max(info.blocked_by or 0, 0),
+        blocked_by_part=max(info.blocked_by_part or 0, 0),
     )
 
 
-def name_in(names: type[IntEnum], number: int) -> str:
-    """The name of a number; later versions have more of them."""
+def _name_in(names: type[IntEnum], number: int) -> str:
     try:
         return names(number).name
     except ValueError:
-        return f"unknown ({number})"
+        return f"unknown ({number})"  # from a later version
 
 
 def locks_by_txn(locks: Iterable[Lock]) -> Mapping[int, tuple[Lock, ...]]:
-    """The locks of each transaction."""
-    found: defaultdict[int, list[Lock]] = defaultdict(list)
+    """Return the locks of each transaction, by its id."""
+    by_txn: defaultdict[int, list[Lock]] = defaultdict(list)
     for lock in locks:
         if lock.txn:
-            found[lock.txn].append(lock)
-    return {txn: tuple(some) for txn, some in found.items()}
+            by_txn[lock.txn].append(lock)
+    return {txn: tuple(its_locks) for txn, its_locks in by_txn.items()}

@@ -1,43 +1,54 @@
-"""A metastore, whichever of its servers answers and whatever its version: one client for everything that is asked."""
+"""Client for a metastore with one or more servers: it connects, retries, and detects what the server supports."""
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError
+from acidctl.errors import AcidctlError, importing
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
-from acidctl.metastore.discovery import server_addresses
 from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable
-from acidctl.metastore.settings import Address, Login, MetastoreSettings
+from acidctl.metastore.settings import Address, Login, MetastoreSettings, address_of
 from acidctl.metastore.wire import Method
+from acidctl.printable import printable
 
 _T = TypeVar("_T")
 
 _ROUNDS = 3
 _PAUSE = 1.0
-"""Seconds between two rounds over all servers."""
+"""Average seconds between two rounds over all servers."""
 
 _CLOSING = 30.0
 """Seconds that a call may take after the run's deadline: transactions and locks must still be released."""
 
+PATIENCE = 10.0
+"""Seconds in which a server either does what it was asked for, or never will."""
+
+_CHECK_PAUSES = (0.0, 0.03, 0.07, 0.2)
+"""Pauses before each check, as parts of the patience."""
+
+_MOST_SERVERS = 1000
+_MOST_ADDRESS_BYTES = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What a server can do, found out by asking it: distributions take parts of later versions into earlier ones.
+    """Abilities of a server, found out by calling it: distributions backport parts of later versions.
 
     Attributes:
-        version: its own words; before Hive 4 they are wrong.
-        write_ids: it numbers writes by table (Hive 3).
-        txn_types: its transactions have types (Hive 4): readers and compactions are told apart.
+        version: as the server reports it; wrong before Hive 4.
+        write_ids: whether writes are numbered per table (Hive 3).
+        txn_types: whether transactions have types (Hive 4), which separate readers from compactions.
     """
 
     version: str
@@ -51,12 +62,11 @@ class Features:
 
 
 class Metastore:
-    """What speaks with a metastore; connects when it is first asked. Several threads may use it, one after another.
+    """A client that connects at its first call. Threads may share it; their calls run one after another.
 
     Args:
-        settings: where it is, and who one is to it.
-        connect: what opens a connection.
-        rounds: so often every server is tried.
+        connect: opens a connection.
+        rounds: how often every server is tried.
 
     Attributes:
         until: the deadline of the run; no call lasts longer, except for a few seconds to release locks.
@@ -77,24 +87,24 @@ class Metastore:
 
     @property
     def shown(self) -> str:
-        """The address of the server that answers, or of the first."""
+        """The address of the connected server, else of the first."""
         return self._connection.address.url if self._connection else self.settings.shown
 
     def connection(self) -> Connection:
-        """The connection there is, else a new one.
+        """Return the open connection, else a new one.
 
         Raises:
             Unreachable: no server answers.
-            AcidctlError: one does, and does not let one in.
+            AcidctlError: a server answers, and refuses the login.
         """
         with self._lock:
             return self._connection or self._open()
 
     def call(self, method: Method, *arguments: Any) -> Any:
-        """Call a method; where the connection is lost, again by another server if that does no harm.
+        """Call a method; if the connection is lost, repeat the call on another server if that does no harm.
 
         Raises:
-            Unreachable: no server answers, or the answer to what must not be done twice was lost.
+            Unreachable: no server answers, or the answer to a call that must not be repeated was lost.
             Unreadable: a server answers, but not as a metastore.
             UnknownMethod: the server does not have it.
             AcidctlError: the server refused.
@@ -103,9 +113,9 @@ class Metastore:
             ends = Deadline(time.monotonic() + self._most(self.settings.timeout))
             for attempt in range(self._rounds):
                 if self._connection and not method.repeatable and self._connection.is_lost():
-                    self.close()  # while nothing was asked: a question would be lost that is asked once only
+                    self.close()  # reconnect before sending a request that cannot be repeated
                 connection = self._connection or self._open()
-                # Connecting has a time of its own; what is left of the call's is for all attempts together.
+                # Connecting has its own time limit; all attempts share the time limit of the call.
                 most = self.settings.timeout if not attempt else ends.at - time.monotonic()
                 try:
                     return connection.call(method, *arguments, most=self._most(most))
@@ -122,42 +132,42 @@ class Metastore:
             raise AssertionError("the last attempt returns or raises")
 
     def another(self, settings: MetastoreSettings | None = None, rounds: int | None = None) -> Metastore:
-        """A second client for the same servers, with a connection of its own: for what must not wait for the first.
+        """Return a client for the same servers with its own connection, whose calls do not wait for this client's.
 
         Args:
-            settings, rounds: as of the constructor; without them the same.
+            settings, rounds: as in the constructor; default: those of this client.
         """
         other = Metastore(settings or self.settings, self._connect, rounds or self._rounds)
         other.until = self.until
         if "features" in self.__dict__:
-            other.__dict__["features"] = self.features  # asked once of all
+            other.__dict__["features"] = self.features  # saves calls
         return other
 
     def each_server(self) -> Iterator[Metastore]:
-        """A client for each single server of the settings: their answers may differ.
+        """Yield a client for each single server: their answers may differ.
 
         Raises:
-            Unreachable, MetastoreError: ZooKeeper does not say which there are.
+            Unreachable, MetastoreError: ZooKeeper does not list the servers.
         """
         for address in server_addresses(self.settings):
             alone = replace(self.settings, addresses=(address,), quorum="")
             yield Metastore(alone, self._connect, 1)
 
     def close(self) -> None:
-        """End the connection; the next call opens one again."""
+        """Close the connection; the next call opens a new one."""
         with self._lock:
             if self._connection:
                 self._connection.close()
             self._connection = None
 
     def _most(self, seconds: float) -> float:
-        """This many seconds, or fewer if the run has less time left."""
+        # The run may have less time left.
         return min(seconds, max(self.until.at - time.monotonic(), _CLOSING))
 
     def _open(self) -> Connection:
-        """The first server that answers, as Hive's own client tries them: several rounds with a pause.
+        """Connect to the first server that answers; like Hive's own client, try several rounds with a pause.
 
-        A server that takes connections and says nothing is asked once: it would take as long again.
+        A server that accepts a connection and does not answer is tried once: a second try would take as long.
         """
         silent: set[str] = set()
         last: Unreachable | None = None
@@ -182,21 +192,20 @@ class Metastore:
         raise last
 
     def _in_order(self, silent: set[str]) -> list[Address]:
-        """The servers, by chance or as they are given, without those that do not answer."""
-        found = [address for address in server_addresses(self.settings) if address.url not in silent]
-        return found if self.settings.in_order else random.sample(found, len(found))
+        addresses = [address for address in server_addresses(self.settings) if address.url not in silent]
+        return addresses if self.settings.in_order else random.sample(addresses, len(addresses))
 
     def _introduce(self, connection: Connection) -> None:
-        """Without a login the first call says who one is."""
+        # Without a login, the first call names the user.
         if self.settings.login is Login.NONE and connection.address.path is None:
             connection.call(interface.SET_UGI, self.settings.user_name, ())
 
     @cached_property
     def features(self) -> Features:
-        """What the server can do; asked once.
+        """The abilities of the server; cached.
 
         Raises:
-            MetastoreError: it cannot be reached, or is not a metastore.
+            MetastoreError: the server cannot be reached, or is not a metastore.
         """
         request = interface.ValidWriteIdsRequest((), f"1:{2**63 - 1}::")
         return Features(
@@ -213,11 +222,11 @@ class Metastore:
         except Unreachable:
             raise
         except AcidctlError:
-            return True  # it knows the method, and refuses what it was asked
+            return True  # the server has the method, and refuses its arguments
         return True
 
     def configured(self, name: str, default: str) -> str:
-        """A property of the server's own configuration; the default where it has none or does not tell it."""
+        """Return a property of the server's configuration; the default if it is not set, or not readable."""
         try:
             return str(self.call(interface.GET_CONFIG_VALUE, name, default))
         except Unreachable:
@@ -227,11 +236,75 @@ class Metastore:
 
 
 def _may_be_done(error: MetastoreError) -> MetastoreError:
-    """The error for what is asked for once only, and whose answer did not come."""
     look = "it may have been done nevertheless: look before you ask for it again"
     return type(error)(error.what, error.why, "; ".join(filter(None, (look, error.hint))))
 
 
 def batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
-    """The items by so many, in their order."""
+    """Split items into batches, in their order."""
     return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def retry_until(check: Callable[[], object], patience: float | None = None) -> None:
+    """Call `check` until it returns something true, a few times: a server may still carry out a lost request.
+
+    Args:
+        patience: seconds in all; default: :data:`PATIENCE`.
+    """
+    for pause in _CHECK_PAUSES:
+        time.sleep(pause * (PATIENCE if patience is None else patience))
+        if check():
+            return
+
+
+def server_addresses(settings: MetastoreSettings) -> tuple[Address, ...]:
+    """Return the servers of the settings, or those that are registered in ZooKeeper now (Hive 4).
+
+    Raises:
+        EnvironmentProblem: the package kazoo is missing.
+        Unreachable: ZooKeeper does not answer.
+        MetastoreError: ZooKeeper lists no metastore.
+    """
+    if not settings.quorum:
+        return settings.addresses
+    with importing(f"cannot ask {settings.shown} for metastores", "pip install 'acidctl[zookeeper]'"):
+        from kazoo.client import KazooClient  # noqa: PLC0415 - optional
+        from kazoo.exceptions import KazooException, NoNodeError  # noqa: PLC0415 - optional
+        from kazoo.handlers.threading import KazooTimeoutError  # noqa: PLC0415 - optional
+    logging.getLogger("kazoo").addHandler(logging.NullHandler())  # it logs what it also raises
+    client = KazooClient(settings.quorum, timeout=settings.connect_timeout, read_only=True)
+    folder = "/" + settings.namespace.strip("/")
+    try:
+        client.start(settings.connect_timeout)
+        names = sorted(client.get_children(folder))[:_MOST_SERVERS]
+        texts = []
+        for name in names:
+            with suppress(NoNodeError):  # the server has ended meanwhile
+                texts.append(client.get(f"{folder}/{name}")[0][:_MOST_ADDRESS_BYTES])
+    except NoNodeError as error:
+        raise _no_metastore(settings, f"there is no {folder}") from error
+    except (KazooTimeoutError, KazooException, OSError) as error:
+        raise Unreachable(
+            f"{settings.shown} does not answer",
+            printable(str(error) or type(error).__name__),
+            "check the quorum in the setting uris, and that ZooKeeper runs",
+        ) from error
+    finally:
+        with suppress(KazooException, OSError):
+            client.stop()
+            client.close()
+    addresses = []
+    for text in texts:
+        with suppress(AcidctlError):
+            addresses.append(address_of(text.decode("utf-8", "replace").strip(), settings))
+    if not addresses:
+        raise _no_metastore(settings, "no server has written its address there")
+    return tuple(addresses)
+
+
+def _no_metastore(settings: MetastoreSettings, why: str) -> MetastoreError:
+    return MetastoreError(
+        f"{settings.shown} knows no metastore",
+        printable(why),
+        "check the setting zookeeper-namespace, and that a metastore runs",
+    )

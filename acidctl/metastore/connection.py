@@ -1,4 +1,4 @@
-"""One connection to one metastore, and the calls over it."""
+"""A connection to one metastore server, and calls over it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from acidctl.errors import out_of_memory
 from acidctl.metastore import interface
 from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable, refusal_of
 from acidctl.metastore.settings import Address, MetastoreSettings
-from acidctl.metastore.transport.stream import MOST_BYTES
-from acidctl.metastore.transport.tls import not_trusted
+from acidctl.metastore.transport.stream import MOST_BYTES, not_trusted
 from acidctl.metastore.transport.transports import transport_of
 from acidctl.metastore.wire import Method, Reply
 from acidctl.printable import printable
@@ -35,25 +34,23 @@ _UNREADABLE = (
     RecursionError,
     struct.error,
 )
-"""What Thrift's library raises where bytes make no sense: it checks some of them only."""
+"""Errors that Thrift's library raises for malformed bytes: it does not check all of its input."""
 
 _MOST_NUMBER = 2**31 - 1
-"""Of a question; its answer bears the same."""
+"""Largest sequence number of a call; its answer repeats the number."""
 
 _MOST_ITEMS = 10_000_000
-"""Of one list: room for them is made before they are read."""
+"""Items of one list: memory is allocated before they are read."""
 
 
 class _LooseBinary(TBinaryProtocol):  # type: ignore[misc]
-    """Reads a set as a list: they are the same bytes, and Hive 2.3 sends the one where Hive 3 sends the other."""
+    """Protocol that reads a set as a list: Hive 2.3 sends one where Hive 3 sends the other, in the same bytes."""
 
     def readFieldBegin(self) -> tuple[Any, int, int]:  # noqa: N802 - Thrift's name
         return _as_list(super().readFieldBegin())
 
 
 class _LooseCompact(TCompactProtocol):  # type: ignore[misc]
-    """The same of the other protocol."""
-
     def readFieldBegin(self) -> tuple[Any, int, int]:  # noqa: N802 - Thrift's name
         return _as_list(super().readFieldBegin())
 
@@ -64,12 +61,12 @@ def _as_list(field: tuple[Any, int, int]) -> tuple[Any, int, int]:
 
 
 class Connection:
-    """Opened by the constructor; used by one thread at a time.
+    """A connection that its constructor opens, for one thread at a time.
 
     Raises:
-        Unreachable: nobody answers there.
-        AccessError: the server does not take the login, or its certificate is not to be trusted.
-        EnvironmentProblem: a package for this way of logging in is missing.
+        Unreachable: no server answers.
+        AccessError: the server refuses the login, or its certificate is not trusted.
+        EnvironmentProblem: a package for this kind of login is missing.
     """
 
     def __init__(self, settings: MetastoreSettings, address: Address) -> None:
@@ -85,7 +82,7 @@ class Connection:
             else (TBinaryProtocolAccelerated, _LooseBinary)
         )
         if not settings.compact:
-            limits["strictRead"] = True  # without, four bytes of anything are the length of a name
+            limits["strictRead"] = True  # else any four bytes count as the length of a name
         self._protocol = fast(transport, **limits)
         self._loose = loose(transport, **limits)
         with self._mapped("connect"):
@@ -94,24 +91,24 @@ class Connection:
 
     @property
     def login(self) -> str:
-        """Who one is there, for people: ``as alice@REALM to hive/host@REALM, privacy``."""
+        """Description of the login: ``as alice@REALM to hive/host@REALM, privacy``."""
         return self._carrier.login()
 
     @property
     def encryption(self) -> str:
-        """The version of TLS; empty without."""
+        """The version of TLS; empty without TLS."""
         return self._carrier.stream.encryption
 
     def call(self, method: Method, *arguments: Any, most: float = math.inf) -> Any:
-        """Call a method, and give what comes back; None of one that gives nothing.
+        """Call a method and return its result; None if it has no result.
 
         Args:
-            most: seconds until the whole answer is there, where the settings give more.
+            most: seconds until the whole answer must have arrived, if the settings allow more.
 
         Raises:
-            Unreachable: the connection was lost; it cannot be used any more.
-            Unreadable: the answer makes no sense; it cannot be used any more.
-            UnknownMethod: this server does not have it.
+            Unreachable: the connection was lost, and is closed.
+            Unreadable: the answer is malformed; the connection is closed.
+            UnknownMethod: this server does not have the method.
             AcidctlError: the server refused, by one of its exceptions.
         """
         settings = self._settings
@@ -132,11 +129,11 @@ class Connection:
         return answer.success
 
     def is_lost(self) -> bool:
-        """Whether the server has hung up, or sent what nobody asked for, since the last answer."""
+        """Return whether the server has hung up, or sent unexpected data, since the last answer."""
         return self._carrier.stream.has_come()
 
     def close(self) -> None:
-        """Close it; what goes wrong there is of no interest any more."""
+        """Close the connection, and ignore errors."""
         with suppress(OSError, TTransportException):
             self._transport.close()
 
@@ -163,8 +160,8 @@ class Connection:
             source.readMessageEnd()
             raise problem
         if name != method.name or number != self._number:
-            said = f"an answer to {printable(str(name)[:60])!r}, number {number} and not {self._number}"
-            raise TProtocolException(TProtocolException.INVALID_DATA, said)
+            message = f"an answer to {printable(str(name)[:60])!r}, number {number} and not {self._number}"
+            raise TProtocolException(TProtocolException.INVALID_DATA, message)
         answer = method.answer()
         answer.read(source)
         source.readMessageEnd()
@@ -172,7 +169,7 @@ class Connection:
 
     @contextmanager
     def _mapped(self, doing: str) -> Iterator[None]:
-        """From the errors of Thrift, sockets and TLS to acidctl's own; but for a refusal, the connection is closed."""
+        """Convert errors of Thrift, sockets and TLS to acidctl's; close the connection unless the server refused."""
         server = self.address.url
         try:
             yield
@@ -208,7 +205,7 @@ class Connection:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What was underneath: Thrift wraps what sockets and TLS say."""
+    """Unwrap an error of a socket or of TLS from Thrift's."""
     inner = getattr(error, "inner", None) or error.__cause__ or error.__context__
     return inner if isinstance(inner, OSError) else error
 

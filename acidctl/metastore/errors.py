@@ -1,4 +1,4 @@
-"""What can go wrong between acidctl and a metastore."""
+"""Errors of a metastore and of the connection to it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class MetastoreError(StorageError):
 
 
 class Unreachable(MetastoreError):
-    """No answer: the connection could not be made, or was lost; what was asked for may have been done."""
+    """The connection failed or was lost; the server may have carried out the request."""
 
 
 class NoAnswer(Unreachable):
-    """Time ran out: asking again would take as long again."""
+    """The call timed out; a second call would probably time out, too."""
 
 
 class Unreadable(MetastoreError):
-    """An answer that cannot be read; what was asked for may have been done."""
+    """The answer cannot be read; the server may have carried out the request."""
 
 
 class UnknownMethod(UsageProblem):
@@ -28,7 +28,7 @@ class UnknownMethod(UsageProblem):
 
 
 class LostTransaction(ConflictError):
-    """A transaction or a lock is not there any more: somebody ended it, or it timed out."""
+    """A transaction or a lock no longer exists: somebody ended it, or it timed out."""
 
 
 _NOT_FOUND = {"NoSuchObjectException", "UnknownDBException"}
@@ -36,16 +36,15 @@ _LOST = {"NoSuchTxnException", "TxnAbortedException", "NoSuchLockException", "Tx
 
 
 def refusal_of(kind: str, message: str, doing: str, server: str) -> AcidctlError:
-    """The error for an exception that a server declares.
+    """Convert an exception that the interface declares.
 
     Args:
         kind: its name in Hive's interface.
-        message: its own words.
         doing: the method that was called.
     """
     what = f"the metastore {server} refused {doing}"
     why = f"{message or 'it says no more'} ({kind})"
-    if kind in _NOT_FOUND or message.endswith(" table not found"):  # of which kind that is, versions disagree
+    if kind in _NOT_FOUND or message.endswith(" table not found"):  # versions disagree on the kind of this one
         return NotFoundError(what, why, "check the names of database, table and partition")
     if kind in _LOST:
         return LostTransaction(what, why, "run it again")

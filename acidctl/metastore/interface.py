@@ -1,6 +1,6 @@
-"""The part of the metastore's interface that acidctl uses, as of Hive 2.3 to 4.x: structs, enums and methods.
+"""The part of the metastore's interface (Hive 2.3 to 4.x) that acidctl uses: structs, enums and methods.
 
-Fields that a version lacks are None or empty there. Times are milliseconds since the epoch, of the server's clock.
+A field that a version lacks is None or empty. Times are milliseconds since the epoch, by the server's clock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from acidctl.metastore.wire import (
 
 
 class TxnType(IntEnum):
-    """Kinds of transactions; before Hive 4 all are DEFAULT."""
+    """Types of transactions; before Hive 4 all are DEFAULT."""
 
     DEFAULT = 0
     REPL_CREATED = 1
@@ -39,7 +39,7 @@ class TxnType(IntEnum):
 
 
 class TxnState(IntEnum):
-    """States of a transaction that is still known."""
+    """States of a transaction."""
 
     COMMITTED = 1
     ABORTED = 2
@@ -47,7 +47,7 @@ class TxnState(IntEnum):
 
 
 class LockType(IntEnum):
-    """What a lock allows others."""
+    """Types of locks, which decide what other clients may do."""
 
     SHARED_READ = 1
     SHARED_WRITE = 2
@@ -56,7 +56,7 @@ class LockType(IntEnum):
 
 
 class LockLevel(IntEnum):
-    """What a lock is on."""
+    """Levels of locked objects."""
 
     DB = 1
     TABLE = 2
@@ -64,7 +64,7 @@ class LockLevel(IntEnum):
 
 
 class LockState(IntEnum):
-    """Whether a lock is held."""
+    """States of a lock."""
 
     ACQUIRED = 1
     WAITING = 2
@@ -73,7 +73,7 @@ class LockState(IntEnum):
 
 
 class Operation(IntEnum):
-    """What a lock is taken for."""
+    """Operations that need a lock."""
 
     SELECT = 1
     INSERT = 2
@@ -82,7 +82,7 @@ class Operation(IntEnum):
 
 
 class CompactionType(IntEnum):
-    """Kinds of entries in the queue."""
+    """Types of entries in the compaction queue."""
 
     MINOR = 1
     MAJOR = 2
@@ -92,7 +92,7 @@ class CompactionType(IntEnum):
 
 
 INSERT_ONLY_TABLES = 2
-"""The capability without which Hive 3 and 4 hide insert-only tables."""
+"""The client capability without which Hive 3 and 4 hide insert-only tables."""
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ class FieldSchema(Struct):
 
 @struct
 class SerDeInfo(Struct):
-    """How rows are written in files."""
+    """The serialization of rows in files."""
 
     name: str | None = field(1, STRING)
     serialization_lib: str | None = field(2, STRING)
@@ -125,7 +125,7 @@ class Order(Struct):
 
 @struct
 class StorageDescriptor(Struct):
-    """Where and how a table or a partition is stored."""
+    """Location and format of a table or a partition."""
 
     columns: tuple[FieldSchema, ...] = field(1, list_of(struct_type(FieldSchema)), ())
     location: str | None = field(2, STRING)
@@ -139,7 +139,7 @@ class StorageDescriptor(Struct):
 
 @struct
 class Table(Struct):
-    """A table, as the metastore has it."""
+    """A table."""
 
     name: str = field(1, STRING, "")
     database: str = field(2, STRING, "")
@@ -155,14 +155,14 @@ class Table(Struct):
 
 @struct
 class PartitionStorage(Struct):
-    """Where a partition is stored; of its :class:`StorageDescriptor` no more is read."""
+    """The location of a partition, without the rest of its :class:`StorageDescriptor`."""
 
     location: str | None = field(2, STRING)
 
 
 @struct
 class Partition(Struct):
-    """A partition, as the metastore has it: only what does not repeat its table."""
+    """A partition, without the fields that repeat its table's."""
 
     values: tuple[str, ...] = field(1, list_of(STRING), ())
     storage: PartitionStorage | None = field(6, struct_type(PartitionStorage))
@@ -171,7 +171,7 @@ class Partition(Struct):
 
 @struct
 class PartitionFiles(Struct):
-    """How the files of a partition are written, too."""
+    """Location and format of a partition."""
 
     columns: tuple[FieldSchema, ...] = field(1, list_of(struct_type(FieldSchema)), ())
     location: str | None = field(2, STRING)
@@ -181,7 +181,7 @@ class PartitionFiles(Struct):
 
 @struct
 class PartitionWithFiles(Struct):
-    """A partition with what may differ from its table in how its files are written."""
+    """A partition with its file format, which may differ from its table's."""
 
     values: tuple[str, ...] = field(1, list_of(STRING), ())
     storage: PartitionFiles | None = field(6, struct_type(PartitionFiles))
@@ -209,14 +209,14 @@ class TableMeta(Struct):
 
 @struct
 class ClientCapabilities(Struct):
-    """What a client says that it can do."""
+    """Capabilities that a client declares."""
 
     values: tuple[int, ...] = field(1, list_of(I32), (INSERT_ONLY_TABLES,))
 
 
 @struct
 class GetTableRequest(Struct):
-    """Which table is asked for."""
+    """Request for a table."""
 
     database: str = field(1, STRING, "")
     name: str = field(2, STRING, "")
@@ -227,14 +227,14 @@ class GetTableRequest(Struct):
 
 @struct
 class GetTableResult(Struct):
-    """The table that was asked for."""
+    """Answer to :class:`GetTableRequest`."""
 
     table: Table | None = field(1, struct_type(Table))
 
 
 @struct
 class GetTablesRequest(Struct):
-    """Which tables of a database are asked for."""
+    """Request for tables of a database."""
 
     database: str = field(1, STRING, "")
     names: tuple[str, ...] = field(2, list_of(STRING), ())
@@ -245,7 +245,7 @@ class GetTablesRequest(Struct):
 
 @struct
 class GetTablesResult(Struct):
-    """Those of them that there are."""
+    """The requested tables that exist."""
 
     tables: tuple[Table, ...] = field(1, list_of(struct_type(Table)), ())
 
@@ -299,7 +299,7 @@ GET_PARTITIONS_WITH_FILES = method(
 
 @struct
 class OpenTxnRequest(Struct):
-    """How many transactions are to be opened, and by whom."""
+    """Request to open transactions."""
 
     count: int = field(1, I32, 1)
     user: str = field(2, STRING, "")
@@ -310,14 +310,14 @@ class OpenTxnRequest(Struct):
 
 @struct
 class OpenTxnsResponse(Struct):
-    """Their ids."""
+    """Ids of the opened transactions."""
 
     txn_ids: tuple[int, ...] = field(1, list_of(I64), ())
 
 
 @struct
 class AbortTxnRequest(Struct):
-    """Which transaction is to be aborted; why, as one of Hive's error codes (Hive 4)."""
+    """Request to abort a transaction; `error_code` is one of Hive's (Hive 4)."""
 
     txn: int = field(1, I64, 0)
     error_code: int | None = field(4, I64)
@@ -325,7 +325,7 @@ class AbortTxnRequest(Struct):
 
 @struct
 class AbortTxnsRequest(Struct):
-    """Which transactions are to be aborted; why, as one of Hive's error codes."""
+    """Request to abort transactions; `error_code` is one of Hive's."""
 
     txns: tuple[int, ...] = field(1, list_of(I64), ())
     error_code: int | None = field(2, I64)
@@ -333,25 +333,25 @@ class AbortTxnsRequest(Struct):
 
 @struct
 class CommitTxnRequest(Struct):
-    """Which transaction is to be committed."""
+    """Request to commit a transaction."""
 
     txn: int = field(1, I64, 0)
 
 
 @struct
 class GetOpenTxnsRequest(Struct):
-    """Which kinds of transactions do not count (Hive 4)."""
+    """Request for the open transactions, without those of some types (Hive 4)."""
 
     excluded_types: tuple[int, ...] = field(1, list_of(I32), ())
 
 
 @struct
 class OpenTxns(Struct):
-    """What the server knows of transactions now.
+    """Ids of open and aborted transactions.
 
     Attributes:
-        txns: open and aborted ones, ascending; None where the server sends none.
-        aborted_bits: bit i, least significant first, says that `txns[i]` is aborted. Hive 2.3 does not tell.
+        txns: ascending.
+        aborted_bits: bit i, least significant first, is set if `txns[i]` is aborted. Hive 2.3 does not send it.
     """
 
     high_watermark: int = field(1, I64, 0)
@@ -362,7 +362,7 @@ class OpenTxns(Struct):
 
 @struct
 class TxnInfo(Struct):
-    """One transaction that is open or aborted."""
+    """An open or aborted transaction."""
 
     id: int = field(1, I64, 0)
     state: int = field(2, I32, 0)
@@ -376,7 +376,7 @@ class TxnInfo(Struct):
 
 @struct
 class OpenTxnsInfo(Struct):
-    """All of them."""
+    """All open and aborted transactions."""
 
     high_watermark: int = field(1, I64, 0)
     txns: tuple[TxnInfo, ...] = field(2, list_of(struct_type(TxnInfo)), ())
@@ -384,7 +384,7 @@ class OpenTxnsInfo(Struct):
 
 @struct
 class ValidWriteIdsRequest(Struct):
-    """Of which tables (``db.table``) the write ids are asked for, as of which transactions."""
+    """Request for the write ids of tables (``db.table``), as seen by a list of transactions."""
 
     tables: tuple[str, ...] = field(1, list_of(STRING), ())
     txns: str | None = field(2, STRING)
@@ -392,7 +392,7 @@ class ValidWriteIdsRequest(Struct):
 
 @struct
 class MaxAllocatedRequest(Struct):
-    """Asks for the highest write id of a table."""
+    """Request for the highest write id of a table."""
 
     database: str = field(1, STRING, "")
     table: str = field(2, STRING, "")
@@ -400,7 +400,7 @@ class MaxAllocatedRequest(Struct):
 
 @struct
 class MaxAllocated(Struct):
-    """The highest write id that was ever given for a table; 0 for one that has none."""
+    """The highest write id that a table was ever given; 0 without any."""
 
     write_id: int = field(1, I64, 0)
 
@@ -410,8 +410,8 @@ class TableWriteIds(Struct):
     """The write ids of one table.
 
     Attributes:
-        invalid: open and aborted ones, ascending.
-        aborted_bits: as of :class:`OpenTxns`.
+        invalid: open and aborted write ids, ascending.
+        aborted_bits: as in :class:`OpenTxns`.
     """
 
     table: str = field(1, STRING, "")
@@ -423,14 +423,14 @@ class TableWriteIds(Struct):
 
 @struct
 class ValidWriteIdsResponse(Struct):
-    """Those of all tables."""
+    """The write ids of all requested tables."""
 
     tables: tuple[TableWriteIds, ...] = field(1, list_of(struct_type(TableWriteIds)), ())
 
 
 @struct
 class HeartbeatRequest(Struct):
-    """Of what a sign of life is given."""
+    """Heartbeat of a lock, a transaction, or both."""
 
     lock: int | None = field(1, I64)
     txn: int | None = field(2, I64)
@@ -438,7 +438,7 @@ class HeartbeatRequest(Struct):
 
 @struct
 class HeartbeatTxnRangeRequest(Struct):
-    """Of which transactions, first and last, a sign of life is given."""
+    """Heartbeat of a range of transactions."""
 
     first: int = field(1, I64, 0)
     last: int = field(2, I64, 0)
@@ -446,7 +446,7 @@ class HeartbeatTxnRangeRequest(Struct):
 
 @struct
 class HeartbeatTxnRangeResponse(Struct):
-    """Those of them that are not open any more."""
+    """The transactions of the range that are not open."""
 
     aborted: frozenset[int] = field(1, set_of(I64), frozenset())
     unknown: frozenset[int] = field(2, set_of(I64), frozenset())
@@ -487,7 +487,7 @@ HEARTBEAT_TXN_RANGE = method(
 
 @struct
 class LockComponent(Struct):
-    """One thing that a lock is on."""
+    """One object of a lock."""
 
     type: int = field(1, I32, LockType.SHARED_READ)
     level: int = field(2, I32, LockLevel.TABLE)
@@ -500,7 +500,7 @@ class LockComponent(Struct):
 
 @struct
 class LockRequest(Struct):
-    """A lock that is asked for."""
+    """Request for a lock."""
 
     components: tuple[LockComponent, ...] = field(1, list_of(struct_type(LockComponent)), ())
     txn: int | None = field(2, I64)
@@ -512,7 +512,7 @@ class LockRequest(Struct):
 
 @struct
 class LockResponse(Struct):
-    """Whether it is held."""
+    """Id and state of the requested lock."""
 
     lock: int = field(1, I64, 0)
     state: int = field(2, I32, 0)
@@ -521,7 +521,7 @@ class LockResponse(Struct):
 
 @struct
 class CheckLockRequest(Struct):
-    """Which lock, that was not to be had at once, is asked for again."""
+    """Request for the state of a waiting lock."""
 
     lock: int = field(1, I64, 0)
     txn: int | None = field(2, I64)
@@ -529,14 +529,14 @@ class CheckLockRequest(Struct):
 
 @struct
 class UnlockRequest(Struct):
-    """Which lock, of no transaction, is given back."""
+    """Request to release a lock without a transaction."""
 
     lock: int = field(1, I64, 0)
 
 
 @struct
 class ShowLocksRequest(Struct):
-    """Which locks are to be shown; all of them without anything."""
+    """Request for a list of locks; of all if no field is set."""
 
     database: str | None = field(1, STRING)
     table: str | None = field(2, STRING)
@@ -546,7 +546,7 @@ class ShowLocksRequest(Struct):
 
 @struct
 class LockInfo(Struct):
-    """One component of a lock that is held or waits."""
+    """One component of a held or waiting lock."""
 
     lock: int = field(1, I64, 0)
     database: str = field(2, STRING, "")
@@ -567,7 +567,7 @@ class LockInfo(Struct):
 
 @struct
 class ShowLocksResponse(Struct):
-    """All of them."""
+    """The requested locks."""
 
     locks: tuple[LockInfo, ...] = field(1, list_of(struct_type(LockInfo)), ())
 
@@ -585,7 +585,7 @@ SHOW_LOCKS = method("show_locks", (struct_type(ShowLocksRequest),), struct_type(
 
 @struct
 class CompactionRequest(Struct):
-    """A compaction that is asked for; what stands after `properties` is of Hive 4."""
+    """Request for a compaction; the fields after `properties` belong to Hive 4."""
 
     database: str = field(1, STRING, "")
     table: str = field(2, STRING, "")
@@ -602,7 +602,7 @@ class CompactionRequest(Struct):
 
 @struct
 class CompactionResponse(Struct):
-    """What became of the request."""
+    """Answer to a request for a compaction."""
 
     id: int = field(1, I64, 0)
     state: str = field(2, STRING, "")
@@ -612,7 +612,7 @@ class CompactionResponse(Struct):
 
 @struct
 class ShowCompactRequest(Struct):
-    """Which entries are to be shown; before Hive 4 all of them."""
+    """Request for entries of the queue; before Hive 4 always of all."""
 
     id: int | None = field(1, I64)
     pool: str | None = field(2, STRING)
@@ -627,7 +627,7 @@ class ShowCompactRequest(Struct):
 
 @struct
 class CompactionInfo(Struct):
-    """One entry of the queue or of its history, as SHOW COMPACTIONS has it."""
+    """An entry of the queue or of its history, as SHOW COMPACTIONS lists it."""
 
     database: str = field(1, STRING, "")
     table: str = field(2, STRING, "")
@@ -656,21 +656,21 @@ class CompactionInfo(Struct):
 
 @struct
 class ShowCompactResponse(Struct):
-    """All of them."""
+    """The requested entries."""
 
     entries: tuple[CompactionInfo, ...] = field(1, list_of(struct_type(CompactionInfo)), ())
 
 
 @struct
 class AbortCompactionsRequest(Struct):
-    """Which entries, that wait, are to be taken out of the queue (Hive 4)."""
+    """Request to remove waiting entries from the queue (Hive 4)."""
 
     ids: tuple[int, ...] = field(1, list_of(I64), ())
 
 
 @struct
 class AbortedCompaction(Struct):
-    """What became of one."""
+    """Result for one entry."""
 
     id: int = field(1, I64, 0)
     status: str | None = field(2, STRING)
@@ -679,7 +679,7 @@ class AbortedCompaction(Struct):
 
 @struct
 class AbortCompactionsResponse(Struct):
-    """Of all, by id."""
+    """Results of all entries, by id."""
 
     aborted: Mapping[int, AbortedCompaction] = field(1, map_of(I64, struct_type(AbortedCompaction)), {})
 
@@ -696,10 +696,10 @@ ABORT_COMPACTIONS = method(
 
 @struct
 class QueueEntry(Struct):
-    """An entry of the queue as workers know it (Hive 4).
+    """An entry of the queue in the calls of workers (Hive 4).
 
     Attributes:
-        properties: as Hive's StringableMap writes them.
+        properties: in the form of Hive's StringableMap.
         state: one character.
     """
 
@@ -726,14 +726,14 @@ class QueueEntry(Struct):
 
 @struct
 class MaybeQueueEntry(Struct):
-    """One, or none where nothing waits."""
+    """A claimed entry; None if nothing waits."""
 
     entry: QueueEntry | None = field(1, struct_type(QueueEntry))
 
 
 @struct
 class FindNextCompactRequest(Struct):
-    """Who takes an entry, of which pool; without a pool one of none."""
+    """Request to claim an entry of a pool; without a pool, of those that have none."""
 
     worker: str | None = field(1, STRING)
     worker_version: str | None = field(2, STRING)
@@ -751,7 +751,7 @@ UPDATE_COMPACTOR_STATE = method("update_compactor_state", (struct_type(QueueEntr
 
 
 class DeltaFigure(IntEnum):
-    """What the metastore's metrics of deltas count."""
+    """Metrics of deltas."""
 
     NUM_OBSOLETE_DELTAS = 0
     NUM_DELTAS = 1
@@ -760,7 +760,7 @@ class DeltaFigure(IntEnum):
 
 @struct
 class DeltaFigureData(Struct):
-    """A number of deltas in a location; the metastore keeps it from the threshold on, and else takes it out."""
+    """A number of deltas in a location; the metastore removes it if it is below the threshold."""
 
     database: str = field(1, STRING, "")
     table_name: str = field(2, STRING, "")

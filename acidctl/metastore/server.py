@@ -1,33 +1,34 @@
-"""How a metastore's server is configured: time-outs, and which of Hive's own threads work there."""
+"""Configuration of a metastore's servers: time-outs, and which of Hive's services run in them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
 
 from acidctl.errors import AcidctlError
-from acidctl.metastore.client import Metastore
-from acidctl.metastore.discovery import server_addresses
-from acidctl.metastore.settings import Address, seconds_in
+from acidctl.metastore.client import Features, Metastore
+from acidctl.metastore.settings import Address, MetastoreSettings, seconds_in
 
 _HOUSE_KEEPER = "AcidHouseKeeperService"
 
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What the server that answered says of its own configuration; other servers may have another.
+    """Configuration of one server; other servers may have another.
 
     Attributes:
-        is_hive4: its queue has pools, transactions of compactions, and entries that can be taken out.
+        is_hive4: whether the queue has pools, transactions of compactions, and entries that can be removed.
         txn_timeout: seconds without a heartbeat after which a transaction is dead.
-        worker_timeout: seconds after which an entry that is worked on is given to another worker.
+        worker_timeout: seconds after which a running compaction is given to another worker.
         workers: threads that compact in this server.
-        workers_elsewhere: whether HiveServer2 has the workers, as is usual from Hive 4 on: how many nobody tells.
-        initiator, cleaner, keeps_house: whether these work in this server.
+        workers_elsewhere: whether HiveServer2 runs the workers (usual from Hive 4 on), in an unknown number.
+        initiator, cleaner, keeps_house: whether these services run in this server.
         by_write_id: whether a transaction holds back the cleaning of only those tables that it reads.
-        most_failures: compactions of a location that fail one after another before the initiator gives it up.
-        pool_timeout: seconds after which workers without a pool take an entry of any.
+        most_failures: consecutive failed compactions after which the initiator gives a location up.
+        pool_timeout: seconds after which workers without a pool take entries of all pools.
     """
 
     is_hive4: bool
@@ -44,71 +45,106 @@ class Switches:
 
 
 def find_switches(metastore: Metastore) -> Switches:
-    """Ask a server for its configuration.
+    """Read a server's configuration.
 
     Raises:
-        MetastoreError: it cannot be reached.
+        MetastoreError: the server cannot be reached.
     """
-    said = partial(_said, metastore)
+    value_of = partial(_value_of, metastore)
     is_hive4 = metastore.features.txn_types
-    initiator = _is_true(said("compactor.initiator.on", "false"))
-    # Before Hive 4 one switch starts initiator, cleaner and house keeper.
-    cleaner = _is_true(said("compactor.cleaner.on", "false")) if is_hive4 else initiator
-    keeps = _is_true(said("housekeeping.threads.on", "false")) if is_hive4 else initiator
+    initiator = _is_true(value_of("compactor.initiator.on", "false"))
+    # Before Hive 4, one setting starts initiator, cleaner and housekeeping.
+    cleaner = _is_true(value_of("compactor.cleaner.on", "false")) if is_hive4 else initiator
+    housekeeping = _is_true(value_of("housekeeping.threads.on", "false")) if is_hive4 else initiator
     always = metastore.configured("metastore.task.threads.always", "")
     return Switches(
         is_hive4=is_hive4,
         txn_timeout=txn_timeout(metastore),
-        worker_timeout=seconds_of(said("compactor.worker.timeout", "86400s"), 86400.0),
-        workers=_number(said("compactor.worker.threads", "0"), 0),
+        worker_timeout=_seconds(value_of("compactor.worker.timeout", "86400s"), 86400.0),
+        workers=_number(value_of("compactor.worker.threads", "0"), 0),
         workers_elsewhere=is_hive4 and metastore.configured("hive.metastore.runworker.in", "hs2") != "metastore",
         initiator=initiator,
         cleaner=cleaner,
-        keeps_house=keeps or _HOUSE_KEEPER in always,
-        by_write_id=_is_true(said("txn.use.minhistorywriteid", "false")),
-        most_failures=_number(said("compactor.initiator.failed.compacts.threshold", "2"), 2),
-        pool_timeout=seconds_of(said("compactor.worker.pool.timeout", "12h"), 43200.0),
+        keeps_house=housekeeping or _HOUSE_KEEPER in always,
+        by_write_id=_is_true(value_of("txn.use.minhistorywriteid", "false")),
+        most_failures=_number(value_of("compactor.initiator.failed.compacts.threshold", "2"), 2),
+        pool_timeout=_seconds(value_of("compactor.worker.pool.timeout", "12h"), 43200.0),
     )
 
 
 def txn_timeout(metastore: Metastore) -> float:
-    """After how many seconds without a heartbeat a server ends a transaction, as it says itself.
+    """Return after how many seconds without a heartbeat the server ends a transaction.
 
     Raises:
-        MetastoreError: it cannot be reached.
+        MetastoreError: the server cannot be reached.
     """
-    return seconds_of(_said(metastore, "txn.timeout", "300s"), 300.0) or 300.0
+    return _seconds(_value_of(metastore, "txn.timeout", "300s"), 300.0) or 300.0
 
 
-def _said(metastore: Metastore, name: str, default: str) -> str:
-    """A property by its name of today; servers of Hive 2 tell only what begins with hive."""
+def _value_of(metastore: Metastore, name: str, default: str) -> str:
     missing = "\0"
-    found = metastore.configured(f"metastore.{name}", missing)
-    return metastore.configured(f"hive.{name}", default) if found == missing else found
+    value = metastore.configured(f"metastore.{name}", missing)
+    # Servers of Hive 2 return only properties whose names begin with hive.
+    return metastore.configured(f"hive.{name}", default) if value == missing else value
 
 
 def each_server(metastore: Metastore) -> list[tuple[Address, Switches | AcidctlError]]:
-    """The configuration of every server that is known, or why it does not answer: house keepers may run in one only.
+    """Return the configuration of every server, or why it does not answer: housekeepers may run in only one of them.
 
     Raises:
-        MetastoreError: ZooKeeper, which knows them, does not answer.
+        MetastoreError: ZooKeeper, which lists the servers, does not answer.
     """
-    found: list[tuple[Address, Switches | AcidctlError]] = []
-    for address in server_addresses(metastore.settings):
-        one = Metastore(replace(metastore.settings, addresses=(address,), quorum=""), rounds=1)
-        try:
-            found.append((address, find_switches(one)))
-        except AcidctlError as error:
-            found.append((address, error))
-        finally:
-            one.close()
-    return found
+    answers: list[tuple[Address, Switches | AcidctlError]] = []
+    for server in metastore.each_server():
+        with closing(server):
+            try:
+                answers.append((server.settings.addresses[0], find_switches(server)))
+            except AcidctlError as error:
+                answers.append((server.settings.addresses[0], error))
+    return answers
 
 
-def seconds_of(text: str, default: float) -> float:
-    """From a time as Hive's configuration has it, ``300s``, ``12h`` or ``300000ms``; the default for what is none."""
-    found = seconds_in(text)
-    return default if found is None else found
+@dataclass(slots=True)
+class ServerFacts:
+    """Properties of one server; None if the server did not answer.
+
+    Attributes:
+        login: description of the user and of the protection of messages.
+        encryption: the version of TLS; empty without TLS.
+        problems: why properties are missing.
+    """
+
+    address: Address
+    login: str = ""
+    encryption: str = ""
+    features: Features | None = None
+    switches: Switches | None = None
+    problems: list[AcidctlError] = field(default_factory=list)
+
+
+def look_at_servers(settings: MetastoreSettings) -> Iterator[ServerFacts]:
+    """Query each server from the settings or ZooKeeper once.
+
+    Raises:
+        EnvironmentProblem: the package that queries ZooKeeper is missing.
+        MetastoreError: ZooKeeper does not answer, or lists no metastore.
+    """
+    for metastore in Metastore(settings).each_server():
+        facts = ServerFacts(metastore.settings.addresses[0])
+        with closing(metastore):
+            try:
+                connection = metastore.connection()
+                facts.login, facts.encryption = connection.login, connection.encryption
+                facts.features = metastore.features
+                facts.switches = find_switches(metastore)
+            except AcidctlError as error:
+                facts.problems.append(error)
+            yield facts
+
+
+def _seconds(text: str, default: float) -> float:
+    seconds = seconds_in(text)
+    return default if seconds is None else seconds
 
 
 def _number(text: str, default: int) -> int:

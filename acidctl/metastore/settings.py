@@ -1,4 +1,4 @@
-"""Where the metastore is and how one logs in to it: from Hive's configuration files, or as a user says it."""
+"""Addresses of the metastore and the login to it, from Hive's configuration files or given by the user."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.metastore.tokens import token_of_file
 from acidctl.printable import printable
 from acidctl.site_files import SiteFiles
+from acidctl.tokens import Token, tokens_of_job
 
 PASSWORD_VARIABLE, TOKEN_VARIABLE = "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN"
-"""Of the environment, for secrets that are to stand in no file."""
+"""Environment variables for secrets that no file should hold."""
 
 _FILES = ("core-site.xml", "hive-site.xml", "metastore-site.xml")
 _PORT = 9083
 _HTTP_PATH = "/metastore"
+_TOKEN_KIND = "HIVE_DELEGATION_TOKEN"
+_HIVESERVER2_TOKEN = "hiveserver2ClientToken"
 
 
 class Login(StrEnum):
-    """How a client says who it is."""
+    """Ways in which a client can identify itself."""
 
     NONE = "none"
     KERBEROS = "kerberos"
@@ -36,7 +38,7 @@ class Login(StrEnum):
 
 
 class Protection(StrEnum):
-    """What a login does for each message, by Hadoop's names, the least first: nothing, a checksum, encryption."""
+    """Protection of each message after a login, by Hadoop's names: none, a checksum, encryption."""
 
     AUTHENTICATION = "authentication"
     INTEGRITY = "integrity"
@@ -45,12 +47,12 @@ class Protection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One server.
+    """Address of one server.
 
     Attributes:
-        url: as it is shown: without user and password.
-        path: over HTTP the path that is asked; None over a socket.
-        secure: whether the URL itself asks for TLS (``https``).
+        url: for messages, without user and password.
+        path: path of the requests over HTTP; None over a socket.
+        secure: whether the URL itself requires TLS (``https``).
     """
 
     url: str
@@ -62,12 +64,12 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Certificates, as PEM files; empty where there is none.
+    """Names of PEM files with certificates; empty without one.
 
     Attributes:
-        authority: of whoever signed the server's; without it those that the system trusts.
-        certificate, key: of this client, where the server asks for one.
-        java_store: Java's keystore of such authorities, which Hive's files name; it is not read.
+        authority: CA of the server's certificate; default: the CAs that the system trusts.
+        certificate, key: of this client, if the server requires one.
+        java_store: Java keystore of CAs in Hive's configuration, for a hint only: it is not read.
     """
 
     authority: str = ""
@@ -78,23 +80,23 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class MetastoreSettings:
-    """Everything that is needed to talk to a metastore.
+    """Everything that is needed to connect to a metastore.
 
     Attributes:
-        addresses: of servers that know the same; the first that answers is asked.
-        in_order: try them as they are given; else by chance, as Hive's client does, so that each has its share.
-        quorum, namespace: of a ZooKeeper that knows the servers; without addresses.
-        http_path, is_http: of the servers that it knows.
+        addresses: servers of the same metastore; the first that answers is used.
+        in_order: try them in the given order, else in random order like Hive's client, to share the load.
+        quorum, namespace: of a ZooKeeper that lists the servers, in place of addresses.
+        http_path, is_http: of the servers that ZooKeeper lists.
         principal: the server's, ``hive/_HOST@REALM``.
-        protections: of messages, the best liked first.
-        keytab, client_principal: to get a ticket by itself, where there is none.
-        password, token: secrets; a token is Hadoop's in its text form, or a JWT.
+        protections: of messages, in order of preference.
+        keytab, client_principal: to get a ticket if the user has none.
+        token: Hadoop's delegation token in its text form, or a JWT.
         plain_anyway: send a password without TLS.
         framed, compact: as the server is configured.
         headers: of every HTTP request.
         connect_timeout: seconds for connecting and logging in.
         timeout: seconds from the beginning of a call until it fails, even if parts of the answer keep arriving.
-        capabilities, processor: what Hive 4's translation layer is told; empty for tables as they are.
+        capabilities, processor: for Hive 4's translation layer; empty to get tables untranslated.
     """
 
     addresses: tuple[Address, ...]
@@ -123,27 +125,27 @@ class MetastoreSettings:
 
     @property
     def user_name(self) -> str:
-        """Who this process is to the server, where no login says it."""
+        """The user of this process, for a server without a login."""
         return self.user or os.environ.get("HADOOP_USER_NAME") or _system_user()
 
     @property
     def shown(self) -> str:
-        """The first address, or that of the ZooKeeper."""
+        """The first address, or that of ZooKeeper, for messages."""
         return f"zookeeper://{self.quorum}/{self.namespace}" if self.quorum else self.addresses[0].url
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must never be shown."""
+        """Texts that must never be shown."""
         pair = b64encode(f"{self.user_name}:{self.password}".encode()).decode() if self.password else ""
         return tuple(filter(None, (self.password, pair, self.token, *self.headers.values())))
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A setting that somebody says.
+    """The value of a setting.
 
     Attributes:
-        origin: a property of Hive's and its file, or a variable; empty for what was given.
+        origin: a property of Hive and its file, or a variable; empty for an argument.
     """
 
     value: str
@@ -151,16 +153,16 @@ class Said:
 
 
 def said_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> dict[str, Said]:
-    """Every setting that is said, by its name, whether it can be used or not.
+    """Return every setting that has a value, by its name, without checking the value.
 
-    What is given wins over ``metastore-site.xml`` and ``hive-site.xml`` in ``HIVE_CONF_DIR`` (else
-    ``HIVE_HOME/conf``, else ``HADOOP_CONF_DIR``), and those over variables with secrets.
+    Arguments win over ``metastore-site.xml`` and ``hive-site.xml`` in ``HIVE_CONF_DIR`` (else ``HIVE_HOME/conf``, else
+    ``HADOOP_CONF_DIR``), and the files win over the environment variables for secrets.
 
     Args:
-        given: ``uris`` and whatever else of docs/how-to/metastore.md, as texts.
+        given: ``uris`` and other settings of docs/how-to/metastore.md, as texts.
 
     Raises:
-        UsageProblem: an unknown name, or a file that is no configuration.
+        UsageProblem: an unknown name, or a file that is not a configuration.
         AccessError: a file that this user may not read.
     """
     if unknown := set(given) - set(NAMES):
@@ -170,36 +172,32 @@ def said_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
             f"there are {', '.join(sorted(NAMES))}",
         )
     environ = os.environ if environ is None else environ
-    return _said(given, environ, site_of(environ))
-
-
-def _said(given: Mapping[str, str], environ: Mapping[str, str], site: SiteFiles) -> dict[str, Said]:
-    found = {}
+    site, values = site_of(environ), {}
     for name, keys in NAMES.items():
         if value := given.get(name):
-            found[name] = Said(value)
+            values[name] = Said(value)
         elif key := next((key for key in keys if site.get(key)), None):
-            found[name] = Said(site.get(key), f"{key} in {site.files.get(key, '')}")
-    if "uris" in found and "token" not in found and (token := _token(environ, found, _from_site(site, _SIGNATURE))):
-        found["token"] = token
-    if "password" not in found and (password := environ.get(PASSWORD_VARIABLE)):
-        found["password"] = Said(password, PASSWORD_VARIABLE)
-    return found
+            values[name] = Said(site.get(key), f"{key} in {site.files.get(key, '')}")
+    if "uris" in values and "token" not in values and (token := _token(environ, values, _from_site(site, _SIGNATURE))):
+        values["token"] = token
+    if "password" not in values and (password := environ.get(PASSWORD_VARIABLE)):
+        values["password"] = Said(password, PASSWORD_VARIABLE)
+    return values
 
 
 def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = None) -> MetastoreSettings | None:
-    """The settings that are in force; None where nothing names a metastore.
+    """Return the effective settings; None if nothing names a metastore.
 
     Args:
         given: as for :func:`said_settings`.
 
     Raises:
-        UsageProblem: a value that cannot be used, an unknown name, or a file that is no configuration.
+        UsageProblem: an invalid value, an unknown name, or a file that is not a configuration.
         AccessError: a file that this user may not read.
     """
     environ = os.environ if environ is None else environ
-    said = said_settings(given, environ)
-    values = {name: said[name].value if name in said else "" for name in NAMES}
+    sourced = said_settings(given, environ)
+    values = {name: sourced[name].value if name in sourced else "" for name in NAMES}
     if not values["uris"]:
         return None
     is_http = values["transport"].lower() == "http"
@@ -237,23 +235,42 @@ def find_settings(given: Mapping[str, str], environ: Mapping[str, str] | None = 
     return replace(settings, quorum=quorum, namespace=values["zookeeper-namespace"] or "hive_metastore")
 
 
-def _token(environ: Mapping[str, str], said: Mapping[str, Said], signature: str) -> Said | None:
-    """A token that the environment has, where one is wanted."""
+def _token(environ: Mapping[str, str], sourced: Mapping[str, Said], signature: str) -> Said | None:
+    """Return the token of the environment if the settings use a token."""
     if given := environ.get(TOKEN_VARIABLE):
         return Said(given, TOKEN_VARIABLE)
-    values = {name: said[name].value.lower() if name in said else "" for name in ("auth", "sasl", "transport")}
+    values = {name: sourced[name].value.lower() if name in sourced else "" for name in ("auth", "sasl", "transport")}
     wanted = values["auth"]
-    if values["transport"] == "http" or said["uris"].value.lower().startswith("http"):
+    if values["transport"] == "http" or sourced["uris"].value.lower().startswith("http"):
         jwt = environ.get("HMS_JWT") if wanted in ("", "jwt", "nosasl") else ""
         return Said(jwt, "HMS_JWT") if jwt else None
     if wanted == "token" or (wanted in ("", "nosasl") and _flag("sasl", values["sasl"])):
-        found = token_of_file(environ, signature)
-        return Said(found.as_text(), "HADOOP_TOKEN_FILE_LOCATION") if found else None
+        token = token_of_file(environ, signature)
+        return Said(token.as_text(), "HADOOP_TOKEN_FILE_LOCATION") if token else None
     return None
 
 
+def token_of_file(environ: Mapping[str, str], signature: str) -> Token | None:
+    """Return the token for a metastore from the file that a cluster writes for a job; None without one.
+
+    Args:
+        signature: the service's, ``hive.metastore.token.signature``; default: the token without a service, else the
+            first token of Hive that is not for HiveServer2.
+
+    Raises:
+        UsageProblem: the file cannot be read.
+    """
+    ours = [
+        token for token in tokens_of_job(environ) if token.kind == _TOKEN_KIND and token.service != _HIVESERVER2_TOKEN
+    ]
+    if signature:
+        return next((token for token in ours if token.service == signature), None)
+    plain = [token for token in ours if not token.service]
+    return next(iter(plain or ours), None)
+
+
 def site_of(environ: Mapping[str, str]) -> SiteFiles:
-    """Hive's configuration files, where the environment says that they are."""
+    """Read Hive's configuration files from the directory that the environment names."""
     for variable, below in (("HIVE_CONF_DIR", ""), ("HIVE_HOME", "/conf"), ("HADOOP_CONF_DIR", "")):
         if directory := environ.get(variable):
             try:
@@ -301,7 +318,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "capabilities": (),
     "processor": (),
 }
-"""Every setting by its name in acidctl's configuration, with the properties of Hive that say it."""
+"""Every setting by its name in acidctl's configuration, with Hive's properties for it."""
 
 
 def _from_site(site: SiteFiles, keys: tuple[str, ...]) -> str:
@@ -310,7 +327,7 @@ def _from_site(site: SiteFiles, keys: tuple[str, ...]) -> str:
 
 def _login(values: Mapping[str, str], *, is_http: bool) -> Login:
     auth = values["auth"].lower()
-    if auth and auth != "nosasl":  # Hive's word for: none, or Kerberos where SASL is on
+    if auth and auth != "nosasl":  # which means none, or Kerberos if SASL is on
         try:
             return Login(auth)
         except ValueError as error:
@@ -325,14 +342,13 @@ def _login(values: Mapping[str, str], *, is_http: bool) -> Login:
 
 
 def _protections(text: str) -> tuple[Protection, ...]:
-    """A list, the best liked first, as Hadoop's clients read it."""
     try:
-        found = tuple(Protection(word.lower()) for word in _items(text))
+        protections = tuple(Protection(word.lower()) for word in _items(text))
     except ValueError as error:
         raise UsageProblem(
             f"not a protection of messages: {printable(text)}", "", f"there are {', '.join(Protection)}"
         ) from error
-    return found or (Protection.AUTHENTICATION,)
+    return protections or (Protection.AUTHENTICATION,)
 
 
 def _in_order(text: str) -> bool:
@@ -342,14 +358,14 @@ def _in_order(text: str) -> bool:
 
 
 def _headers(text: str) -> dict[str, str]:
-    """``name=value,name=value``, as Hive has them."""
-    found = {}
+    """Parse Hive's form of headers, ``name=value,name=value``."""
+    headers = {}
     for item in _items(text):
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not value.isprintable():
             raise UsageProblem("the setting headers cannot be used", "one of them is not NAME=VALUE", "NAME=VALUE,...")
-        found[name] = value
-    return found
+        headers[name] = value
+    return headers
 
 
 def _with_port(host: str, port: str) -> str:
@@ -368,15 +384,15 @@ def _flag(name: str, text: str) -> bool:
 
 _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _LONG_UNITS = {"day": "d", "hour": "h", "min": "m", "sec": "s", "msec": "ms", "usec": "us", "nsec": "ns"}
-"""How longer names of units begin."""
+"""Prefixes of the long names of units."""
 
 
 def seconds_in(text: str) -> float | None:
-    """A time as Hive's configuration has it: seconds, or with a unit, ``12h``, ``10 minutes``; else None."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
-    unit = (found[2].lower() or "s") if found else ""
+    """Parse a time of Hive's configuration, in seconds or with a unit: ``300``, ``12h``, ``10 minutes``; else None."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
+    unit = (match[2].lower() or "s") if match else ""
     unit = next((short for long, short in _LONG_UNITS.items() if unit.startswith(long)), unit)
-    return float(found[1]) * _UNITS[unit] if found and unit in _UNITS else None
+    return float(match[1]) * _UNITS[unit] if match and unit in _UNITS else None
 
 
 def _seconds(name: str, text: str, default: float) -> float:
@@ -391,10 +407,10 @@ def _items(text: str) -> list[str]:
 
 
 def address_of(uri: str, settings: MetastoreSettings) -> Address:
-    """One server, ``thrift://host:port``, as the settings say that it is reached.
+    """Parse the address of a server, ``thrift://host:port``; the settings decide on HTTP and TLS.
 
     Raises:
-        UsageProblem: it is not one.
+        UsageProblem: `uri` is not an address.
     """
     form = "write thrift://HOST:9083, or http://HOST:PORT/metastore"
     shown = printable(uri)

@@ -1,4 +1,4 @@
-"""Transactional tables and their partitions, as the metastore has them."""
+"""Transactional tables and their partitions in the metastore."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _T = TypeVar("_T")
 _K = TypeVar("_K", bound=Hashable)
 
 BATCH = 300
-"""Tables or partitions that are asked for at once: Hive's own ``metastore.batch.retrieve.max``."""
+"""Tables or partitions per call: Hive's own ``metastore.batch.retrieve.max``."""
 
-_IN_PATTERNS = re.compile(r"[^\w .:,%=/@-]|^$")
-"""What may not find itself where a value is taken for a pattern."""
+_PATTERN_CHARACTERS = re.compile(r"[^\w .:,%=/@-]|^$")
+"""Values that might not match themselves if a server takes them for a pattern."""
 
 _MOST_NEAR = 10_000
-"""Names of partitions that are compared with a mistyped one."""
+"""Names of partitions that are compared with a mistyped name."""
 
 _MOST_SHOWN = 100
 """Characters of a name, in a message."""
@@ -47,7 +47,7 @@ _FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, or a key of partitions; its type as Hive writes it, ``decimal(10,2)``."""
+    """A column or partition key; its type in Hive's spelling, ``decimal(10,2)``."""
 
     name: str
     type: str
@@ -55,13 +55,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class StoredAs:
-    """How rows lie in the files of a table or a partition.
+    """File format of a table or a partition.
 
     Attributes:
-        format: ORC, Parquet, text..., or the class of an unknown one.
+        format: ORC, Parquet, text..., or the class of an unknown format.
         serde, input_format: Hive's classes.
-        properties: of the serde: delimiters and the like.
-        columns: as they were when the files' directory was made; a table's own are the newest.
+        properties: of the serde, such as delimiters.
+        columns: as they were when the partition was created; those of the table are the newest.
     """
 
     format: str = ""
@@ -73,19 +73,19 @@ class StoredAs:
 
 @dataclass(frozen=True, slots=True)
 class HiveTable:
-    """A table that the metastore has.
+    """A table of the metastore.
 
     Attributes:
-        location: the URL of its directory; empty for one without, such as a view.
-        table_type: None where it is not transactional.
-        format: of its files: ORC, Parquet, text..., or the class of an unknown one.
-        columns: without the keys of partitions.
+        location: the URL of its directory; empty for a table without one, such as a view.
+        table_type: None if it is not transactional.
+        format: as in :class:`StoredAs`.
+        columns: without the partition keys.
         parameters: the table's properties.
-        buckets: that it is clustered into; 0 where it is not.
-        sort_columns: that its rows are sorted by.
-        stored_as: how its own files, and those of new partitions, are written.
-        made: when it was created, seconds since the epoch by the server's clock, and its number (Hive 4): a table that
-            is dropped and created again has others.
+        buckets: number of buckets; 0 if it is not bucketed.
+        sort_columns: columns that its rows are sorted by.
+        stored_as: format of its own files, and of those of new partitions.
+        made: when it was created, in seconds since the epoch by the server's clock, and its id (Hive 4); both change if
+            the table is dropped and created again.
     """
 
     database: str
@@ -105,20 +105,19 @@ class HiveTable:
 
     @property
     def full_name(self) -> str:
-        """``database.table``, as the lists of write ids have it."""
+        """``database.table``, the form of the lists of write ids."""
         return f"{self.database}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class HivePartition:
-    """A partition.
+    """A partition of a table.
 
     Attributes:
-        values: by the keys of its table, unescaped, as texts.
-        location: the URL of its directory, which need not lie in that of its table.
-        parameters: its own properties.
-        stored_as: how its files are written, which need not be as its table says now; of full-ACID tables, whose files
-            are all alike, it is not asked for.
+        values: pairs of key and value, unescaped, as texts.
+        location: the URL of its directory, which may be outside the table's.
+        parameters: the partition's properties.
+        stored_as: its file format, which may differ from the table's; empty for full-ACID tables, which are all ORC.
     """
 
     values: tuple[tuple[str, str], ...]
@@ -128,10 +127,10 @@ class HivePartition:
 
 
 def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
-    """One table.
+    """Return a table, transactional or not.
 
     Raises:
-        NotFoundError: there is none of that name.
+        NotFoundError: the table does not exist.
         MetastoreError: the metastore cannot be reached, or failed.
     """
     settings = metastore.settings
@@ -146,39 +145,39 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
         result = metastore.call(interface.GET_TABLE, request)
     if result is None or result.table is None:
         raise NotFoundError(f"there is no table {database}.{name} in {metastore.shown}", "", "check its name")
-    found = _hive_table(result.table)
-    if found.full_name.lower() != f"{database}.{name}".lower():
+    table = _hive_table(result.table)
+    if table.full_name.lower() != f"{database}.{name}".lower():
         raise MetastoreError(
             f"the metastore {metastore.shown} gave another table than {database}.{name}",
-            f"it gave {printable(found.full_name[:_MOST_SHOWN])}",
+            f"it gave {printable(table.full_name[:_MOST_SHOWN])}",
             "see the metastore's log",
         )
-    return found
+    return table
 
 
 def find_tables(
     metastore: Metastore, databases: str = "*", names: str = "*", exclude: Sequence[str] = ()
 ) -> Iterator[HiveTable]:
-    """The transactional tables whose names match, by database and name.
+    """Yield the transactional tables that match, sorted by database and name.
 
     Args:
-        databases, names: with ``*`` and ``?`` for what may stand there.
-        exclude: of which none may match, ``db.table`` or ``db.*``.
+        databases, names: patterns with ``*`` and ``?``.
+        exclude: patterns of tables to leave out, ``db.table`` or ``db.*``.
     """
     databases, names = databases.lower(), names.lower()
     for database in sorted(metastore.call(interface.GET_ALL_DATABASES)):
         if not fnmatch.fnmatchcase(database, databases):
             continue
         with suppress(NotFoundError):  # the database was dropped meanwhile
-            found = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
-            kept = [name for name in found if not is_excluded(f"{database}.{name}", exclude)]
+            matching = [name for name in _transactional(metastore, database) if fnmatch.fnmatchcase(name, names)]
+            kept = [name for name in matching if not is_excluded(f"{database}.{name}", exclude)]
             yield from tables_named(metastore, database, kept)
 
 
 def near_tables(metastore: Metastore, database: str, name: str) -> str:
-    """A question for the hint of an error about a table that does not exist; empty if no transactional one is near.
+    """Return a "did you mean" for a table that does not exist; empty if no transactional table has a similar name.
 
-    :func:`get_table` does not ask it, as most who look for a table in vain are programs, which do so often.
+    :func:`get_table` does not call this: it takes many calls, and mostly programs ask for missing tables.
     """
     with suppress(AcidctlError):
         databases = metastore.call(interface.GET_ALL_DATABASES)
@@ -188,105 +187,102 @@ def near_tables(metastore: Metastore, database: str, name: str) -> str:
 
 
 def is_excluded(full_name: str, patterns: Sequence[str]) -> bool:
-    """Whether a table, ``db.table``, is one of those that are left out."""
+    """Return whether a table, ``db.table``, matches one of the patterns."""
     return any(fnmatch.fnmatchcase(full_name, pattern.lower().removeprefix("hive:")) for pattern in patterns)
 
 
 def _transactional(metastore: Metastore, database: str) -> list[str]:
-    """The names of the transactional tables of a database, sorted; of all of them where a server cannot tell."""
+    """Return the sorted names of a database's transactional tables; of all managed ones if the server cannot filter."""
     key = "hive_filter_field_params__transactional"
     names: set[str] = set()
     try:
-        # The property is kept as it was typed: Hive writes it in lower case, others do not.
+        # The metastore keeps the property as it was typed: Hive writes it in lower case, other programs do not.
         for value in ("true", "TRUE"):
             condition = f'{key} like "{value}"'
             names.update(metastore.call(interface.GET_TABLE_NAMES_BY_FILTER, database, condition, -1))
     except Unreachable:
         raise
     except MetastoreError:
-        found = metastore.call(interface.GET_TABLE_META, database, "*", ("MANAGED_TABLE",))
-        names.update(one.name for one in found if one.database == database)
+        tables = metastore.call(interface.GET_TABLE_META, database, "*", ("MANAGED_TABLE",))
+        names.update(table.name for table in tables if table.database == database)
     return sorted(names)
 
 
 def tables_named(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
-    """Those tables of a database that are there and transactional, by name.
+    """Yield those of the named tables that exist and are transactional, sorted by name within each batch.
 
     Raises:
-        NotFoundError: there is no such database.
+        NotFoundError: the database does not exist.
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    yield from (table for table in _named(metastore, database, names) if table.table_type)
-
-
-def _named(metastore: Metastore, database: str, names: Sequence[str]) -> Iterator[HiveTable]:
     settings = metastore.settings
-    for some in batches(names, BATCH):
+    for batch in batches(names, BATCH):
         request = interface.GetTablesRequest(
             database,
-            tuple(some),
+            tuple(batch),
             processor_capabilities=settings.capabilities or None,
             processor=settings.processor or None,
         )
         result = metastore.call(interface.GET_TABLES, request)
-        wanted = {(database.lower(), name.lower()) for name in some}
-        tables = _asked_for(result.tables, wanted, lambda one: (one.database.lower(), one.name.lower()))
-        yield from sorted(map(_hive_table, tables), key=lambda table: table.name)
+        wanted = {(database.lower(), name.lower()) for name in batch}
+        requested = _requested(result.tables, wanted, lambda table: (table.database.lower(), table.name.lower()))
+        tables = sorted(map(_hive_table, requested), key=lambda table: table.name)
+        yield from (table for table in tables if table.table_type)
 
 
 def find_partitions(
     metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None
 ) -> Iterator[HivePartition]:
-    """The partitions of a table, by name; all of them, or those of some values.
+    """Yield all partitions of a table, or those with the wanted values, sorted by name.
 
     Args:
-        wanted: values by keys, unescaped; not every key must be given.
+        wanted: unescaped values of some or all keys.
 
     Raises:
-        NotFoundError: a key that the table does not have, or no partition of these values.
+        NotFoundError: a key that the table does not have, or no partition with these values.
     """
     if exact := list(partitions_of_values(metastore, table, [wanted] if wanted else [])):
         yield from exact
         return
     names = partition_names(metastore, table, wanted)
-    is_there = False
-    for one in _partitions_named(metastore, table, names):
-        is_there = True
-        yield one
-    if names and wanted and not is_there:
+    exists = False
+    for partition in _partitions_named(metastore, table, names):
+        exists = True
+        yield partition
+    if names and wanted and not exists:
         raise NotFoundError(f"{table.full_name} has no partition {names[0]} any more", "it was dropped meanwhile", "")
 
 
 def partitions_of_values(
     metastore: Metastore, table: HiveTable, wanted: Sequence[Mapping[str, str]]
 ) -> Iterator[HivePartition]:
-    """Those partitions of a table that are called after their values, as nearly all are: many in one call.
+    """Yield partitions by the names that their values give, in few calls: nearly all partitions have these names.
 
     Args:
-        wanted: of each its values by keys, unescaped; where not every key is given none is found.
+        wanted: unescaped values by keys of each partition; one without all keys is skipped.
     """
     keys = [column.name for column in table.partition_keys]
-    lower = [{key.lower(): value for key, value in one.items()} for one in wanted]
+    lower = [{key.lower(): value for key, value in values.items()} for values in wanted]
     names = ["/".join(partition_name(key, one[key]) for key in keys) for one in lower if set(one) == set(keys)]
     return _partitions_named(metastore, table, names)
 
 
 def _partitions_named(metastore: Metastore, table: HiveTable, names: Sequence[str]) -> Iterator[HivePartition]:
-    """Those of some names that are there, by their values, so many at once."""
+    """Yield the named partitions that exist, sorted by their values within each batch."""
     keys = [column.name for column in table.partition_keys]
     full = table.table_type is TableType.FULL_ACID
     method = interface.GET_PARTITIONS_BY_NAMES if full else interface.GET_PARTITIONS_WITH_FILES
-    for some in batches(names, BATCH):
-        found = metastore.call(method, table.database, table.name, tuple(some))
-        made = [_hive_partition(keys, one) for one in _asked_for(found, map(_values_of, some), lambda one: one.values)]
-        yield from sorted(made, key=lambda one: one.values)
+    for batch in batches(names, BATCH):
+        answer = metastore.call(method, table.database, table.name, tuple(batch))
+        requested = _requested(answer, map(_values_of, batch), lambda partition: partition.values)
+        yield from sorted((_hive_partition(keys, one) for one in requested), key=lambda one: one.values)
 
 
 def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str, str] | None = None) -> list[str]:
-    """The names of the partitions of a table, ``day=2026-11-20/hour=1``, in their order; of all, or of some values.
+    """Return the sorted names, ``day=2026-11-20/hour=1``, of all partitions or of those with the wanted values.
 
     Raises:
-        NotFoundError: a key that the table does not have, or no partition of these values.
+        NotFoundError: a key that the table does not have, or no partition with these values.
     """
     keys = [column.name for column in table.partition_keys]
     lower = {key.lower(): value for key, value in (wanted or {}).items()}
@@ -307,25 +303,24 @@ def partition_names(metastore: Metastore, table: HiveTable, wanted: Mapping[str,
 def _partition_names(
     metastore: Metastore, table: HiveTable, keys: Sequence[str], wanted: Mapping[str, str]
 ) -> Sequence[str]:
-    """At least the names of the partitions that are wanted.
+    """Return names that include those of the wanted partitions.
 
-    Hive makes a pattern of values that it is given: a dot stands for anything, and so does no value at all.
+    Hive turns values into a pattern, in which a dot and an empty value match anything.
     """
-    if not wanted or any(_IN_PATTERNS.search(value) for value in wanted.values()):
+    if not wanted or any(_PATTERN_CHARACTERS.search(value) for value in wanted.values()):
         return _first_names(metastore, table, -1)
     values = tuple(wanted.get(key, "") for key in keys)
     return tuple(metastore.call(interface.GET_PARTITION_NAMES_PS, table.database, table.name, values, -1))
 
 
 def _first_names(metastore: Metastore, table: HiveTable, most: int = _MOST_NEAR) -> Sequence[str]:
-    """The first names of the partitions of a table; -1 for all."""
+    """Return the names of a table's first partitions; -1 for all."""
     is_hive2 = not metastore.features.write_ids
     method = interface.GET_PARTITION_NAMES_BEFORE_3 if is_hive2 else interface.GET_PARTITION_NAMES
     return tuple(metastore.call(method, table.database, table.name, most))
 
 
 def _has(name: str, wanted: Mapping[str, str]) -> bool:
-    """Whether a partition has exactly the values that are wanted."""
     if not wanted:
         return True
     parts = (part.partition("=") for part in name.split("/"))
@@ -333,17 +328,17 @@ def _has(name: str, wanted: Mapping[str, str]) -> bool:
     return all(values.get(key) == value for key, value in wanted.items())
 
 
-def _asked_for(found: Iterable[_T], asked: Iterable[_K], key: Callable[[_T], _K]) -> Iterator[_T]:
-    """Of an answer what was asked for, and that once: some databases below a metastore do not tell a from A."""
-    left = set(asked)
-    for one in found:
-        if key(one) in left:
-            left.remove(key(one))
-            yield one
+def _requested(answer: Iterable[_T], keys: Iterable[_K], key: Callable[[_T], _K]) -> Iterator[_T]:
+    """Yield each requested item of an answer once: a metastore on a case-insensitive database may return more."""
+    missing = set(keys)
+    for item in answer:
+        if key(item) in missing:
+            missing.remove(key(item))
+            yield item
 
 
 def _values_of(name: str) -> tuple[str, ...]:
-    """The values in the name of a partition; its keys may have been called otherwise once."""
+    """Return the values in a partition's name; its keys may have been renamed."""
     return tuple(unescape(part.partition("=")[2]) for part in name.split("/"))
 
 
@@ -398,7 +393,7 @@ def _columns(fields: Sequence[interface.FieldSchema]) -> tuple[Column, ...]:
 
 @lru_cache(maxsize=1024)
 def _shared(pairs: tuple[tuple[str, str], ...]) -> tuple[Column, ...]:
-    """Columns: of the thousands of partitions of a table the same ones."""
+    """Return one object for equal columns, as a table may have thousands of partitions with the same columns."""
     return tuple(Column(*pair) for pair in pairs)
 
 

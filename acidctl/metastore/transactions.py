@@ -1,4 +1,4 @@
-"""Which transactions and write ids count: Hive's lists, made from what the metastore answers (format section 7)."""
+"""Hive's lists of valid transactions and write ids, made from the metastore's answers (format section 7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable,
 from acidctl.metastore.wire import Method
 
 _TABLES = 100
-"""Whose write ids are asked for at once."""
+"""Tables per call for write ids."""
 
 _MOST_WORDS = 300
 
@@ -25,12 +25,12 @@ _OF_ANY_TYPE = interface.GetOpenTxnsRequest(())
 
 
 class Transactions:
-    """The transactions that count at one moment, and the write ids of tables as of that moment.
+    """The valid transactions at one moment, and the write ids of tables as of that moment.
 
     Attributes:
-        taken: seconds since the epoch, of this machine's clock.
-        txns: the list of a reader who comes now.
-        server: the address of the metastore that said so.
+        taken: seconds since the epoch, by this machine's clock.
+        txns: the list of a reader that starts now.
+        server: the address of the metastore that sent the list.
     """
 
     def __init__(self, metastore: Metastore) -> None:
@@ -43,16 +43,17 @@ class Transactions:
 
     @cached_property
     def of_cleaner(self) -> ValidTxns:
-        """The same, whose lowest open transaction may be one that only reads: Hive 4 leaves those out for readers, also
-        where it is asked for no type in particular, and its cleaner waits for them.
+        """The list of a cleaner, whose lowest open transaction may be read-only.
+
+        Hive 4's cleaner waits for these, but its lists for readers leave them out unless the request excludes no type.
         """
         if not self._metastore.features.txn_types:
             return self.txns
-        everyone = _list_of(self._metastore.call(interface.GET_OPEN_TXNS_REQ, _OF_ANY_TYPE), self.server)
-        return replace(self.txns, min_open=min(self.txns.min_open, everyone.min_open))
+        of_all_types = _list_of(self._metastore.call(interface.GET_OPEN_TXNS_REQ, _OF_ANY_TYPE), self.server)
+        return replace(self.txns, min_open=min(self.txns.min_open, of_all_types.min_open))
 
     def load(self, tables: Iterable[str]) -> None:
-        """Ask for the write ids of tables, ``db.table``, of which they are not known yet."""
+        """Fetch the write ids of those tables, ``db.table``, that are not loaded yet."""
         missing = sorted(set(tables) - set(self._write_ids))
         if not self._has_write_ids:
             # Hive 2 numbers writes by their transactions.
@@ -62,18 +63,18 @@ class Transactions:
                 self._write_ids[name] = ids
             return
         metastore = self._metastore
-        for some in batches(missing, _TABLES):
-            request = interface.ValidWriteIdsRequest(tuple(some), str(self.txns))
+        for batch in batches(missing, _TABLES):
+            request = interface.ValidWriteIdsRequest(tuple(batch), str(self.txns))
             for answer in metastore.call(interface.GET_VALID_WRITE_IDS, request).tables:
                 # Later versions put the catalog in front.
                 name = ".".join(answer.table.lower().split(".")[-2:])
                 self._write_ids[name] = _valid_write_ids(answer, name, metastore.shown)
 
     def write_ids(self, table: str) -> ValidWriteIds:
-        """The write ids of a table.
+        """Return the write ids of a table.
 
         Raises:
-            NotFoundError: the metastore gives none for it.
+            NotFoundError: the metastore has no write ids for it.
         """
         self.load([table])
         if table not in self._write_ids:
@@ -82,10 +83,10 @@ class Transactions:
 
 
 def given_write_id(metastore: Metastore, database: str, table: str) -> int:
-    """The highest write id that was ever given for a table, whatever became of it; 0 without any.
+    """Return the highest write id that a table was ever given, whatever its state; 0 without any.
 
-    The high watermark of a list may be lower: some ids came with replication, or were given after the transactions
-    of the list were read.
+    The high watermark of a list may be lower: replication can bring ids, and ids may be given after the list's
+    transactions were read.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
@@ -93,16 +94,16 @@ def given_write_id(metastore: Metastore, database: str, table: str) -> int:
     if not metastore.features.write_ids:
         return given_txn(metastore)
     try:
-        asked = interface.MaxAllocatedRequest(database, table)
-        return int(metastore.call(interface.GET_MAX_ALLOCATED, asked).write_id)
-    except UnknownMethod:  # before Hive 4: a list of transactions without an end leaves out no write id
+        allocated = interface.MaxAllocatedRequest(database, table)
+        return int(metastore.call(interface.GET_MAX_ALLOCATED, allocated).write_id)
+    except UnknownMethod:  # before Hive 4: with an unlimited list of transactions, no write id is left out
         request = interface.ValidWriteIdsRequest((f"{database}.{table}",), str(ValidTxns(MAXL, MAXL)))
         answers = metastore.call(interface.GET_VALID_WRITE_IDS, request).tables
         return max((answer.high_watermark for answer in answers), default=0)
 
 
 def given_txn(metastore: Metastore) -> int:
-    """The highest transaction that was ever opened.
+    """Return the highest transaction id that was ever opened.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
@@ -114,7 +115,7 @@ def given_txn(metastore: Metastore) -> int:
 def _valid_txns(metastore: Metastore) -> ValidTxns:
     features = metastore.features
     if not features.write_ids:
-        # Hive 2's short answer does not tell open from aborted.
+        # Hive 2's short answer does not separate open from aborted transactions.
         info = _ask(metastore, interface.GET_OPEN_TXNS_INFO)
         ids = sorted((txn.id, txn.state == interface.TxnState.ABORTED) for txn in info.txns)
         aborted = [is_aborted for _, is_aborted in ids]
@@ -131,7 +132,7 @@ def _ask(metastore: Metastore, method: Method, *arguments: Any) -> Any:
     """Call a method that lists open transactions; it fails if Hive's ACID is switched off (HIVE-29520).
 
     Raises:
-        MetastoreError: the call fails, with a reason of one line; or the server cannot be reached.
+        MetastoreError: the call failed, with a one-line reason; or the server cannot be reached.
     """
     try:
         return metastore.call(method, *arguments)
@@ -164,10 +165,10 @@ def _valid_write_ids(answer: interface.TableWriteIds, name: str, server: str) ->
 
 
 def _refuse_contradiction(server: str, what: str, high_watermark: int, ids: Sequence[int]) -> None:
-    """Refuse a list that no server makes: what is removed by it would not be known to be dead.
+    """Refuse an inconsistent list: cleaning by it could remove live data.
 
     Raises:
-        MetastoreError: an id is not one, or stands there twice.
+        MetastoreError: an id is out of range, or occurs twice.
     """
     least, most = min(ids, default=1), max(ids, default=0)
     if 0 <= high_watermark < MAXL and least > 0 and most <= high_watermark and len(set(ids)) == len(ids):
@@ -184,14 +185,14 @@ def _refuse_contradiction(server: str, what: str, high_watermark: int, ids: Sequ
 
 
 def _parted(ids: Sequence[int], aborted: Sequence[bool]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Open ids and aborted ones, both ascending."""
+    """Return the open and the aborted ids, both ascending."""
     pairs = sorted(zip(ids, aborted, strict=True))
     open_ids, aborted_ids = (tuple(id_ for id_, one in pairs if one == wanted) for wanted in (False, True))
     return open_ids, aborted_ids
 
 
 def bits(data: bytes, count: int) -> list[bool]:
-    """The first `count` bits of Java's BitSet, least significant first; what was cut off its end is not set."""
+    """Return the first `count` bits of a Java BitSet, least significant first; bits after its end are not set."""
     number = int.from_bytes(data[: (count + 7) // 8], "little")
     text = f"{number:b}"[::-1]
     return [at < len(text) and text[at] == "1" for at in range(count)]

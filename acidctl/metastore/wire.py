@@ -1,7 +1,7 @@
-"""Structs of the metastore's interface, and how one is declared: dataclasses that Apache Thrift reads and writes.
+"""Declarations of structs and methods of the metastore's interface: dataclasses that Apache Thrift reads and writes.
 
-What a server leaves out has its default, what it sends besides is skipped, and enums are plain numbers: servers from
-Hive 2.3 to 4.x differ in all of it.
+Missing fields get their default, unknown fields are skipped, and enums are plain numbers, because servers from Hive 2.3
+to 4.x differ in all of these.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _T = TypeVar("_T")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WireType:
-    """A type of Thrift's.
+    """A type of Thrift.
 
     Attributes:
         code: its number on the wire.
-        detail: what Thrift's library wants to know besides: of a struct its class, of a container its elements.
+        detail: further information for Thrift's library: the class of a struct, the elements of a container.
     """
 
     code: int
@@ -38,38 +38,38 @@ BINARY = WireType(TType.STRING, "BINARY")
 
 
 def list_of(element: WireType) -> WireType:
-    """A list, which is read as a tuple."""
+    """Return the type of a list, which is read as a tuple."""
     return WireType(TType.LIST, (element.code, element.detail, True))
 
 
 def set_of(element: WireType) -> WireType:
-    """A set, which is read as a frozenset."""
+    """Return the type of a set, which is read as a frozenset."""
     return WireType(TType.SET, (element.code, element.detail, True))
 
 
 def map_of(key: WireType, value: WireType) -> WireType:
-    """A map, which is read as a dictionary."""
+    """Return the type of a map, which is read as a dictionary."""
     return WireType(TType.MAP, (key.code, key.detail, value.code, value.detail, False))
 
 
 def struct_type(struct: type[Struct]) -> WireType:
-    """A struct that was declared before."""
-    return WireType(TType.STRUCT, [struct, struct.thrift_spec])  # its accelerator takes nothing but a list
+    """Return the type of a declared struct."""
+    return WireType(TType.STRUCT, [struct, struct.thrift_spec])  # Thrift's accelerator requires a list
 
 
 class Struct(TFrozenBase):  # type: ignore[misc]
-    """What the dataclasses of this package that travel have in common."""
+    """Base of all structs that are sent or received."""
 
     __slots__ = ()
     thrift_spec: ClassVar[tuple[Any, ...]] = ()
 
 
 def field(number: int, wire_type: WireType, default: Any = None) -> Any:
-    """A field of a struct.
+    """Declare a field of a struct.
 
     Args:
-        number: by which it travels.
-        default: where a server does not send it; None is not sent.
+        number: the field's id on the wire.
+        default: value if a server does not send the field; None is not sent.
     """
     if isinstance(default, dict):
         return dataclasses.field(default_factory=dict, metadata={"wire": (number, wire_type)})
@@ -78,7 +78,7 @@ def field(number: int, wire_type: WireType, default: Any = None) -> Any:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def struct(cls: type[_T]) -> type[_T]:
-    """Make a frozen dataclass of a class whose attributes are all :func:`field`, for Thrift's library too."""
+    """Make a frozen dataclass, readable by Thrift's library, of a class whose attributes are all :func:`field`."""
     made = dataclasses.dataclass(frozen=True, slots=True)(cls)
     numbered = {each.metadata["wire"][0]: each for each in dataclasses.fields(made)}  # type: ignore[arg-type]
     made.thrift_spec = _specification({n: (each.name, each.metadata["wire"][1]) for n, each in numbered.items()})  # type: ignore[attr-defined]
@@ -86,7 +86,7 @@ def struct(cls: type[_T]) -> type[_T]:
 
 
 def _specification(fields: Mapping[int, tuple[str, WireType]]) -> tuple[Any, ...]:
-    """What Thrift's library wants: a row for each number, None where there is no field."""
+    """Return a struct's description for Thrift's library: a row for each number, None without a field."""
     rows: list[Any] = [None] * (max(fields, default=-1) + 1)
     for number, (name, wire_type) in fields.items():
         rows[number] = (number, wire_type.code, name, wire_type.detail, None)
@@ -104,7 +104,7 @@ class Refusal(Struct):
 
 
 class Reply(TBase):  # type: ignore[misc]
-    """What a call brings back: its result, or one of its exceptions."""
+    """The answer to a call: its result, or one of its exceptions."""
 
     __slots__ = ("raised1", "raised2", "raised3", "raised4", "success")
     thrift_spec: ClassVar[tuple[Any, ...]] = ()
@@ -118,9 +118,9 @@ class Reply(TBase):  # type: ignore[misc]
 
     @property
     def raised(self) -> tuple[int, Refusal] | None:
-        """The place of an exception in the list of the method's, and the exception; None without one."""
-        found = (self.raised1, self.raised2, self.raised3, self.raised4)
-        return next(((at, refusal) for at, refusal in enumerate(found) if refusal is not None), None)
+        """The exception and its index in the method's exceptions; None without an exception."""
+        refusals = (self.raised1, self.raised2, self.raised3, self.raised4)
+        return next(((at, refusal) for at, refusal in enumerate(refusals) if refusal is not None), None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,12 +128,10 @@ class Method:
     """A method of the interface.
 
     Attributes:
-        name: by which it is called.
-        arguments: the types of what it takes, numbered from 1.
-        raises: the names of its exceptions, in the order of their numbers, which begin at 1.
-        answer: the class of what comes back.
-        repeatable: whether it may be called again where an answer was lost: it reads, or does the same twice.
-        loose: whether versions disagree on what is a list and what is a set: read without Thrift's accelerator.
+        arguments: types of its arguments, numbered from 1.
+        raises: names of its exceptions, in the order of their numbers, which begin at 1.
+        repeatable: whether it may be called again after a lost answer: it only reads, or a second call has no effect.
+        loose: whether versions disagree on lists and sets, so that the answer is read without Thrift's accelerator.
     """
 
     name: str
@@ -156,7 +154,7 @@ def method(
     """Declare a method.
 
     Args:
-        raises: names of exceptions, separated by blanks.
+        raises: names of exceptions, separated by spaces.
     """
     names = tuple(raises.split())
     fields = {at + 1: (f"raised{at + 1}", struct_type(Refusal)) for at in range(len(names))}

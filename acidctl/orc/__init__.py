@@ -1,1 +1,1 @@
-"""What one ORC file says: tail, types, Arrow batches, stripes, the ACID writer."""
+"""Read and write single ORC files: footers, types, rows as Arrow batches, and the writer of ACID files."""

@@ -1,4 +1,4 @@
-"""What Arrow's own functions lack for nested arrays: what lies in one, the same around other children, unions' tags."""
+"""Helpers for nested Arrow arrays that pyarrow lacks: children, rebuilding around other children, union tags."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 def below(array: pa.Array) -> list[pa.Array]:
-    """The arrays nested directly in this one: a struct's fields, a list's values, a map's keys and values."""
+    """Return the arrays nested directly in this one: a struct's fields, a list's values, a map's keys and values."""
     if pa.types.is_struct(array.type) or pa.types.is_union(array.type):
         return [array.field(i) for i in range(array.type.num_fields)]
     if pa.types.is_map(array.type):
@@ -20,9 +20,9 @@ def below(array: pa.Array) -> list[pa.Array]:
 
 
 def with_children(like: pa.Array, children: list[pa.Array], names: Sequence[str] = ()) -> pa.Array:
-    """An array of the same nulls, lengths and tags as `like` around other children, see :func:`below`.
+    """Return an array with the nulls, lengths and tags of `like` around other children, see :func:`below`.
 
-    `names` are the fields of a struct, where they are to differ from those of `like`.
+    `names` replaces the names of a struct's fields.
     """
     if pa.types.is_struct(like.type):
         labels = names or [like.type.field(i).name for i in range(like.type.num_fields)]
@@ -43,7 +43,7 @@ def with_children(like: pa.Array, children: list[pa.Array], names: Sequence[str]
 def struct_of(
     children: Sequence[pa.Array], names: Sequence[str], length: int, nulls: pa.BooleanArray | None = None
 ) -> pa.StructArray:
-    """A struct array of so many rows, also of one without fields; NULL where `nulls`."""
+    """Return a struct array of `length` rows, even if it has no fields; rows are NULL where `nulls` is set."""
     if children:
         return pa.StructArray.from_arrays(list(children), names=list(names), mask=nulls)
     present = None if nulls is None else pc.invert(nulls).buffers()[1]
@@ -51,36 +51,38 @@ def struct_of(
 
 
 def tags_of(array: pa.UnionArray) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
-    """Which alternative each row has, counted from 0 whatever Arrow's type codes are."""
-    places = np.zeros(128, np.int8)
-    places[list(array.type.type_codes)] = np.arange(array.type.num_fields)
-    tags: np.ndarray[tuple[int], np.dtype[np.int8]] = places[union_buffer(array, 1, np.dtype(np.int8))]
+    """Return which alternative each row has, counted from 0 whatever Arrow's type codes are."""
+    number_of_code = np.zeros(128, np.int8)
+    number_of_code[list(array.type.type_codes)] = np.arange(array.type.num_fields)
+    tags: np.ndarray[tuple[int], np.dtype[np.int8]] = number_of_code[union_buffer(array, 1, np.dtype(np.int8))]
     return tags
 
 
 def union_buffer(array: pa.UnionArray, number: int, kind: np.dtype[Any]) -> Any:
-    """The type codes (1) or offsets (2); pyarrow's own attributes overlook that an array is a slice."""
+    """Return the type codes (1) or offsets (2); pyarrow's own attributes overlook that an array is a slice."""
     values = np.frombuffer(array.buffers()[number], kind) if len(array) else np.zeros(0, kind)
     return values[array.offset : array.offset + len(array)]
 
 
 def null_where(array: pa.Array, missing: pa.BooleanArray) -> pa.Array:
-    """The array, NULL where `missing`."""
+    """Return the array with NULL where `missing` is set."""
     mask = missing.to_numpy(zero_copy_only=False)
     return array.take(pa.array(np.arange(len(array), dtype=np.int64), mask=mask))
 
 
 def validity(array: pa.Array) -> pa.Buffer | None:
-    """The null bitmap, shifted to start with the array; None where there are no nulls."""
+    """Return the null bitmap, shifted to start with the array; None if there are no nulls."""
     if array.null_count == 0:
         return None
     return pc.is_valid(array).buffers()[1]
 
 
 def cut_text(column: pa.Array, length: int) -> pa.Array:
-    """At most so many characters."""
+    """Cut texts to at most `length` characters."""
     try:
         return pc.utf8_slice_codeunits(column, 0, length)
     except pa.ArrowInvalid:  # bytes that are not UTF-8: count them as Hive does, which replaces each
         raw = column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).to_pylist()
-        return pa.array([None if one is None else one.decode("utf-8", "replace")[:length] for one in raw], column.type)
+        return pa.array(
+            [None if text is None else text.decode("utf-8", "replace")[:length] for text in raw], column.type
+        )

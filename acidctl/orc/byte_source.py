@@ -1,4 +1,4 @@
-"""Ranged reads of one file, up to a length that may be shorter than the file."""
+"""Read ranges of one file, up to a length that may be shorter than the file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import RangedReader
 
 _NO_MEMORY = ("bad_alloc", "Memory error", "Cannot allocate memory")
-"""What native readers say when memory ran out, in an error of another kind."""
+"""Words in native readers' other errors that mean that memory ran out."""
 
 _NO_ZONES = "Time zone file"
-"""What they say when they do not find UTC, or a zone that acidctl has made sure of before."""
-
+"""Words in native readers' errors if UTC, or a zone that acidctl has found before, is missing."""
 
 _GROWTH = 3
 """Reading takes two to three times as much memory as the rows have bytes."""
@@ -29,14 +28,14 @@ _GAP = 256 * 1024
 
 
 class ByteSource:
-    """The first `length` bytes of the file `path`; what lies behind them does not exist for a reader.
+    """The first `length` bytes of the file `path`; readers see nothing behind them.
 
     A streaming writer's file is read up to its flush length (format section 12), so the length is part of the source.
     Nothing is held open: each read is one ranged read of the file system.
 
     Args:
         length: the logical length in bytes; None for the whole file.
-        size: of the whole file, when a listing or a tail told it; None asks the file system.
+        size: the size of the whole file if it is known; otherwise the file system is asked.
     """
 
     __slots__ = ("_length", "_logical", "fs", "path")
@@ -49,7 +48,7 @@ class ByteSource:
 
     @property
     def size(self) -> int:
-        """The length in bytes; asks the file system once when it was not given."""
+        """Return the length in bytes; the file system is asked once if it was not given."""
         if self._length is None:
             entry = self.fs.stat(self.path)
             if entry.is_dir:
@@ -60,7 +59,7 @@ class ByteSource:
         return self._length
 
     def read(self, offset: int, count: int) -> bytes:
-        """Exactly `count` bytes from `offset`.
+        """Return exactly `count` bytes from `offset`.
 
         Raises:
             BadDataError: the range is not inside the source, or the file is shorter than the source claims.
@@ -79,12 +78,12 @@ class ByteSource:
         return data
 
     def read_end(self, count: int) -> bytes:
-        """The last `count` bytes, or all there are."""
+        """Return the last `count` bytes, or the whole file if it is shorter."""
         size = self.size
         return self.read(max(0, size - count), min(count, size))
 
     def local_whole(self) -> str | None:
-        """The path on the local disk when the source is a whole local file."""
+        """Return the path on the local disk if the source is a whole local file."""
         local = self.fs.local_path(self.path)
         if local is not None and self._logical and self.fs.stat(self.path).size != self.size:
             return None
@@ -92,7 +91,7 @@ class ByteSource:
 
 
 def damaged(path: str, why: str) -> BadDataError:
-    """The error for a file that contradicts itself."""
+    """Return the error for a file that contradicts itself."""
     return BadDataError(f"{path} is damaged", why, "the file was cut short or overwritten; restore it from its source")
 
 
@@ -122,13 +121,13 @@ def native_errors(path: str, stripe: int | None = None) -> Iterator[None]:
 
 @contextmanager
 def native_read(path: str, part: int | str | None = None) -> Iterator[None]:
-    """Let a native reader work on a file within the block, and grow this process by a bounded amount.
+    """Let a native reader work on a file within the block, and limit how much memory this process may take for it.
 
     Args:
-        part: the number of a stripe, or how messages name a part of the file with its path.
+        part: the number of a stripe, or the name of a part of the file, with its path, for messages.
 
     Raises:
-        LimitError: it needed more memory.
+        LimitError: the reader needed more memory.
         BadDataError, MemoryProblem, EnvironmentProblem: as :func:`native_errors`.
     """
     where = part if isinstance(part, str) else path if part is None else f"stripe {part} of {path}"
@@ -146,20 +145,20 @@ def native_read(path: str, part: int | str | None = None) -> Iterator[None]:
 
 
 class ReadAheadFile(RangedReader):
-    """A source as a file object for Arrow, which asks for many small pieces: ranges fetched ahead come from memory.
+    """A source as a file object for Arrow, which reads many small pieces: ranges fetched ahead come from memory.
 
-    Never a memory map: when someone truncates a mapped file the process dies.
+    It is never a memory map: if someone truncates a mapped file the process dies.
     """
 
     def __init__(self, source: ByteSource, end: bytes = b"") -> None:
-        """`end`: the last bytes of the source, which are kept all the time."""
+        """Keep `end`, the last bytes of the source, all the time."""
         super().__init__(lambda start, end: source.read(start, end - start), source.size, source.path, read_ahead=0)
         self._source = source
         self._end = (source.size - len(end), memoryview(end))
         self._ahead = [self._end]
 
     def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Read these (start, end) ahead, close ones as one, and forget those read before."""
+        """Read these (start, end) ranges ahead, close ranges as one, and forget those read before."""
         merged: list[tuple[int, int]] = []
         for start, end in sorted(ranges):
             if merged and start - merged[-1][1] <= _GAP:
@@ -170,20 +169,20 @@ class ReadAheadFile(RangedReader):
         self._ahead[:] = [self._end, *ahead]
 
     def sibling(self) -> ReadAheadFile:
-        """Another file object for the same source, with a position of its own and the same bytes fetched ahead."""
+        """Return a file object for the same source with a position of its own and the same ranges in memory."""
         other = ReadAheadFile(self._source)
         other._end, other._ahead = self._end, self._ahead
         return other
 
     def size(self) -> int:
-        """Bytes of the source; Arrow asks by this name."""
+        """Return the length of the source in bytes, under the name that Arrow calls."""
         return self._source.size
 
     def _fill(self, start: int, end: int) -> bytes:
         return self.piece(start, end - start)
 
     def piece(self, offset: int, count: int) -> bytes:
-        """Bytes of the source, from memory when they were kept."""
+        """Return bytes of the source, from memory if they were kept."""
         for start, data in self._ahead:
             if start <= offset and offset + count <= start + len(data):
                 return bytes(data[offset - start : offset - start + count])

@@ -1,8 +1,8 @@
-"""The chunks that ORC compresses its sections into: a 3-byte header, then the bytes.
+"""Read and write the chunks that ORC compresses its sections into: a 3-byte header, then the bytes.
 
-Used for what acidctl reads by itself (tails, stripe footers, row indexes); rows are decoded by Arrow.  Every length
-is checked against the compression block size and a limit before memory is taken, so that a damaged or hostile file
-costs an error and not the machine.
+acidctl reads footers, stripe footers and row indexes by itself; Arrow decodes the rows.  Every length is checked
+against the compression block size and a limit before memory is taken, so that a damaged or hostile file causes an
+error and does not exhaust the machine.
 """
 
 from __future__ import annotations
@@ -20,48 +20,48 @@ from acidctl.orc.limits import TAIL
 from acidctl.orc.varint import TooLongError, unsigned
 
 COMPRESSION_NAMES = ("none", "zlib", "snappy", "lzo", "lz4", "zstd", "brotli")
-"""By the number in the postscript."""
+"""Names of codecs, by their number in the postscript."""
 
 DEFAULT_BLOCK_SIZE = 256 * 1024
-"""What a reader assumes when the postscript names no compression block size."""
+"""The compression block size in bytes if the postscript names none."""
 
 _HEADER = 3
 
 MAX_BLOCK = 1 << 23
 """The largest size of a compression block in bytes: the header of a chunk has 23 bits for its length."""
 _MAX_CHUNK = MAX_BLOCK - 1
-# Level 3 is three times slower and makes nothing smaller; level 1 is no faster.
+# Level 3 is three times slower and makes nothing smaller; level 1 is not faster.
 _LEVEL = 2
 
 
 class ChunkError(ValueError):
-    """A chunk that cannot be decompressed; the caller knows the path and turns it into a BadDataError."""
+    """A chunk cannot be decompressed; the caller has the path and turns this into a BadDataError."""
 
 
 class TooLarge(ChunkError):
-    """A section that would decompress to more than is allowed."""
+    """A section would decompress to more than is allowed."""
 
 
 class UnsupportedCodec(BadDataError):
-    """A compression that ORC has and acidctl has not: LZO."""
+    """The file uses a codec of ORC that acidctl does not have: LZO."""
 
 
 def decompress(
     data: bytes | memoryview, kind: str, block_size: int, limit: int | None = None, *, is_cut: bool = False
 ) -> bytes:
-    """The bytes of a section.
+    """Decompress a section.
 
     Args:
-        data: the section as it is in the file: chunks, or the bytes themselves where `kind` is ``none``.
+        data: the section as it is in the file: chunks, or the bytes themselves if `kind` is ``none``.
         kind: one of COMPRESSION_NAMES.
         block_size: no chunk may decompress to more bytes than this (postscript).
-        limit: the most bytes that the whole may come to; None for the limit of tails, see limits.py.
-        is_cut: `data` is only the beginning; what is behind the last whole chunk is left out.
+        limit: the most bytes that the result may have; None for the limit of footers, see limits.py.
+        is_cut: `data` is only the beginning of a section; a chunk that is not whole is left out.
 
     Raises:
         ChunkError: a chunk is cut short, is damaged, or is larger than its block may be.
-        TooLarge: the whole is larger than `limit`.
-        UnsupportedCodec: the codec is one that acidctl does not have (LZO).
+        TooLarge: the result is larger than `limit`.
+        UnsupportedCodec: acidctl does not have the codec (LZO).
     """
     limit = TAIL.value if limit is None else limit
     if kind == "none":
@@ -95,7 +95,6 @@ def decompress(
 
 
 def _inflate(chunk: memoryview, kind: str, limit: int) -> bytes:
-    """One compressed chunk; at most `limit` bytes."""
     if not chunk:
         return b""
     try:
@@ -149,7 +148,7 @@ def _too_large(kind: str, limit: int) -> ChunkError:
 
 
 def _lz4_size(chunk: memoryview) -> int:
-    """The decompressed size of a raw LZ4 block, which carries none: add up its sequences without copying anything."""
+    """Return the decompressed size of a raw LZ4 block, which does not state it, by adding up its sequences."""
     at = total = 0
     end = len(chunk)
     while at < end:
@@ -183,7 +182,7 @@ _ARROW_NAMES = {"snappy": "snappy", "lz4": "lz4_raw", "zstd": "zstd"}
 
 
 def encode_original(data: bytes, kind: str, block_size: int) -> bytes:
-    """`data` as chunks that are marked as stored: what every reader takes for any `kind`, with no codec at hand.
+    """Return `data` as chunks marked as stored, which readers accept under any `kind`, without compressing.
 
     Args:
         kind: the file's compression; ``none`` has no chunks at all.
@@ -193,24 +192,21 @@ def encode_original(data: bytes, kind: str, block_size: int) -> bytes:
 
 
 def encode_stream(data: bytes | memoryview, kind: str, block_size: int) -> tuple[bytes, list[int]]:
-    """`data` as compressed chunks of `kind`, which is not ``none``, and the place where each begins.
+    """Return `data` as compressed chunks of `kind`, which is not ``none``, and the offset of each chunk.
 
     Args:
-        kind: one of ``zlib``, several times as fast as the ORC library, ``snappy``, ``lz4``, ``zstd``.
+        kind: ``zlib`` (several times as fast as in the ORC library), ``snappy``, ``lz4`` or ``zstd``.
         block_size: the most bytes that go into one chunk.
     """
-    pack = _deflated if kind == "zlib" else partial(pa.Codec(_ARROW_NAMES[kind]).compress, asbytes=True)
-    return _chunked(data, block_size, pack)
+    if kind == "zlib":
+        settings = {"level": _LEVEL, "flag": igzip_lib.COMP_DEFLATE, "mem_level": igzip_lib.MEM_LEVEL_LARGE}
+        return _chunked(data, block_size, partial(igzip_lib.compress, **settings))
+    return _chunked(data, block_size, partial(pa.Codec(_ARROW_NAMES[kind]).compress, asbytes=True))
 
 
 def encode_section(data: bytes, kind: str, block_size: int) -> bytes:
-    """`data` as the chunks of a section: compressed for zlib, else see :func:`encode_original`."""
+    """Return `data` as the chunks of a section: compressed for zlib, else see :func:`encode_original`."""
     return encode_stream(data, kind, block_size)[0] if kind == "zlib" else encode_original(data, kind, block_size)
-
-
-def _deflated(chunk: memoryview) -> bytes:
-    packed: bytes = igzip_lib.compress(chunk, _LEVEL, igzip_lib.COMP_DEFLATE, igzip_lib.MEM_LEVEL_LARGE)
-    return packed
 
 
 def _chunked(data: bytes | memoryview, block_size: int, pack: Packer) -> tuple[bytes, list[int]]:

@@ -1,4 +1,4 @@
-"""Types as Hive's metastore writes them, ``array<struct<a:int,b:char(10)>>``, as nodes of a type tree."""
+"""Parse types as Hive's metastore writes them, ``array<struct<a:int,b:char(10)>>``, into type trees."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OTHER_NAMES = {"integer": "int", "numeric": "decimal", "double precision": "dou
 
 
 def parse_type(text: str) -> OrcType:
-    """The type that a text names; column ids are not set.
+    """Return the type that a text names; column ids are not set.
 
     Raises:
-        BadDataError: it is not a type of Hive's, or one that no table has.
+        BadDataError: Hive does not have this type, or tables cannot have it.
     """
     node, at = _node(text, 0, 0)
     if at != len(text):
@@ -29,7 +29,7 @@ def parse_type(text: str) -> OrcType:
 
 
 def columns_of(text: str) -> OrcType:
-    """The row type of columns as CREATE TABLE lists them, ``id int, name string``, or ``struct<id:int,name:string>``.
+    """Return the row type of columns as in CREATE TABLE, ``id int, name string``, or ``struct<id:int,name:string>``.
 
     Raises:
         BadDataError: as for :func:`parse_type`.
@@ -44,7 +44,6 @@ def columns_of(text: str) -> OrcType:
 
 
 def _node(text: str, at: int, depth: int) -> tuple[OrcType, int]:
-    """The type at a place, and where it ends."""
     word = _WORD.match(text, at)
     if word is None or depth > MAX_DEPTH:
         raise _unknown(text)
@@ -97,10 +96,10 @@ def _unknown(text: str) -> BadDataError:
 
 
 def row_type_of(columns: tuple[tuple[str, str], ...]) -> OrcType:
-    """The row type of columns, given by name and type.
+    """Return the row type of columns, given by name and type.
 
     Raises:
-        BadDataError: the type of one is not known.
+        BadDataError: the type of a column is unknown.
     """
     children = []
     for name, text in columns:

@@ -1,7 +1,7 @@
-"""What one file may cost: bounds that real tables never meet, so that a hostile file costs an error and no machine.
+"""Limit what one file may cost, far above real tables, so that a hostile file causes an error.
 
-Each is a variable of the environment, ``ACIDCTL_LIMIT_<NAME>``, or a key of the table ``[limits]`` of a configuration:
-a whole number, with K, M, G or T behind it where wanted, in powers of 1024.
+Each limit is an environment variable, ``ACIDCTL_LIMIT_<NAME>``, or a key of the table ``[limits]`` of a configuration:
+a whole number, optionally with K, M, G or T (powers of 1024) behind it.
 """
 
 from __future__ import annotations
@@ -18,25 +18,17 @@ _SIZE = re.compile(r"(\d{1,18})([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
-
 PREFIX = "ACIDCTL_LIMIT_"
-"""Of all variables."""
+"""The prefix of the environment variables."""
 
 
 class LimitError(BadDataError):
-    """A file that is hostile, damaged, or larger than a limit: which of these, only its owner knows."""
+    """A file is hostile, damaged, or larger than a limit; only its owner can tell which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One bound.
-
-    Attributes:
-        name: as messages say it.
-        default: without the variable.
-        is_bytes: whether it counts bytes.
-        meaning: one sentence.
-    """
+    """One limit; `meaning` describes it in one sentence, and `name` stands in messages."""
 
     name: str
     default: int
@@ -45,42 +37,42 @@ class Limit:
 
     @property
     def variable(self) -> str:
-        """The one of the environment that sets it."""
+        """Return the environment variable that sets the limit."""
         return PREFIX + self.key.replace("-", "_").upper()
 
     @property
     def key(self) -> str:
-        """Its name in the table ``[limits]`` of a configuration."""
+        """Return the name of the limit in the table ``[limits]`` of a configuration."""
         return self.name.removeprefix("max-")
 
     @property
     def value(self) -> int:
-        """What counts now. UsageProblem when the variable is not a number."""
+        """Return the present value.  UsageProblem if the variable is not a number."""
         text = os.environ.get(self.variable)
         return _parsed(self.variable, text) if text else self.default
 
     def shown(self, amount: float) -> str:
-        """An amount for people."""
+        """Return an amount as text for people."""
         return size_text(amount) if self.is_bytes else f"{amount:,.0f}"
 
     def check(self, amount: float, path: str, what: str) -> None:
         """Refuse `amount` above the limit.
 
         Args:
-            what: what is so large, ``decompressed size of stripe 1``.
+            what: the name of the amount, ``decompressed size of stripe 1``.
 
         Raises:
-            LimitError: it is.
+            LimitError: the amount is above the limit.
         """
         if amount > self.value:
             raise self.error(path, what, amount)
 
     def error(self, path: str, what: str, amount: float | None = None) -> LimitError:
-        """The error for an amount above the limit; None where it is not known by how much."""
+        """Return the error for an amount above the limit; None if the amount is unknown."""
         return self.explained(f"{path}: {what} is {'too large' if amount is None else self.shown(amount)}")
 
     def explained(self, what: str) -> LimitError:
-        """The error of a sentence that says what is above the limit."""
+        """Return the error for a sentence that says which amount is above the limit."""
         return LimitError(
             what,
             f"the file is damaged, made to use up memory, or larger than the limit {self.name}"
@@ -105,22 +97,17 @@ RATIO = Limit(
 )
 
 LIMITS = (COLUMNS, STRIPES, TAIL, STRIPE_MEMORY, RATIO)
-_ALWAYS = 16 << 30
-"""Decoded bytes that any file may have: what decoding takes no minute."""
 
+_ALWAYS = 16 << 30
+"""Decoded bytes that every file may have; decoding them takes less than a minute."""
 
 _A_PART = 1 << 20
-"""Bytes that are decoded in the time that it takes to begin with a stripe or row group."""
+"""Bytes that can be decoded in the time that it takes to start with a stripe or row group."""
 
 
 @dataclass(slots=True)
 class DecodingBudget:
-    """What was decoded of one open file; its stripes or row groups count once, however often they are read.
-
-    Attributes:
-        path: for messages.
-        size: bytes of the file.
-    """
+    """Counts the bytes decoded from one open file of `size` bytes; each stripe or row group counts once."""
 
     path: str
     size: int
@@ -129,19 +116,19 @@ class DecodingBudget:
     _error: LimitError | None = None
 
     def require(self) -> None:
-        """Refuse, by LimitError, whatever comes after it was too much: to look at it takes time, too."""
+        """Refuse, by LimitError, further reads once the file has used up its budget: even checks take time."""
         if self._error is not None:
             raise self._error
 
     def add_part(self, part: int, amount: float) -> None:
-        """Count a stripe or row group of so many decoded bytes; errors as for :meth:`add`."""
+        """Count the decoded bytes of a stripe or row group; errors as for :meth:`add`."""
         self.add(part, amount + _A_PART)
 
     def add(self, part: int, amount: float) -> None:
-        """Count what takes no time of its own.
+        """Count decoded bytes of a part that takes no time to start with.
 
         Raises:
-            LimitError: it is too much for so small a file.
+            LimitError: the total is too large for the size of the file.
         """
         more = amount - self._parts.get(part, 0.0)
         if more <= 0:
@@ -158,7 +145,7 @@ class DecodingBudget:
 
 
 def size_text(amount: float) -> str:
-    """A number of bytes for people: ``5.1 GiB``."""
+    """Return a number of bytes for people: ``5.1 GiB``."""
     power = 0
     while amount >= 1024 and power < len(_UNITS) - 1:
         amount /= 1024
@@ -167,19 +154,22 @@ def size_text(amount: float) -> str:
 
 
 _configured: set[str] = set()
-"""Variables that are set by a configuration."""
+"""Environment variables that a configuration has set."""
 
 
 def configure(values: Mapping[str, str]) -> None:
-    """Let the limits of a configuration count where the environment has none: here and in processes started from here.
+    """Apply the limits of a configuration if the environment does not set them, here and in child processes.
 
     Args:
-        values: texts by :attr:`Limit.key`; they take the place of those of the last call.
+        values: texts by :attr:`Limit.key`; they replace those of the last call.
 
     Raises:
         UsageProblem: the environment has a variable for a limit that does not exist.
     """
-    _refuse_unknown()
+    variables = [limit.variable for limit in LIMITS]
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in variables:
+            raise UsageProblem(f"{name} is set, but there is no such limit", "", f"there are {', '.join(variables)}")
     for variable in _configured:
         os.environ.pop(variable, None)
     _configured.clear()
@@ -189,15 +179,8 @@ def configure(values: Mapping[str, str]) -> None:
             _configured.add(limit.variable)
 
 
-def _refuse_unknown() -> None:
-    known = [limit.variable for limit in LIMITS]
-    for name in sorted(os.environ):
-        if name.startswith(PREFIX) and name not in known:
-            raise UsageProblem(f"{name} is set, but there is no such limit", "", f"there are {', '.join(known)}")
-
-
 def check_value(limit: Limit, text: str) -> None:
-    """Refuse what cannot be the value of a limit, by UsageProblem."""
+    """Refuse a text that cannot be the value of a limit, by UsageProblem."""
     _parsed(limit.key, text)
 
 

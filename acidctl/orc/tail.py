@@ -1,4 +1,4 @@
-"""The tail of an ORC file: everything that is known without reading a row.
+"""Read the footer of an ORC file: everything that is known without reading a row.
 
 ``"ORC" stripes... [stripe statistics] [footer] [postscript] [1 byte: length of the postscript]``.
 """
@@ -18,8 +18,8 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource, damaged
 from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, ChunkError, TooLarge, decompress
 from acidctl.orc.limits import COLUMNS, STRIPES, TAIL, LimitError
-from acidctl.orc.parts import LEAST_PART, count_parts
 from acidctl.orc.types import OrcType, Schema, schema_of
+from acidctl.orc.varint import LEAST_PART, count_parts
 
 KEY_INDEX = "hive.acid.key.index"
 ACID_STATS = "hive.acid.stats"
@@ -27,14 +27,14 @@ ACID_VERSION = "hive.acid.version"
 
 MAGIC = b"ORC"
 FIRST_READ = 16 * 1024
-"""Bytes of the one read that nearly every tail fits into."""
+"""Bytes of the first read; nearly every footer fits into them."""
 
 KNOWN_VERSIONS = ((0, 11), (0, 12))
 CALENDARS = {1: "julian_gregorian", 2: "proleptic_gregorian"}
 _FEW_BYTES = 64 * 1024
-"""Of these nothing large can be made."""
+"""Messages of at most this size cannot take much memory when parsed."""
 _PARTS_A_COLUMN, _PARTS_A_STRIPE = 24, 3
-"""Messages and texts in one message, for each column and stripe that a file may have."""
+"""The most messages and texts in one message, for each column and stripe that a file may have."""
 
 WRITERS = ("ORC Java", "ORC C++", "Presto", "Scritchley Go", "Trino", "cuDF")
 
@@ -55,18 +55,17 @@ class RecordKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Tail:
-    """What a file's tail says.  The messages are shared: copy them before changing one.
+    """The parsed footer of a file.  The messages are shared: copy them before changing them.
 
     Attributes:
-        source: where the file is read from.
         postscript: the last message; never compressed.
         footer: schema, stripes, user metadata, statistics.
         file_length: bytes, up to the logical length.
-        content_end: where the stripes end and the tail begins.
-        metadata_start: where the stripe statistics begin.
+        content_end: the offset where the stripes end and the tail begins.
+        metadata_start: the offset of the stripe statistics.
         compression: one of codecs.COMPRESSION_NAMES.
         block_size: the compression block size in bytes.
-        notes: what is unusual but no reason to refuse the file (an unknown version).
+        notes: unusual facts that are not a reason to refuse the file (an unknown version).
     """
 
     source: ByteSource = field(repr=False, compare=False)
@@ -82,123 +81,123 @@ class Tail:
 
     @property
     def path(self) -> str:
-        """The file, for messages."""
+        """Return the path of the file, for messages."""
         return self.source.path
 
     @property
     def length(self) -> int:
-        """Bytes of it."""
+        """Return the length of the tail in bytes."""
         return self.file_length - self.metadata_start
 
     @cached_property
     def rows(self) -> int:
-        """Rows of all stripes; that is what is read, should the footer's own count differ."""
+        """Return the rows of all stripes; these are what is read, should the footer's own count differ."""
         return sum(stripe.numberOfRows for stripe in self.footer.stripes)
 
     @cached_property
     def stripes(self) -> tuple[pb.StripeInformation, ...]:
-        """Offset, lengths and rows of every stripe, in file order."""
+        """Return offset, lengths and rows of every stripe, in file order."""
         return tuple(self.footer.stripes)
 
     @cached_property
     def types(self) -> list[pb.Type]:
-        """The flat type list, as a writer copies it."""
+        """Return the flat type list, as a writer copies it."""
         return list(self.footer.types)
 
     @cached_property
     def schema(self) -> Schema:
-        """The type tree and what follows from it.  BadDataError when the types make no tree."""
+        """Return the type tree and what follows from it.  BadDataError if the types do not make a tree."""
         return schema_of(self.footer.types, self.path)
 
     @property
     def type_tree(self) -> OrcType:
-        """The schema.  BadDataError when the types make no tree."""
+        """Return the type tree.  BadDataError if the types do not make a tree."""
         return self.schema.tree
 
     @property
     def is_acid(self) -> bool:
-        """Whether the rows are wrapped in the six ACID columns (format section 3.1)."""
+        """Return whether the rows are wrapped in the six ACID columns (format section 3.1)."""
         return self.schema.is_acid
 
     @property
     def stride(self) -> int:
-        """Rows per row-index entry; 0 means that there is no row index."""
+        """Return the rows per row-index entry; 0 means that there is no row index."""
         return self.footer.rowIndexStride
 
     @property
     def calendar(self) -> str | None:
-        """The calendar of dates and timestamps; None when the file does not say: then as old Hive, Julian/Gregorian."""
+        """Return the calendar of dates and timestamps; None if the file does not say: old Hive's Julian/Gregorian."""
         return CALENDARS.get(self.footer.calendar)
 
     @property
     def version(self) -> tuple[int, ...]:
-        """The format version, usually (0, 12); (0, 11) when the file does not say, as those files do."""
+        """Return the format version, usually (0, 12); (0, 11) if the file does not say."""
         return tuple(self.postscript.version) or (0, 11)
 
     @property
     def writer(self) -> str:
-        """Which library wrote the file."""
+        """Return the name of the library that wrote the file."""
         code = self.footer.writer
         return WRITERS[code] if code < len(WRITERS) else f"unknown writer {code}"
 
     @property
     def writer_version(self) -> int:
-        """The writer's own version number, a list of its bug fixes."""
+        """Return the writer's own version number, a list of its bug fixes."""
         return self.postscript.writerVersion
 
     @cached_property
     def software_version(self) -> str | None:
-        """The release of the writing library, when it left it."""
+        """Return the release of the writing library, None if the file does not say."""
         if not self.footer.HasField("softwareVersion"):
             return None
         return as_text(self.footer.softwareVersion)
 
     @property
     def encrypted(self) -> bool:
-        """Whether some column is encrypted: such a file is named and refused, never decoded to masked values."""
+        """Return whether some column is encrypted; such a file is refused, never decoded to masked values."""
         return self.footer.HasField("encryption")
 
     @cached_property
     def user_metadata(self) -> dict[str, bytes]:
-        """The writer's key and value pairs; of equal keys the first counts, as in Hive."""
-        found: dict[str, bytes] = {}
+        """Return the writer's key and value pairs; of equal keys the first counts, as in Hive."""
+        pairs: dict[str, bytes] = {}
         for item in self.footer.metadata:
-            found.setdefault(as_text(item.name), item.value)
-        return found
+            pairs.setdefault(as_text(item.name), item.value)
+        return pairs
 
     @cached_property
     def metadata(self) -> pb.Metadata:
-        """The statistics of each stripe; empty when the file has none.  Reads from the file when the tail was long."""
+        """Return the statistics of all stripes; empty if there are none.  Reads from the file if the tail was long."""
         length = self.postscript.metadataLength
         raw = self._raw_metadata
         if raw is None:
             raw = self.source.read(self.metadata_start, length)
-        found = _parse(pb.Metadata, raw, (self.compression, self.block_size), self.path, "stripe statistics")
-        most = max((len(stripe.colStats) for stripe in found.stripeStats), default=0)
+        metadata = _parse(pb.Metadata, raw, (self.compression, self.block_size), self.path, "stripe statistics")
+        most = max((len(stripe.colStats) for stripe in metadata.stripeStats), default=0)
         COLUMNS.check(most, self.path, "number of the columns of its stripe statistics")
-        return found
+        return metadata
 
     def stripe_statistics(self, i: int) -> list[pb.ColumnStatistics] | None:
-        """Statistics of the columns of stripe `i` by column id, None when the file has none for it."""
+        """Return statistics of the columns of stripe `i` by column id, None if the file has none for it."""
         statistics = self.metadata.stripeStats
         return list(statistics[i].colStats) if i < len(statistics) else None
 
     def column_statistics(self, column_id: int) -> pb.ColumnStatistics | None:
-        """The file's statistics of a column, None when it has none."""
+        """Return the file's statistics of a column, None if it has none."""
         statistics = self.footer.statistics
         return statistics[column_id] if 0 <= column_id < len(statistics) else None
 
     def stripe_footer(self, i: int) -> pb.StripeFooter:
-        """Streams and encodings of stripe `i`: one ranged read.  BadDataError when it is damaged."""
+        """Return streams and encodings of stripe `i`: one ranged read.  BadDataError if it is damaged."""
         return self.parse_stripe_footer(i, self.raw_stripe_footer(i))
 
     def raw_stripe_footer(self, i: int) -> bytes:
-        """The bytes of the footer of stripe `i` as they are in the file."""
+        """Return the bytes of the footer of stripe `i` as they are in the file."""
         stripe = self.stripes[i]
         return self.source.read(stripe.offset + stripe.indexLength + stripe.dataLength, stripe.footerLength)
 
     def parse_stripe_footer(self, i: int, raw: bytes | memoryview) -> pb.StripeFooter:
-        """The footer of stripe `i` from its bytes in the file; checks that its streams fill the stripe.
+        """Parse the footer of stripe `i` from its bytes in the file; check that its streams fit into the stripe.
 
         Raises:
             BadDataError: it cannot be parsed, or its streams are longer than the stripe.
@@ -210,10 +209,10 @@ class Tail:
         return footer
 
     def key_index(self) -> list[RecordKey | None] | None:
-        """``hive.acid.key.index``: the key of the last row of each stripe (format section 3.2).
+        """Return ``hive.acid.key.index``: the key of the last row of each stripe (format section 3.2).
 
         Returns:
-            One entry for each that the index holds, None where an entry is empty ("unknown"); None without an index.
+            The entries of the index, None for an empty entry ("unknown"); None if there is no index.
             The list may be shorter or longer than the stripes: known Hive versions lose the last entry.
 
         Raises:
@@ -236,7 +235,7 @@ class Tail:
         return RecordKey(*map(int, match.groups()))
 
     def acid_stats(self) -> tuple[int, int, int] | None:
-        """``hive.acid.stats``: (inserts, updates, deletes), None when missing.  BadDataError when malformed."""
+        """Return ``hive.acid.stats``: (inserts, updates, deletes), None if missing.  BadDataError if malformed."""
         raw = self.user_metadata.get(ACID_STATS)
         if raw is None:
             return None
@@ -248,7 +247,7 @@ class Tail:
 
     @property
     def acid_version(self) -> int | None:
-        """``hive.acid.version``, None when missing.  BadDataError when it is not a number."""
+        """Return ``hive.acid.version``, None if missing.  BadDataError if it is not a number."""
         raw = self.user_metadata.get(ACID_VERSION)
         if raw is None:
             return None
@@ -259,27 +258,27 @@ class Tail:
 
 
 def key_index_of(keys: Sequence[RecordKey | None]) -> bytes:
-    """:meth:`Tail.key_index` as a file has it; an empty entry stands for "unknown"."""
+    """Return :meth:`Tail.key_index` as bytes for a file; an empty entry means "unknown"."""
     return "".join(f"{','.join(map(str, key)) if key else ''};" for key in keys).encode()
 
 
 def stripe_length(info: pb.StripeInformation) -> int:
-    """Bytes of a stripe: its index, its data and its footer."""
+    """Return the bytes of a stripe: its index, its data and its footer."""
     return int(info.indexLength + info.dataLength + info.footerLength)
 
 
 def placed_streams(footer: pb.StripeFooter, start: int = 0) -> Iterator[tuple[pb.Stream, int]]:
-    """The streams of a stripe, and where each begins: the first at `start`."""
+    """Yield the streams of a stripe with the offset of each; the first is at `start`."""
     for stream in footer.streams:
         yield stream, start
         start += stream.length
 
 
 def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:
-    """The tail of an ORC file: one ranged read of the last 16 KB, a second one only when the footer is longer.
+    """Read the tail of an ORC file: one ranged read of the last 16 KB, a second one only if the footer is longer.
 
     Args:
-        end: its last bytes, when the caller has read them already.
+        end: the last bytes of the file, if the caller has read them already.
 
     Raises:
         BadDataError: the file is empty, too short, not ORC, cut short, or its tail contradicts itself.
@@ -326,7 +325,7 @@ def read_tail(source: ByteSource, end: bytes | None = None) -> Tail:
 
 
 def _postscript(source: ByteSource, buffer: bytes) -> pb.PostScript:
-    """The postscript at the end of `buffer`, with a known compression and lengths that can be added up."""
+    """Return the postscript at the end of `buffer`, with a known compression and lengths that can be added up."""
     path = source.path
     length = buffer[-1]
     if length >= len(buffer):
@@ -352,7 +351,7 @@ def _postscript(source: ByteSource, buffer: bytes) -> pb.PostScript:
 
 
 def _check_stripes(footer: pb.Footer, content_end: int, path: str) -> None:
-    """Stripes lie before the tail, one behind the other."""
+    """Refuse stripes that overlap each other or the tail."""
     at = 0
     for i, stripe in enumerate(footer.stripes):
         end = stripe.offset + stripe_length(stripe)
@@ -377,7 +376,6 @@ def _notes(postscript: pb.PostScript, footer: pb.Footer) -> tuple[str, ...]:
 
 
 def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, int], path: str, what: str) -> _Parsed:
-    """A protobuf message from a section of the file."""
     try:
         plain = decompress(raw, *codec)
         _check_parts(message, plain, path, what)
@@ -395,7 +393,7 @@ def _parse(message: type[_Parsed], raw: bytes | memoryview, codec: tuple[str, in
 
 
 def _check_parts(message: type[Message], plain: bytes, path: str, what: str) -> None:
-    """Refuse a message of very many parts: an empty one takes two bytes here, and a hundred in memory."""
+    """Refuse a message of very many parts: an empty part takes two bytes here, and a hundred in memory."""
     if len(plain) <= _FEW_BYTES:
         return
     most = _PARTS_A_COLUMN * COLUMNS.value + _PARTS_A_STRIPE * STRIPES.value
@@ -404,7 +402,7 @@ def _check_parts(message: type[Message], plain: bytes, path: str, what: str) -> 
 
 
 def as_text(value: str | bytes) -> str:
-    """A protobuf string: the run-time hands out bytes where a damaged file holds what is not UTF-8."""
+    """Return a protobuf string as text; the run-time returns bytes if a damaged file holds invalid UTF-8."""
     return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 

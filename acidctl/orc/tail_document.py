@@ -1,4 +1,4 @@
-"""A file's tail as a plain dictionary: what ``acidctl meta`` prints and other programs may read."""
+"""Turn a file's footer into a plain dictionary, which ``acidctl meta`` prints and other programs may read."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ACID_KEYS = (KEY_INDEX, ACID_STATS, ACID_VERSION)
 
 
 def tail_document(tail: Tail, *, with_streams: bool = False) -> dict[str, Any]:
-    """Everything the tail says, ready for JSON: strings, numbers, booleans, None, lists and dictionaries only.
+    """Return the whole footer, ready for JSON: strings, numbers, booleans, None, lists and dictionaries only.
 
     Args:
         with_streams: read the stripes' footers as well, for the writer's time zone and the streams of each stripe.
 
     Returns:
-        A dictionary with ``schema_version``; keys are only ever added within a version.  What the file holds but cannot
-        be decoded is named under ``problems``, never raised.
+        A dictionary with ``schema_version``; keys are only ever added within a version.  Values that cannot be decoded
+        are named under ``problems``, never raised.
 
     Raises:
         BadDataError: the types make no tree, or a section that the tail points to cannot be read.
@@ -60,27 +60,26 @@ def tail_document(tail: Tail, *, with_streams: bool = False) -> dict[str, Any]:
 
 
 def _acid(tail: Tail, problems: list[str]) -> dict[str, Any] | None:
-    """The three ``hive.acid.*`` entries; None when the file has none of them and is not an ACID file."""
+    """Return the ``hive.acid.*`` entries; None if the file has none of them and is not an ACID file."""
     if not tail.is_acid and not any(key in tail.user_metadata for key in _ACID_KEYS):
         return None
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name, read in (("index", tail.key_index), ("stats", tail.acid_stats), ("version", lambda: tail.acid_version)):
         try:
-            found[name] = read()
+            entries[name] = read()
         except BadDataError as error:
             problems.append(error.why)
-    index, stats = found.get("index"), found.get("stats")
+    index, stats = entries.get("index"), entries.get("stats")
     if index is not None and len(index) != len(tail.stripes):
         problems.append(f"{KEY_INDEX} has {len(index)} entries for {len(tail.stripes)} stripes")
     return {
-        "version": found.get("version"),
+        "version": entries.get("version"),
         "stats": None if stats is None else dict(zip(("inserts", "updates", "deletes"), stats, strict=True)),
         "keyIndex": None if index is None else [_key(key) for key in index],
     }
 
 
 def _key(key: RecordKey | None) -> dict[str, int] | None:
-    """By the names of the columns, as rows show them."""
     if key is None:
         return None
     return {"originalTransaction": key.original_write_id, "bucket": key.bucket, "rowId": key.row_id}
@@ -89,7 +88,7 @@ def _key(key: RecordKey | None) -> dict[str, int] | None:
 def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, *, with_streams: bool) -> dict[str, Any]:
     stripe = tail.stripes[i]
     index = (acid or {}).get("keyIndex") or []
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "stripe": i,
         "offset": stripe.offset,
         "indexLength": stripe.indexLength,
@@ -100,9 +99,9 @@ def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, *, with_streams: bo
     }
     if with_streams:
         footer = tail.stripe_footer(i)
-        found["writerTimezone"] = as_text(footer.writerTimezone) or None
-        found["encodings"] = [pb.ColumnEncoding.Kind.Name(encoding.kind) for encoding in footer.columns]
-        found["streams"] = [
+        document["writerTimezone"] = as_text(footer.writerTimezone) or None
+        document["encodings"] = [pb.ColumnEncoding.Kind.Name(encoding.kind) for encoding in footer.columns]
+        document["streams"] = [
             {
                 "column": stream.column,
                 "kind": pb.Stream.Kind.Name(stream.kind) if stream.HasField("kind") else "UNKNOWN",
@@ -110,11 +109,11 @@ def _stripe(tail: Tail, i: int, acid: dict[str, Any] | None, *, with_streams: bo
             }
             for stream in footer.streams
         ]
-    return found
+    return document
 
 
 def _columns(tail: Tail) -> Iterator[dict[str, Any]]:
-    """Every column by its id, with its dotted name, its type and the file's statistics of it."""
+    """Yield every column by its id, with its dotted name, its type and the file's statistics of it."""
     for name, node in _named(tail.type_tree, ""):
         statistics = tail.column_statistics(node.column_id)
         yield {
@@ -126,7 +125,7 @@ def _columns(tail: Tail) -> Iterator[dict[str, Any]]:
 
 
 def _named(node: OrcType, name: str) -> Iterator[tuple[str, OrcType]]:
-    """(dotted name, node) by pre-order; children of lists, maps and unions go by the names that ORC gives them."""
+    """Yield (dotted name, node) by pre-order; children of lists, maps and unions have the names that ORC gives them."""
     yield name, node
     labels = {"struct": tuple(map(quoted_name, node.names)), "array": ("_elem",), "map": ("_key", "_value")}.get(
         node.kind, tuple(map(str, range(len(node.children))))
@@ -136,30 +135,29 @@ def _named(node: OrcType, name: str) -> Iterator[tuple[str, OrcType]]:
 
 
 def _statistics(column: pb.ColumnStatistics) -> dict[str, Any]:
-    found: dict[str, Any] = {"values": column.numberOfValues}
+    document: dict[str, Any] = {"values": column.numberOfValues}
     if column.HasField("hasNull"):
-        found["hasNull"] = column.hasNull
+        document["hasNull"] = column.hasNull
     if column.HasField("bytesOnDisk"):
-        found["bytesOnDisk"] = column.bytesOnDisk
+        document["bytesOnDisk"] = column.bytesOnDisk
     for kind in ("intStatistics", "doubleStatistics", "stringStatistics", "decimalStatistics", "collectionStatistics"):
         if column.HasField(kind):
             block = getattr(column, kind)
-            found |= {field.name: _plain(value) for field, value in block.ListFields()}
+            document |= {field.name: _plain(value) for field, value in block.ListFields()}
     if column.HasField("bucketStatistics"):
-        # One bucket in practice: how many are true.
-        found["true"] = sum(column.bucketStatistics.count)
+        # There is one bucket in practice, the number of true values.
+        document["true"] = sum(column.bucketStatistics.count)
     if column.HasField("dateStatistics"):
         dates = column.dateStatistics
-        found |= {field.name: str(np.datetime64(value, "D")) for field, value in dates.ListFields()}
+        document |= {field.name: str(np.datetime64(value, "D")) for field, value in dates.ListFields()}
     if column.HasField("binaryStatistics"):
-        found["sum"] = column.binaryStatistics.sum
+        document["sum"] = column.binaryStatistics.sum
     if column.HasField("timestampStatistics"):
-        found |= _timestamps(column.timestampStatistics)
-    return found
+        document |= _timestamps(column.timestampStatistics)
+    return document
 
 
 def _plain(value: Any) -> Any:
-    """A statistic as JSON can hold it."""
     if isinstance(value, bytes):
         return _value(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -168,8 +166,8 @@ def _plain(value: Any) -> Any:
 
 
 def _timestamps(block: pb.TimestampStatistics) -> dict[str, Any]:
-    """Bounds as wall-clock text; the older fields, in the writer's zone, only where the newer are missing."""
-    found = {}
+    """Return bounds as wall-clock text, from the older fields (in the writer's zone) only if the newer are missing."""
+    bounds = {}
     for name, utc, nanos in (("minimum", "minimumUtc", "minimumNanos"), ("maximum", "maximumUtc", "maximumNanos")):
         field = utc if block.HasField(utc) else name
         if not block.HasField(field):
@@ -177,12 +175,12 @@ def _timestamps(block: pb.TimestampStatistics) -> dict[str, Any]:
         text = str(np.datetime64(getattr(block, field), "ms")).replace("T", " ")
         # The nanoseconds of the millisecond are stored plus one, so that none and 0 differ.
         rest = getattr(block, nanos) - 1 if block.HasField(nanos) else 0
-        found[name] = f"{text}{rest:06d}" if 0 < rest < 1_000_000 else text
-    return found
+        bounds[name] = f"{text}{rest:06d}" if 0 < rest < 1_000_000 else text
+    return bounds
 
 
 def _value(raw: bytes) -> Any:
-    """UTF-8 as text; other bytes as ``{"base64": ...}``."""
+    """Return UTF-8 as text, other bytes as ``{"base64": ...}``."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,6 +1,6 @@
 """The type tree of an ORC file: parsed from the footer, shown as Hive writes it, turned into Arrow's types.
 
-ORC flattens the tree by pre-order; a column id is the place in that list.  A full-ACID file's root is the
+ORC flattens the tree by pre-order; a column id is an index into that list.  A full-ACID file's root is the
 struct of six columns of format section 3.1, and the table's own columns are the children of the sixth, ``row``.
 """
 
@@ -21,10 +21,10 @@ ACID_COLUMNS = ("operation", "originalTransaction", "bucket", "rowId", "currentT
 """The six root columns of a full-ACID file, in their fixed order and canonical spelling (format section 3.1)."""
 
 MAX_DEPTH = 100
-"""Deepest nesting that is accepted: the native readers recurse, so a hostile file must not choose the depth."""
+"""The deepest nesting that is accepted: native readers recurse, so a hostile file must not choose the depth."""
 
 _MOST_ATTRIBUTES = 16
-"""Of a column, on average; Iceberg writes three."""
+"""The most attributes of a column, on average; Iceberg writes three."""
 
 _KIND_NAMES: dict[int, str] = {
     pb.Type.BOOLEAN: "boolean",
@@ -78,14 +78,12 @@ class OrcType:
 
     Attributes:
         kind: Hive's lower-case name without parameters: ``int``, ``decimal``, ``struct``, ...
-        column_id: place in the footer's pre-order list; it numbers streams, encodings and statistics.
-        children: the nested types, in order.
-        names: a struct's field names, one for each child; empty for all others.
-        max_length: of CHAR and VARCHAR, 0 when the file does not say.
+        column_id: index into the footer's pre-order list; it numbers streams, encodings and statistics.
+        names: a struct's field names, one for each child; empty for all other kinds.
+        max_length: of CHAR and VARCHAR, 0 if the file does not say.
         precision: of DECIMAL; 0 in files older than Hive 0.13, which do not say.
-        scale: of DECIMAL.
         attributes: key and value pairs that the writer attached (Iceberg's field ids, for example).
-        by_name: the columns of a table that Hive 3 reads, which finds them by name in ORC files, not by position.
+        by_name: Hive 3 reads the table, which finds columns in ORC files by name, not by position.
     """
 
     kind: str
@@ -99,23 +97,23 @@ class OrcType:
     by_name: bool = field(default=False, compare=False)
 
     def walk(self) -> Iterator[OrcType]:
-        """This node and all below it, by pre-order: the order of the column ids."""
+        """Yield this node and all nodes below it by pre-order, the order of the column ids."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     def fields(self) -> Iterator[tuple[str, OrcType]]:
-        """(name, type) of a struct's fields."""
+        """Return the (name, type) pairs of a struct's fields."""
         return zip(self.names, self.children, strict=True)
 
     @property
     def last_id(self) -> int:
-        """The greatest column id at or below this node; the subtree's ids are contiguous."""
+        """Return the greatest column id at or below this node; the subtree's ids are contiguous."""
         return self.children[-1].last_id if self.children else self.column_id
 
 
 class Schema:
-    """The type tree of a file, and what reading it asks of the tree again and again."""
+    """The type tree of a file, and facts about it that reading needs again and again."""
 
     def __init__(self, tree: OrcType) -> None:
         self.tree = tree
@@ -125,31 +123,27 @@ class Schema:
 
     @cached_property
     def column_ids(self) -> dict[str, list[int | None]]:
-        """Column ids by the dotted names that ORC's own reader gives them.
+        """Return column ids by the dotted names that ORC's own reader gives them.
 
-        Several where a name is ambiguous; None for a field inside a list, a map or a union, which cannot be had alone.
+        An ambiguous name has several; a field inside a list, a map or a union has None, as it cannot be read alone.
         """
-        found: dict[str, list[int | None]] = {}
+        ids: dict[str, list[int | None]] = {}
 
         def visit(node: OrcType, prefix: str, alone: bool) -> None:
             if node.kind == "struct":
                 for name, child in node.fields():
-                    found.setdefault(prefix + name, []).append(child.column_id if alone else None)
+                    ids.setdefault(prefix + name, []).append(child.column_id if alone else None)
                     visit(child, f"{prefix}{name}.", alone)
             else:
                 for child in node.children:
                     visit(child, prefix, False)
 
         visit(self.tree, "", True)
-        return found
+        return ids
 
 
 def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
-    """What a footer's flat `types` describe.
-
-    Args:
-        types: ``Footer.types``.
-        path: the file, for the message of an error.
+    """Return the schema that a footer's flat `types` describe.
 
     Raises:
         BadDataError: the list is empty, is not a pre-order tree, is deeper than MAX_DEPTH, or names an unknown kind.
@@ -160,21 +154,21 @@ def schema_of(types: Sequence[pb.Type], path: str = "the file") -> Schema:
     COLUMNS.check(attributes // _MOST_ATTRIBUTES, path, f"a {_MOST_ATTRIBUTES}th of the attributes of its columns")
     # The files of a table share their types: the thousands of a large location are parsed once.
     key = tuple(message.SerializeToString() for message in types)
-    schema = _known.get(key)
+    schema = _parsed.get(key)
     if schema is None:
         schema = Schema(_node(types, 0, 0, path)[0])
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[key] = schema
+        if len(_parsed) >= _MOST_PARSED:
+            _parsed.clear()
+        _parsed[key] = schema
     return schema
 
 
-_known: dict[tuple[bytes, ...], Schema] = {}
-_MOST_KNOWN = 64
+_parsed: dict[tuple[bytes, ...], Schema] = {}
+_MOST_PARSED = 64
 
 
 def _node(types: Sequence[pb.Type], column_id: int, depth: int, path: str) -> tuple[OrcType, int]:
-    """The node `column_id` and the id that follows its subtree."""
+    """Return the node `column_id` and the id that follows its subtree."""
     if depth > MAX_DEPTH:
         raise _bad(path, f"its types are nested deeper than {MAX_DEPTH} levels")
     message = types[column_id]
@@ -195,7 +189,7 @@ def _node(types: Sequence[pb.Type], column_id: int, depth: int, path: str) -> tu
         children.append(child)
     names = tuple(message.fieldNames) if kind == "struct" else ()
     attributes = tuple((pair.key, pair.value) for pair in message.attributes)
-    # The protobuf run-time hands out bytes where a string field holds what is not UTF-8.
+    # The protobuf run-time returns bytes for a string field that is not UTF-8.
     if not all(isinstance(text, str) for text in (*names, *(text for pair in attributes for text in pair))):
         raise _bad(path, f"a name in column {column_id} is not UTF-8")
     if len(names) != len(children) and kind == "struct":
@@ -228,7 +222,7 @@ def _bad(path: str, why: str) -> BadDataError:
 
 
 def hive_type(tree: OrcType) -> str:
-    """The type as Hive and ``orcfiledump`` write it: ``struct<a:int,b:char(10)>``; odd names are back-quoted."""
+    """Return the type as Hive and ``orcfiledump`` write it, ``struct<a:int,b:char(10)>``; odd names are back-quoted."""
     if tree.kind == "struct":
         return f"struct<{','.join(f'{quoted_name(name)}:{hive_type(child)}' for name, child in tree.fields())}>"
     if tree.children:
@@ -241,12 +235,12 @@ def hive_type(tree: OrcType) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """`name`, in back quotes (doubled inside) when it is not letters, digits and underscores only."""
+    """Return `name`, in back quotes (doubled inside) unless it has only letters, digits and underscores."""
     return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def is_acid(tree: OrcType) -> bool:
-    """Whether the root is the struct of the six ACID columns, by name and order, ignoring case (format section 3.1).
+    """Return whether the root is the struct of the six ACID columns, in order, ignoring case (format section 3.1).
 
     The schema decides, never the presence of ``hive.acid.key.index`` (format section 3.4).
     """
@@ -254,12 +248,12 @@ def is_acid(tree: OrcType) -> bool:
 
 
 def row_type(tree: OrcType) -> OrcType:
-    """The table's columns: the child ``row`` of an ACID file, else the root itself."""
+    """Return the table's columns: the child ``row`` of an ACID file, else the root itself."""
     return tree.children[-1] if is_acid(tree) else tree
 
 
 def arrow_type(tree: OrcType) -> pa.DataType:
-    """The type that ``pyarrow.orc`` gives to such a column (timestamps in nanoseconds, CHAR as string)."""
+    """Return the type that ``pyarrow.orc`` gives to such a column (timestamps in nanoseconds, CHAR as string)."""
     if tree.kind == "struct":
         return pa.struct([pa.field(name, arrow_type(child)) for name, child in tree.fields()])
     if tree.kind == "array":
@@ -276,9 +270,9 @@ def arrow_type(tree: OrcType) -> pa.DataType:
 
 
 def restricted(tree: OrcType, column_ids: Collection[int]) -> OrcType | None:
-    """The tree with only those columns (each with all below it) and the structs around them; ids stay the file's.
+    """Return the tree with only those columns, all below them, and the structs around them; ids stay the file's.
 
-    None when none of the columns is there.  Lists, maps and unions are taken whole or not at all.
+    The result is None if none of the columns exists.  Lists, maps and unions are taken whole or not at all.
     """
     if tree.column_id in column_ids:
         return tree
@@ -291,7 +285,7 @@ def restricted(tree: OrcType, column_ids: Collection[int]) -> OrcType | None:
 
 
 def renumbered(tree: OrcType, first_id: int = 0) -> OrcType:
-    """The same subtree with column ids counted from `first_id`."""
+    """Return the same subtree with column ids counted from `first_id`."""
     following = first_id + 1
     children = []
     for child in tree.children:
@@ -301,21 +295,21 @@ def renumbered(tree: OrcType, first_id: int = 0) -> OrcType:
 
 
 def acid_tree(row: OrcType) -> OrcType:
-    """The root of an ACID file around the table's columns `row`: root 0, the five columns 1..5, ``row`` 6."""
+    """Return the root of an ACID file around the columns `row` of the table: root 0, five columns 1..5, ``row`` 6."""
     leaves = tuple(OrcType(kind) for kind in ("int", "bigint", "int", "bigint", "bigint"))
     return renumbered(OrcType("struct", children=(*leaves, row), names=ACID_COLUMNS))
 
 
 def row_of(fields: Iterable[tuple[str, OrcType]]) -> OrcType:
-    """A struct of some fields."""
+    """Return a struct of some fields."""
     fields = list(fields)
     return OrcType("struct", children=tuple(kind for _, kind in fields), names=tuple(name for name, _ in fields))
 
 
 def to_proto(tree: OrcType) -> list[pb.Type]:
-    """The footer's flat list for `tree`, numbered from 0 whatever its ids are.
+    """Return the footer's flat list for `tree`, numbered from 0 whatever its ids are.
 
-    ``maximumLength``, ``precision`` and ``scale`` are written where the type has them only, as Java does.
+    ``maximumLength``, ``precision`` and ``scale`` are written only for types that have them, as Java does.
     """
     messages = []
     for node in renumbered(tree).walk():

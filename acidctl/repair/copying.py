@@ -8,8 +8,7 @@ from itertools import chain
 
 from acidctl.errors import ConflictError, VerifyError
 from acidctl.repair.plan import Made
-from acidctl.storage.access import narrowest
-from acidctl.storage.port import FileSystem, parent_of
+from acidctl.storage.port import FileSystem, narrowest, parent_of
 
 _CHUNK = 8 << 20
 

@@ -20,7 +20,7 @@ from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import Fix, Made, Scope, Suspect, directories, native_files, unsafe
 from acidctl.repair.row_ids import stripe_ids
 from acidctl.storage.port import FileSystem
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:

@@ -25,7 +25,7 @@ from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
 from acidctl.repair.plan import Fix, Made, Scope, Suspect, directories, unsafe
 from acidctl.repair.row_ids import events_digest
-from acidctl.storage.small_files import MOST_METADATA, read_small
+from acidctl.storage.ranged import MOST_METADATA, read_small
 
 _MARKERS = (METADATA_ACID, ORC_ACID_VERSION)
 _BY_HAND = "look at both with `dump()`, and move one of them away by hand"

@@ -15,7 +15,7 @@ from acidctl.errors import AcidctlError
 from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks
-from acidctl.storage.hdfs.delegation import delegated
+from acidctl.storage.hdfs.filesystem import delegated
 
 
 @contextmanager
@@ -62,7 +62,7 @@ class _SparkEngine:
 
     @property
     def cores(self) -> int:
-        """Of all executors that there are, or that Spark may ask for."""
+        """The cores of all executors that run, or that Spark may ask for."""
         return self.open_session().cores()
 
     def __call__(
@@ -75,7 +75,7 @@ class _SparkEngine:
 
 
 def _for_executors(task: Task) -> Task:
-    """The task with what opens its store on a machine where nobody logged in."""
+    """Return the task with what opens its store on a machine where nobody logged in."""
     if isinstance(task, JoinTask):
         return replace(task, like=replace(task.like, storage=delegated(task.like.storage)))
     return replace(task, storage=delegated(task.storage))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def read(spark: SparkSession, table: str, **options: Any) -> DataFrame:
-    """The rows of a table.
+    """Return the rows of a table.
 
     orders = read(spark, "hive:sales.orders", at=812)
 
@@ -35,7 +35,7 @@ def read_changes(
     key: Sequence[str] = (),
     **options: Any,
 ) -> DataFrame:
-    """What the write ids start+1..end changed: ``_change`` (``insert`` or ``delete``), ``_write_id``, and the rows.
+    """Return the changes of the write ids start+1..end: ``_change`` (``insert`` or ``delete``), ``_write_id``, rows.
 
     An UPDATE is a ``delete`` of what was and an ``insert`` of what is; with a key they become one row, see
     :func:`pair_changes`.

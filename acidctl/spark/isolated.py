@@ -14,7 +14,7 @@ from typing import Any
 
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import run_tasks
-from acidctl.storage.hdfs.delegation import delegated
+from acidctl.storage.hdfs.filesystem import delegated
 from acidctl.storage.port import FileSystemSpec
 from acidctl.worker_pool import Limits, Pool, Task
 
@@ -23,7 +23,7 @@ _ROUND = 4096
 
 
 def run_isolated(task_and_limits: tuple[Task, Limits]) -> Any:
-    """What the task gives: its result, an AcidctlError or a Crash. Runs in Spark's worker."""
+    """Return what a task gives in Spark's worker: its result, an AcidctlError or a Crash."""
     task, limits = task_and_limits
     pool = _pool(limits)
     key = object()  # a task that was cancelled may still be in the pool
@@ -36,7 +36,7 @@ def run_isolated(task_and_limits: tuple[Task, Limits]) -> Any:
 
 @lru_cache(maxsize=1)
 def _pool(limits: Limits) -> Pool:
-    """One process beside each of Spark's workers, for as long as Spark keeps that."""
+    """Return one process beside each of Spark's workers, for as long as Spark keeps that."""
     return Pool(1, limits)
 
 

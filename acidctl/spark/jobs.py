@@ -76,7 +76,7 @@ def run_tasks(
 
 
 def _heard(session: Session, on_notice: Callable[[str], None] | None, results: Iterator[Any]) -> Iterator[Any]:
-    """The results; meanwhile what Java's log tells the user of a cluster is passed on, once each."""
+    """Yield the results; meanwhile what Java's log tells the user of a cluster is passed on, once each."""
     seen: set[str] = set()
 
     def hear(line: str) -> None:

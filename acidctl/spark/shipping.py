@@ -76,7 +76,7 @@ def ship_package(add: Callable[[str], None]) -> None:
 
 
 def package_zip() -> Path:
-    """The zip of this package, kept until the end of this process: executors fetch it whenever they start."""
+    """Return the zip of this package, kept until the end of this process: executors fetch it whenever they start."""
     made = _zipped(process_dir())
     if not made.is_file():  # a cleaner of temporary files was here
         _zipped.cache_clear()
@@ -108,7 +108,7 @@ def check_facts(facts: Iterable[ExecutorFacts]) -> None:
 
 
 def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
-    """What an executor lacks: a Python of this version, packages that every task needs, or newer ones."""
+    """Return what an executor lacks: a Python of this version, packages that every task needs, or newer ones."""
     if fact.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
         yield EnvironmentProblem(
             f"The executor on {fact.host} runs Python {fact.python}, this is Python {sys.version.split()[0]}",
@@ -131,7 +131,7 @@ def problems_of(fact: ExecutorFacts) -> Iterator[EnvironmentProblem]:
 
 @functools.cache
 def _least_versions() -> Mapping[str, str]:
-    """Of the packages that acidctl needs; empty where it was not installed as a package."""
+    """Return the lower bounds of the packages that acidctl needs; empty if it was not installed as a package."""
     from importlib import metadata  # noqa: PLC0415 - only for clusters
 
     with contextlib.suppress(metadata.PackageNotFoundError):

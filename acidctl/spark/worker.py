@@ -87,7 +87,7 @@ class ResultMail:
     """
 
     def zero(self, _: Any) -> list[Any]:
-        """What an executor starts with."""
+        """Return the value that an executor starts with."""
         return []
 
     def addInPlace(self, into: Any, items: list[Any]) -> Any:  # noqa: N802 - PySpark's name
@@ -159,7 +159,7 @@ def as_acidctl_error(error: BaseException) -> AcidctlError:
 
 
 def missing_packages(distributions: Sequence[str], host: str, executable: str, why: str) -> EnvironmentProblem:
-    """The error for packages that the executors' Python misses."""
+    """Return the error for packages that the executors' Python misses."""
     names = ", ".join(distributions)
     install = f"{executable} -m pip install {' '.join(distributions)}"
     return EnvironmentProblem(
@@ -171,7 +171,7 @@ def missing_packages(distributions: Sequence[str], host: str, executable: str, w
 
 
 def split_pickled(tasks: Sequence[Any], indexes: Sequence[int]) -> bytes:
-    """One batch for :class:`BatchRunner`: every task is pickled by itself, so that a bad one spoils no other.
+    """Return one batch for :class:`BatchRunner`: every task is pickled by itself, so that a bad one spoils no other.
 
     Raises:
         TypeError: a task cannot be pickled.

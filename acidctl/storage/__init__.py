@@ -1,1 +1,1 @@
-"""Where bytes live: one small FileSystem port and its adapters."""
+"""Access files wherever they are: one FileSystem port and its adapters."""

@@ -1,4 +1,4 @@
-"""Any store that fsspec has an implementation for: S3, Google Cloud Storage, Azure, SFTP..."""
+"""Access any store that fsspec has an implementation for: S3, Google Cloud Storage, Azure, SFTP..."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from acidctl.errors import (
     StorageError,
     UsageProblem,
 )
+from acidctl.printable import printable
 from acidctl.storage import os_errors
-from acidctl.storage.access import Access
-from acidctl.storage.port import FileSystemSpec, base_name
+from acidctl.storage.port import Access, FileSystemSpec, base_name
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.read_back import require_content, require_length
 from acidctl.storage.remote import RemoteStore
@@ -36,8 +36,8 @@ _EXCLUSIVE_CREATE = {"s3", "gs", "abfs"}
 """Stores whose fsspec adapter sends a condition with ``mode="create"`` that the server checks."""
 
 _WHOLE_COPY = {"s3", "gs"}
-"""Stores whose fsspec adapter copies inside the store, and whose copy is not there before it is whole.  Azure's adapter
-only begins one and does not wait for its end.
+"""Stores whose fsspec adapter copies inside the store, and whose copy appears only once it is whole.  Azure's adapter
+starts a copy and does not wait for its end.
 """
 
 _WITHOUT_DIRECTORIES = {"s3", "gs", "abfs", "oss", "http", "https"}
@@ -46,7 +46,7 @@ _GLOB = set("*?[")
 _BATCH = 1000
 _CONNECT_TIMEOUT = 10.0
 _LEGACY_MARKER = "_$folder$"
-"""How EMR's and Hadoop's first S3 clients marked a directory: an empty object beside it, which they hide."""
+"""The suffix of an empty object by which EMR's and Hadoop's first S3 clients mark a directory; they hide it."""
 
 
 class FsspecFileSystem(RemoteStore):
@@ -63,14 +63,14 @@ class FsspecFileSystem(RemoteStore):
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:  # noqa: ARG002 - one listing is enough
         with self._mapped("list", path):
-            # fsspec's own find() leaves out, without a word, what it may not read; a store's find() is one listing.
-            found = list(self._find(path).values() if self._finds_at_once() else self._descend(path))
-        return self._tails.listed(self._listing(path, found, whole=True), whole=True)
+            # fsspec's own find() silently leaves out what it may not read; a store's find() is one listing.
+            infos = list(self._find(path).values() if self._finds_at_once() else self._descend(path))
+        return self._tails.listed(self._listing(path, infos, whole=True), whole=True)
 
     def list_dir(self, path: str) -> Listing:
         with self._mapped("list", path):
-            found = self._children(path)
-        return self._tails.listed(self._listing(path, found, whole=False), whole=False)
+            infos = self._children(path)
+        return self._tails.listed(self._listing(path, infos, whole=False), whole=False)
 
     def stat(self, path: str) -> Entry:
         with self._mapped("look at", path):
@@ -89,7 +89,7 @@ class FsspecFileSystem(RemoteStore):
             return cast(BinaryIO, self._fs.open(self._inner(path), "rb"))
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
-        if offset >= 0 and length:  # the common case needs no question about the size first
+        if offset >= 0 and length:  # the common case needs no request for the size first
             try:
                 return self._fetch(path, offset, offset + length)
             except StorageError as error:  # some stores refuse a range that begins at or after the end
@@ -112,7 +112,7 @@ class FsspecFileSystem(RemoteStore):
     def create_exclusive(self, path: str, data: bytes) -> None:
         if self._protocol not in _EXCLUSIVE_CREATE:
             raise StorageError(
-                f"cannot create {os_errors.printable(self.display(path))} exclusively",
+                f"cannot create {printable(self.display(path))} exclusively",
                 f"{self._protocol}:// has no create that only one of several writers wins",
             )
         self._create(path, data)
@@ -125,18 +125,16 @@ class FsspecFileSystem(RemoteStore):
             with self._mapped("create", path):
                 self._fs.pipe_file(self._inner(path), data, mode="create")
         except ConflictError:
-            # Where the first answer is lost, the package asks again by itself, and then its own file is in the way.
+            # If the first answer is lost, the package repeats the request by itself, and finds its own file.
             if not data or not self._holds(path, data):
                 raise
 
     def require_arrived(self, path: str, written: int) -> None:
-        """Raises StorageError unless a file that was just created is there, in its full length."""
+        """Refuse, by StorageError, a new file that the store does not show in its full length."""
         require_length(self, path, written, look=self._await)
 
     def _await(self, path: str) -> Entry:
-        """What is at a path, after waiting a moment for what the store does not show at once: not every server of S3 is
-        as quick as Amazon's.
-        """
+        """Return the entry at a path, waiting a moment for it: few S3 servers show new files as soon as Amazon's."""
 
         def look() -> Entry:
             try:
@@ -149,7 +147,7 @@ class FsspecFileSystem(RemoteStore):
         except PassingError as error:
             raise NotFoundError(error.what, error.why, error.hint) from error
 
-    def access(self, path: str) -> Access | None:  # noqa: ARG002 - nobody owns anything here
+    def access(self, path: str) -> Access | None:  # noqa: ARG002 - these stores have no owners
         return None
 
     def access_below(self, path: str, name: str | None = None) -> dict[str, Access]:  # noqa: ARG002
@@ -203,8 +201,8 @@ class FsspecFileSystem(RemoteStore):
                     self._fs.rm_file(self._inner(path))
                 return
         with self._mapped("remove", path):
-            found = self._find(path).values() if self._finds_at_once() else self._descend(path)
-            infos = sorted(found, key=lambda info: str(info["name"]), reverse=True)
+            listed = self._find(path).values() if self._finds_at_once() else self._descend(path)
+            infos = sorted(listed, key=lambda info: str(info["name"]), reverse=True)
             self._remove_files([info["name"] for info in infos if info["type"] != "directory"])
             if self._has_directories:
                 for info in infos:
@@ -219,13 +217,13 @@ class FsspecFileSystem(RemoteStore):
                         self._fs.call_s3("delete_object", Bucket=self._root, Key=info["name"][len(self._root) + 1 :])
         if self.exists(path):
             raise StorageError(
-                f"cannot remove {os_errors.printable(self.display(path))}",
+                f"cannot remove {printable(self.display(path))}",
                 "something is still there after everything listed was removed",
                 "something writes into it, or the store keeps directory markers: look with the store's own tool",
             )
 
     def _is_prefix(self, path: str) -> bool:
-        """Whether something lies below the path of an object: then it is a directory, too."""
+        """Return whether something lies below the path of an object, which is then a directory, too."""
         with self._mapped("list", path):
             self._fs.invalidate_cache()
             return any(
@@ -233,10 +231,10 @@ class FsspecFileSystem(RemoteStore):
             )
 
     def _remove_marker(self, path: str, entry: Entry) -> None:
-        """The empty object that once stood for a directory; one with content is somebody's file."""
+        """Remove the empty object that marks a directory; an object with content is somebody's file."""
         if entry.size:
             raise StorageError(
-                f"cannot remove {os_errors.printable(self.display(path))}",
+                f"cannot remove {printable(self.display(path))}",
                 "a file and a directory have this name",
                 "look with the store's own tool which of them is meant, and move the other away",
             )
@@ -244,13 +242,13 @@ class FsspecFileSystem(RemoteStore):
             self._fs.rm_file(self._inner(path))
 
     def remove_empty(self, path: str) -> None:
-        # fsspec knows no such call; where there are no directories, an empty one is none.
+        # fsspec has no such call; in stores without directories an empty directory does not exist.
         if self.exists(path) and not self.list_dir(path).entries:
             self.remove_tree(path)
 
     def _remove_files(self, names: list[str]) -> None:
         if isinstance(self._fs, AsyncFileSystem):  # many in one call
-            # But it takes *, ? and [ for patterns, and S3's XML has no control characters.
+            # But rm treats *, ? and [ as patterns, and S3's XML has no control characters.
             simple = [name for name in names if name.isprintable() and not _GLOB & set(name)]
             for start in range(0, len(simple), _BATCH):
                 self._fs.rm(simple[start : start + _BATCH])
@@ -276,19 +274,19 @@ class FsspecFileSystem(RemoteStore):
 
     def _find(self, path: str) -> dict[str, dict[str, Any]]:
         self._fs.invalidate_cache()
-        # Of a file and a directory of one name s3fs keeps the directory, which keys imply anyway.
+        # If a file and a directory have one name, s3fs keeps the directory, which keys imply anyway.
         withdirs = self._protocol != "s3"
-        found: dict[str, dict[str, Any]] = self._fs.find(self._inner(path), withdirs=withdirs, detail=True)
-        if not found or (list(found) == [self._inner(path)] and found[self._inner(path)]["type"] != "directory"):
+        infos: dict[str, dict[str, Any]] = self._fs.find(self._inner(path), withdirs=withdirs, detail=True)
+        if not infos or (list(infos) == [self._inner(path)] and infos[self._inner(path)]["type"] != "directory"):
             self._require_directory(path)
-        return found
+        return infos
 
     def _children(self, path: str) -> list[dict[str, Any]]:
         self._fs.invalidate_cache()
-        found = list(self._fs.ls(self._inner(path), detail=True))
-        if len(found) == 1 and found[0]["name"].rstrip("/") == self._inner(path):
+        infos = list(self._fs.ls(self._inner(path), detail=True))
+        if len(infos) == 1 and infos[0]["name"].rstrip("/") == self._inner(path):
             self._require_directory(path)
-        return [info for info in found if info["name"].rstrip("/") != self._inner(path)]
+        return [info for info in infos if info["name"].rstrip("/") != self._inner(path)]
 
     def _descend(self, path: str) -> Iterator[dict[str, Any]]:
         waiting = [path]
@@ -302,13 +300,13 @@ class FsspecFileSystem(RemoteStore):
         if path != "/" and self._info(path)["type"] != "directory":
             raise os_errors.not_a_directory("list", self.display(path))
 
-    def _listing(self, path: str, found: list[dict[str, Any]], *, whole: bool) -> Listing:
+    def _listing(self, path: str, infos: list[dict[str, Any]], *, whole: bool) -> Listing:
         prefix = len(self._inner(path).rstrip("/")) + 1
         directories: dict[str, Entry] = {}
         files: list[Entry] = []
-        for info in found:
+        for info in infos:
             relative = info["name"][prefix:]
-            # The directory itself; or a key like "table//x", which no path leads to: Hadoop leaves it out, too.
+            # The directory itself, or a key like "table//x", which has no path: Hadoop leaves it out, too.
             if not relative or relative.startswith("/"):
                 continue
             if info.get("size") == 0 and relative.endswith(_LEGACY_MARKER):
@@ -322,10 +320,10 @@ class FsspecFileSystem(RemoteStore):
             name = entry.path
             while name := name.rpartition("/")[0].rstrip("/"):
                 directories.setdefault(name, Entry(name, 0, None, True))
-        # An empty object of a directory's name is another old way to say "directory".
+        # An empty object with a directory's name is another old marker of a directory.
         files = [entry for entry in files if entry.size or entry.path not in directories]
         if whole and (both := [entry.path for entry in files if entry.path in directories]):
-            # And one called "name/" is not a directory where nothing is below it and "name" has content.
+            # An object called "name/" is not a directory if nothing is below it and "name" has content.
             parents = {name.rpartition("/")[0] for name in (*directories, *(entry.path for entry in files))}
             for name in both:
                 if name not in parents:
@@ -334,7 +332,7 @@ class FsspecFileSystem(RemoteStore):
 
     @contextmanager
     def _mapped(self, doing: str, path: str) -> Iterator[None]:
-        """Any library may stand behind fsspec, with errors of its own: all of them come out as ours."""
+        """Map all errors to acidctl's, since any library may stand behind fsspec, with errors of its own."""
         shown = self.display(path)
         try:
             yield
@@ -344,14 +342,14 @@ class FsspecFileSystem(RemoteStore):
             raise os_errors.from_os_error(error, doing, shown) from error
         except Exception as error:
             name = type(error).__name__
-            what, why = f"cannot {doing} {os_errors.printable(shown)}", os_errors.printable(f"{name}: {error}")
+            what, why = f"cannot {doing} {printable(shown)}", printable(f"{name}: {error}")
             if "Credential" in name or "Auth" in name or "Token" in name:
                 raise AccessError(what, why, f"give the credentials for {self.url}") from error
             raise StorageError(what, why, f"check that {self.url} can be reached and the storage options") from error
 
 
 class _MappedOutput(io.RawIOBase):
-    """An fsspec file being written; its errors come out as ours."""
+    """An fsspec file being written, whose errors are mapped to acidctl's."""
 
     def __init__(self, fs: FsspecFileSystem, path: str, inner: Any) -> None:
         super().__init__()
@@ -382,7 +380,7 @@ class _MappedOutput(io.RawIOBase):
 
 
 def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
-    """The fsspec file system and what comes before a path inside it: a bucket, or nothing."""
+    """Return the fsspec file system and the prefix of paths in it: a bucket, or nothing."""
     protocol = spec.protocol
     try:
         cls = fsspec.get_filesystem_class(protocol)
@@ -394,9 +392,9 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
         raise UsageProblem(
             f"cannot open {url}", f"unknown scheme {protocol}://", "use a path, webhdfs:// or s3://"
         ) from error
-    # A listing that is remembered would show what a compaction has since removed.
-    own = _nested(_with_retries(spec) if protocol == "s3" else spec.options)
-    options = {"use_listings_cache": False, **cls._get_kwargs_from_urls(f"{url}/x"), **own}
+    # A cached listing would show entries that a compaction has since removed.
+    given = _nested(_with_retries(spec) if protocol == "s3" else spec.options)
+    options = {"use_listings_cache": False, **cls._get_kwargs_from_urls(f"{url}/x"), **given}
     try:
         root = str(cls._strip_protocol(f"{url}/x")).removesuffix("/x")
         fs = cls(**options)
@@ -413,8 +411,8 @@ def _connect(spec: FileSystemSpec, url: str) -> tuple[Any, str]:
 
 
 def _require_listings(fs: Any) -> None:
-    """Have s3fs refuse what is not an answer to a question for a listing: an empty one says that nothing is there."""
-    if "_call_s3" in vars(fs):  # fsspec hands out one object for the same options
+    """Make s3fs refuse answers that are not listings: it would take them for empty directories."""
+    if "_call_s3" in vars(fs):  # fsspec returns the same object for the same options
         return
     call = fs._call_s3
 
@@ -428,7 +426,7 @@ def _require_listings(fs: Any) -> None:
 
 
 def _with_retries(spec: FileSystemSpec) -> tuple[tuple[str, Any], ...]:
-    """``timeout`` and ``retries`` as S3's client takes them; it asks again by itself what may be asked again."""
+    """Return ``timeout`` and ``retries`` under the names of S3's client, which repeats requests by itself."""
     options: dict[str, Any] = dict(spec.options)
     policy = RetryPolicy.of(options)
     if options.pop("timeout", None):
@@ -440,14 +438,14 @@ def _with_retries(spec: FileSystemSpec) -> tuple[tuple[str, Any], ...]:
 
 
 def _nested(options: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    """``true`` and ``false`` become booleans; ``client_kwargs.region_name`` goes into a dictionary."""
+    """Turn ``true`` and ``false`` into booleans, and put ``client_kwargs.region_name`` into a dictionary."""
     nested: dict[str, Any] = {}
     for key, value in options:
         *outer, last = key.split(".")
-        place = nested
+        inner = nested
         for name in outer:
-            place = place.setdefault(name, {})
-        place[last] = {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
+            inner = inner.setdefault(name, {})
+        inner[last] = {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
     return nested
 
 

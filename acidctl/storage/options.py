@@ -1,4 +1,4 @@
-"""Options of stores: for all of them, and for those whose URL begins in a certain way."""
+"""Options of stores: for all stores, and for those with a URL below a prefix."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 
 
 class StorageOptions(dict[str, str]):
-    """Options for every store, which win, and more for the URLs below a prefix.
+    """Options for every store, which take precedence, and more for the URLs below a prefix.
 
     A password must not reach a host it is not meant for: a prefix ends where a part of the URL ends, so that
-    ``webhdfs://nn:98`` says nothing about ``webhdfs://nn:9870``.
+    ``webhdfs://nn:98`` does not match ``webhdfs://nn:9870``.
 
     Attributes:
-        below: options by prefix of URL; ``s3://`` is all of that scheme.
-        own_links: go through no symbolic link but those whose owner also owns what they lead to.
+        below: options by prefix of URL; ``s3://`` matches the whole scheme.
+        own_links: follow only symbolic links whose owner also owns the target.
     """
 
     def __init__(
@@ -30,17 +30,17 @@ class StorageOptions(dict[str, str]):
         self.own_links = own_links
 
     def of(self, url: str) -> dict[str, str]:
-        """The options for one URL: of several prefixes the longest decides, key by key."""
-        found: dict[str, str] = {}
-        shown = _plain(url)
+        """Return the options for one URL; the longest prefix that has a key decides its value."""
+        options: dict[str, str] = {}
+        plain = _plain(url)
         for prefix in sorted(self.below, key=lambda prefix: len(_plain(prefix))):
-            if shown.startswith(_plain(prefix)):
-                found |= self.below[prefix]
-        return found | self
+            if plain.startswith(_plain(prefix)):
+                options |= self.below[prefix]
+        return options | self
 
 
 def _plain(url: str) -> str:
-    """Scheme in one spelling, no user, and a slash at the end unless only the scheme is there."""
+    """Return a URL with its scheme in one spelling, without a user, and with a slash at the end."""
     scheme, colon, rest = url.partition("://")
     scheme = scheme.lower()
     authority, slash, path = rest.partition("/")

@@ -1,4 +1,4 @@
-"""From the operating system's errors, and those of libraries that borrow its classes, to acidctl's own."""
+"""Map errors of the operating system, and of libraries that use its classes, to acidctl's own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from acidctl import printable as escapes
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
-
-printable = escapes.printable
-"""What every name in a message goes through."""
+from acidctl.printable import printable
 
 _Row = tuple[type[AcidctlError], str, str]
 
@@ -30,7 +27,7 @@ _BUSY: _Row = (StorageError, "the device or a mount point is busy", "find out wh
 
 _MOST = 4096
 _ENDS = 60
-"""As much of both ends of a name that is too long is shown."""
+"""Characters of either end of a name that is too long that are shown."""
 
 _BY_ERRNO: dict[int, _Row] = {
     errno.ENOENT: _NOT_FOUND,
@@ -60,7 +57,7 @@ _BY_CLASS: tuple[tuple[type[OSError], _Row], ...] = (
 
 
 def from_os_error(error: OSError, doing: str, shown: str) -> AcidctlError:
-    """The error to raise for `error`, met while `doing` ("read", "list"...) what the user knows as `shown`."""
+    """Return the error to raise for `error`, met while `doing` ("read", "list"...) the path `shown`."""
     row = _BY_ERRNO.get(error.errno) if error.errno is not None else None
     if row is None:
         row = next((row for cls, row in _BY_CLASS if isinstance(error, cls)), None)
@@ -69,7 +66,7 @@ def from_os_error(error: OSError, doing: str, shown: str) -> AcidctlError:
     if row is None:
         return StorageError(what, printable(error.strerror or str(error) or type(error).__name__), "try again")
     kind, why, hint = row
-    # Deep inside a tree the path that failed is another one than the one asked for.
+    # Deep inside a tree the path that failed differs from the path that was asked for.
     name = error.filename
     if isinstance(name, str) and name and not shown.endswith(name) and not is_too_long:
         why = f"{why}: {printable(name)}"
@@ -77,13 +74,13 @@ def from_os_error(error: OSError, doing: str, shown: str) -> AcidctlError:
 
 
 def _short(name: str) -> str:
-    """A name that is too long for a file system would fill the screen, too."""
+    """Shorten a name that is too long for a file system, and would also fill the screen."""
     return name if len(name) <= 2 * _ENDS else f"{name[:_ENDS]}...{name[-_ENDS:]}"
 
 
 @contextmanager
 def mapped(doing: str, shown: str) -> Iterator[None]:
-    """Turn the operating system's errors of the block into acidctl's."""
+    """Map the operating system's errors of the block to acidctl's."""
     try:
         yield
     except OSError as error:
@@ -95,27 +92,27 @@ def mapped(doing: str, shown: str) -> Iterator[None]:
 
 
 def already_exists(doing: str, shown: str) -> ConflictError:
-    """A target that must not be there is there."""
+    """Return the error for a target that must not exist."""
     return ConflictError(f"cannot {doing} {printable(shown)}", _EXISTS[1], _EXISTS[2])
 
 
 def missing(doing: str, shown: str) -> NotFoundError:
-    """Nothing is there."""
+    """Return the error for a path that does not exist."""
     return NotFoundError(f"cannot {doing} {printable(shown)}", _NOT_FOUND[1], _NOT_FOUND[2])
 
 
 def not_a_directory(doing: str, shown: str) -> NotFoundError:
-    """A file where a directory is needed."""
+    """Return the error for a file that must be a directory."""
     return NotFoundError(f"cannot {doing} {printable(shown)}", "it is a file, not a directory", _NOT_DIRECTORY[2])
 
 
 def is_a_directory(doing: str, shown: str) -> NotFoundError:
-    """A directory where a file is needed."""
+    """Return the error for a directory that must be a file."""
     return NotFoundError(f"cannot {doing} {printable(shown)}", _IS_DIRECTORY[1], _IS_DIRECTORY[2])
 
 
 def cannot_rename(shown: str, scheme: str) -> StorageError:
-    """A store without renames."""
+    """Return the error for a store without renames."""
     return StorageError(
         f"cannot rename {printable(shown)}",
         f"{scheme} has no rename that is one step and never replaces",
@@ -124,7 +121,7 @@ def cannot_rename(shown: str, scheme: str) -> StorageError:
 
 
 def cannot_copy(shown: str) -> StorageError:
-    """A store without copies that appear in one step."""
+    """Return the error for a store without copies that appear in one step."""
     return StorageError(
         f"cannot copy {printable(shown)}",
         "this store has no copy of a file that appears in one step",
@@ -133,5 +130,5 @@ def cannot_copy(shown: str) -> StorageError:
 
 
 def root_is_kept(shown: str) -> RefusedError:
-    """Nobody wants a whole file system removed."""
+    """Return the error for an attempt to remove a whole file system."""
     return RefusedError(f"will not remove {printable(shown)}", "it is the root of the file system")

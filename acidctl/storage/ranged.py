@@ -1,4 +1,4 @@
-"""Random access over a store that answers "give me bytes A to B": one window of read-ahead, exact big reads."""
+"""Read parts of files: random access with one window of read-ahead, exact big reads, and small files within bounds."""
 
 from __future__ import annotations
 
@@ -6,24 +6,30 @@ import io
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from acidctl.errors import AcidctlError, StorageError
+from acidctl.errors import AcidctlError, BadDataError, StorageError
 from acidctl.storage.port import FileSystem
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 READ_AHEAD = 1 << 20
-"""Bytes fetched for a small read.  A request costs about as much time as a megabyte on HDFS, more on S3."""
+"""Bytes fetched for a small read.  A request takes about as long as a megabyte on HDFS, longer on S3."""
 
 _LOCAL_PIECE = 256 << 10
-"""Memory of this size is used again and again; larger pieces are fresh pages each time: up to five times as slow."""
+"""Memory of this size is reused; larger pieces are fresh pages each time, which is up to five times as slow."""
 
 _REMOTE_PIECE = 8 << 20
-"""Every piece is a request."""
+"""Pieces are large, since each is a request."""
+
+MOST_METADATA = 1 << 20
+"""The most bytes of a metadata file: ``_metadata_acid`` has 48, ``_orc_acid_version`` one."""
+
+MOST_LENGTHS = 64 << 20
+"""The most bytes of a side file with lengths, which has 8 for each commit of a streaming writer."""
 
 
 def pieces(fs: FileSystem, path: str, offset: int, length: int) -> Iterator[bytes]:
-    """A range of a file, in pieces that are good to copy; fewer bytes when the file ends before."""
+    """Yield a range of a file in pieces of a size that is good for copying; fewer bytes if the file ends before."""
     size = _LOCAL_PIECE if fs.is_local else _REMOTE_PIECE
     with fs.open_input(path) as file:
         file.seek(offset)
@@ -36,7 +42,7 @@ def pieces(fs: FileSystem, path: str, offset: int, length: int) -> Iterator[byte
 
 
 def clamp(offset: int, length: int | None, size: int) -> tuple[int, int]:
-    """The range ``[start, end)`` of a file of `size` bytes that an offset (negative: from the end) and length mean."""
+    """Return the range ``[start, end)`` of an offset (negative: from the end) and length in a file of `size` bytes."""
     if length is not None and length < 0:
         raise ValueError(f"a length cannot be negative: {length}")
     start = max(0, size + offset) if offset < 0 else min(offset, size)
@@ -44,7 +50,7 @@ def clamp(offset: int, length: int | None, size: int) -> tuple[int, int]:
 
 
 def behind_the_end(error: StorageError, offset: int, size_of: Callable[[], int]) -> bytes:
-    """No bytes, when a range that a store refused begins at or behind the end of its file; else its error is raised."""
+    """Return no bytes if a range that a store refused begins at or behind the end of its file; else raise `error`."""
     try:
         size = size_of()
     except AcidctlError:
@@ -57,12 +63,12 @@ def behind_the_end(error: StorageError, offset: int, size_of: Callable[[], int])
 class RangedReader(io.BufferedIOBase):
     """A read-only, seekable binary file of known size.
 
-    A read shorter than `read_ahead` fetches `read_ahead` bytes and serves its neighbours from them; a longer one
-    fetches exactly what is missing.  Not for use by several threads at once, as any file object.
+    A read shorter than `read_ahead` fetches `read_ahead` bytes and serves later reads from them; a longer read fetches
+    exactly what is missing.  Like any file object, it must not be used by several threads at once.
 
     Args:
-        fetch: ``fetch(start, end)`` returns those bytes, all of them; ``0 <= start < end <= size``.
-        size: length of the file in bytes.
+        fetch: ``fetch(start, end)`` returns all of those bytes; ``0 <= start < end <= size``.
+        size: the length of the file in bytes.
         shown: the file's name for messages.
     """
 
@@ -97,7 +103,7 @@ class RangedReader(io.BufferedIOBase):
         return self._position
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Exactly `size` bytes, fewer only at the end of the file."""
+        """Return exactly `size` bytes, fewer only at the end of the file."""
         self._check_open()
         start, end = clamp(self._position, None if size is None or size < 0 else size, self._size)
         if start >= end:
@@ -134,3 +140,24 @@ class RangedReader(io.BufferedIOBase):
     def _check_open(self) -> None:
         if self.closed:
             raise ValueError("I/O operation on closed file.")
+
+
+def read_small(fs: FileSystem, path: str, most: int, size: int | None = None) -> bytes:
+    """Read a whole file that is small in every real table.
+
+    Args:
+        most: the most bytes it may have.
+        size: the size from a listing, which saves a request.
+
+    Raises:
+        BadDataError: the file is larger.
+        NotFoundError, AccessError, StorageError: the file cannot be read.
+    """
+    data = b"" if size is not None and size > most else fs.read_bytes(path, 0, most + 1 if size is None else size)
+    if max(len(data), size or 0) > most:
+        raise BadDataError(
+            f"cannot use {fs.display(path)}",
+            f"it is a bomb, or larger than any file of its name is: {most:,} bytes",
+            "look at it, and at who wrote it; then move it away",
+        )
+    return data

@@ -1,4 +1,4 @@
-"""Written means that the store says so when it is asked again: servers have answered "done" and kept nothing."""
+"""Check that the store still has a file after a write: servers have reported success and kept nothing."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from contextlib import suppress
 
 from acidctl.acid.listing import Entry
 from acidctl.errors import AcidctlError, NotFoundError, StorageError
-from acidctl.storage.os_errors import printable
+from acidctl.printable import printable
 from acidctl.storage.port import FileSystem
 
 Explain = Callable[[str], tuple[str, str]]
-"""Why a file at a path is not whole, and what to do; two empty strings where nobody knows."""
+"""Returns why a file at a path is not whole, and what to do; two empty strings if that is unknown."""
 
 
 def nobody_knows(_: str) -> tuple[str, str]:
-    """The :data:`Explain` of stores that say no more."""
+    """Return no explanation."""
     return "", ""
 
 
@@ -26,16 +26,16 @@ def require_length(
     explain: Explain = nobody_knows,
     look: Callable[[str], Entry] | None = None,
 ) -> None:
-    """Ask the store for the length of a file that this process has just created.
+    """Check the length of a file that this process has just created.
 
-    A shorter one is removed: half a file must not look like a whole one.
+    A file that is too short is removed: half a file must not look like a whole one.
 
     Args:
-        written: bytes.
-        look: a `stat` that knows better how to ask for what is new.
+        written: the number of bytes written.
+        look: a replacement for `stat` that waits for new files.
 
     Raises:
-        StorageError: it has another length, or is not there.
+        StorageError: the file has another length, or does not exist.
     """
     try:
         entry = (look or fs.stat)(path)
@@ -49,40 +49,40 @@ def require_length(
 
 
 def require_content(fs: FileSystem, path: str, data: bytes, explain: Explain = nobody_knows) -> None:
-    """Read a small file again that this process has just created; a part of it is removed.
+    """Read a small file again that this process has just created; remove an incomplete file.
 
     Raises:
-        StorageError: it holds something else, or is not there.
+        StorageError: the file has other content, or does not exist.
     """
     try:
-        found = fs.read_bytes(path)
+        content = fs.read_bytes(path)
     except NotFoundError:
         raise gone(fs.display(path)) from None
-    if found == data:
+    if content == data:
         return
-    if len(found) == len(data):
+    if len(content) == len(data):
         raise StorageError(
             f"cannot create {printable(fs.display(path))}",
             "other bytes are there than were written",
             "look at it with the store's own tool, and at the health of its disks",
         )
-    error = incomplete(fs.display(path), len(data), len(found), *explain(path))
-    if data.startswith(found):
+    error = incomplete(fs.display(path), len(data), len(content), *explain(path))
+    if data.startswith(content):
         _remove(fs, path)
     raise error
 
 
-def incomplete(shown: str, written: int, found: int, why: str = "", hint: str = "") -> StorageError:
-    """The error for a file whose creation the store has confirmed, and that is not as long as it should be."""
+def incomplete(shown: str, written: int, present: int, why: str = "", hint: str = "") -> StorageError:
+    """Return the error for a file that is not as long as the store has confirmed."""
     return StorageError(
         f"cannot create {printable(shown)}",
-        why or f"the store confirmed {written:,} bytes, and {found:,} are there",
+        why or f"the store confirmed {written:,} bytes, and {present:,} are there",
         hint or "look whether the store is full or a quota is used up, then run it again",
     )
 
 
 def gone(shown: str) -> StorageError:
-    """The error for a file whose creation the store has confirmed, and that it does not show."""
+    """Return the error for a file whose creation the store has confirmed, but which it does not show."""
     return StorageError(
         f"cannot create {printable(shown)}",
         "the store confirmed it and does not show it",

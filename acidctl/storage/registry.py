@@ -1,25 +1,27 @@
-"""From what a user types to an open file system and a path inside it."""
+"""Open the file system of a URL or path that a user typed, and return the path inside it."""
 
 from __future__ import annotations
 
 import os
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acidctl.arguments import as_path
-from acidctl.errors import NotFoundError, UsageProblem
-from acidctl.storage.local.beneath import Beneath
+from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.nearest import asked, near_names
+from acidctl.printable import printable
+from acidctl.storage.local.beneath import Beneath, held
 from acidctl.storage.local.filesystem import LocalFileSystem
-from acidctl.storage.local.openat2 import held
 from acidctl.storage.options import StorageOptions
-from acidctl.storage.os_errors import mapped, printable
-from acidctl.storage.port import FileSystem, FileSystemSpec
+from acidctl.storage.os_errors import mapped
+from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
 if TYPE_CHECKING:
-    from acidctl.storage.hdfs.conf import HadoopConf
+    from acidctl.storage.hdfs.cluster import HadoopConf
 
 # Hadoop prints the one-slash form of a URL without authority: file:/data, hdfs:/data.
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
@@ -28,6 +30,7 @@ _SHORT_URL = re.compile(r"(file|hdfs):()(/.*)", re.DOTALL)
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file"}
 _DEFAULT_PORTS = {"hdfs": 8020, "webhdfs": 9870, "swebhdfs": 9871}
 _ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
+_MOST_PARENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +38,9 @@ class AddedStore:
     """A kind of store that another package adds.
 
     Attributes:
-        locate: from the authority and the path of a URL, and the storage options, to a spec and a path inside it.
-        open: a file system from its spec.
-        is_shared: whether a file system that another process opens from the same spec holds the same files.
+        locate: returns the spec and the path inside the store for a URL's authority and path, and storage options.
+        open: opens a file system from its spec.
+        is_shared: whether a file system that another process opens from the same spec has the same files.
     """
 
     locate: Callable[[str, str, Mapping[str, str]], tuple[FileSystemSpec, str]]
@@ -49,17 +52,17 @@ _added: dict[str, AddedStore] = {}
 
 
 def add_store(protocol: str, store: AddedStore) -> None:
-    """From now on URLs of a protocol are opened by a store of another package, in this process."""
+    """Open URLs of a protocol by a store of another package from now on, in this process."""
     _added[protocol] = store
 
 
 def is_shared(spec: FileSystemSpec) -> bool:
-    """Whether other processes can open the same store."""
+    """Return whether other processes can open the same store."""
     return spec.protocol not in _added or _added[spec.protocol].is_shared
 
 
 def split_url(text: str) -> tuple[str, str, str] | None:
-    """Protocol by its usual name, authority and path of a URL, not decoded; None for a plain path."""
+    """Return protocol by its usual name, authority and path of a URL, not decoded; None for a plain path."""
     match = _URL.fullmatch(text) or _SHORT_URL.fullmatch(text)
     return (_ALIASES.get(match[1].lower(), match[1].lower()), match[2], match[3]) if match else None
 
@@ -67,23 +70,23 @@ def split_url(text: str) -> tuple[str, str, str] | None:
 def open_location(
     url_or_path: str | os.PathLike[str], options: Mapping[str, str] | None = None
 ) -> tuple[FileSystem, str]:
-    """Open the file system of a URL or a plain path, and give the path inside it.
+    """Open the file system of a URL or a plain path, and return it with the path inside it.
 
-    A plain path is the local disk's, relative to the current directory; ``~`` and percent signs mean themselves.  A
-    URL's path is not decoded either, as Hadoop does it: ``p=a%3Ab`` is the name of a directory.  ``#`` and ``?`` are
-    part of the path.
+    A plain path is on the local disk, relative to the current directory; ``~`` and percent signs are literal.  As in
+    Hadoop, a URL's path is not decoded either: ``p=a%3Ab`` is the name of a directory.  ``#`` and ``?`` are part of
+    the path.
 
     Args:
-        options: of the store, by their fsspec names (``key``, ``secret``, ``endpoint_url``, ``client_kwargs.NAME``);
-            for HDFS ``user``, ``timeout``, ``retries``, ``keytab``, ``principal``; for WebHDFS also what
-            :mod:`acidctl.storage.hdfs.webhdfs_auth` says; for ``hdfs://`` also Hadoop's own, ``dfs.client...``.  With
-            those of :class:`StorageOptions` that ask for it, the local disk is used from this path downwards only, and
-            through nobody's links.
+        options: options of the store, by their fsspec names (``key``, ``secret``, ``endpoint_url``,
+            ``client_kwargs.NAME``); for HDFS ``user``, ``timeout``, ``retries``, ``keytab``, ``principal``; for WebHDFS
+            also those of :func:`acidctl.storage.hdfs.webhdfs.log_in`; for ``hdfs://`` also Hadoop's own,
+            ``dfs.client...``.  With :class:`StorageOptions` that set `own_links`, the local disk is accessed only below
+            this path, and without following other users' links.
 
     Raises:
-        UsageProblem: no URL that can be used.
+        UsageProblem: the URL cannot be used.
         EnvironmentProblem: the package for this kind of store is not installed.
-        NotFoundError: a relative path, and the current directory is gone.
+        NotFoundError: the path is relative, and the current directory was removed.
     """
     url_or_path = as_path(url_or_path)
     own_links = False
@@ -96,7 +99,7 @@ def open_location(
         return _local(_absolute(url_or_path, own_links), own_links)
     protocol, authority, path = parts
     if ":" in authority.rpartition("@")[0]:
-        # Before anything repeats it.
+        # Check this before any other message repeats the password.
         raise UsageProblem(
             f"a URL must not hold a password: {protocol}://***@{printable(authority.rpartition('@')[2])}",
             "it would stand in messages, reports and lists of processes",
@@ -109,10 +112,12 @@ def open_location(
             )
         return _local(_absolute(path or "/", own_links), own_links)
     if added := _added.get(protocol):
-        found, path = added.locate(authority, path, options or {})
-        return open_file_system(found), path
+        spec, path = added.locate(authority, path, options or {})
+        return open_file_system(spec), path
     spec = _spec(protocol, authority, dict(options or {}), url_or_path)
-    return open_file_system(spec), _trimmed(path) if protocol in ("s3", "gs", "abfs") else _normal(path)
+    if protocol in ("s3", "gs", "abfs"):
+        return open_file_system(spec), "/" + path.strip("/")
+    return open_file_system(spec), "/" + posixpath.normpath("/" + path).lstrip("/")
 
 
 def open_file_system(spec: FileSystemSpec) -> FileSystem:
@@ -132,7 +137,7 @@ def open_file_system(spec: FileSystemSpec) -> FileSystem:
 
 def _spec(protocol: str, authority: str, options: dict[str, str], url: str) -> FileSystemSpec:
     if protocol in _DEFAULT_PORTS:
-        from acidctl.storage.hdfs.conf import HadoopConf  # noqa: PLC0415 - with XML: only for HDFS
+        from acidctl.storage.hdfs.cluster import HadoopConf  # noqa: PLC0415 - with XML: only for HDFS
 
         url_user, _, hosts = authority.rpartition("@")
         options["user"] = options.get("user") or url_user or os.environ.get("HADOOP_USER_NAME") or _system_user()
@@ -150,11 +155,11 @@ def _spec(protocol: str, authority: str, options: dict[str, str], url: str) -> F
 
 
 def _name_nodes(protocol: str, hosts: str, conf: HadoopConf) -> str:
-    """Hosts with their ports; for WebHDFS a nameservice of Hadoop's configuration becomes its NameNodes."""
-    if found := conf.name_nodes(hosts, _ADDRESS_KINDS[protocol]):
+    """Return hosts with ports; for WebHDFS a nameservice of Hadoop's configuration becomes its NameNodes."""
+    if addresses := conf.name_nodes(hosts, _ADDRESS_KINDS[protocol]):
         if protocol == "hdfs":
-            return hosts  # the client does it
-        hosts = ",".join(found)
+            return hosts  # the client resolves it
+        hosts = ",".join(addresses)
     port = _DEFAULT_PORTS[protocol]
     return ",".join(host if re.search(r":[0-9]+$", host) else f"{host}:{port}" for host in hosts.split(",") if host)
 
@@ -173,10 +178,10 @@ def _local(path: str, own_links: bool) -> tuple[FileSystem, str]:
 
 
 def _absolute(path: str, own_links: bool) -> str:
-    """Absolute, symbolic links kept; ``..`` behind a link means the parent of the link's target, as for the kernel.
+    """Return the absolute path with symbolic links kept; ``..`` behind a link is resolved as the kernel does it.
 
     Args:
-        own_links: nobody else's link decides where that is.
+        own_links: refuse other users' links before a ``..``.
     """
     try:
         full = os.path.abspath(path)  # noqa: PTH100
@@ -190,20 +195,46 @@ def _absolute(path: str, own_links: bool) -> str:
 
 
 def _behind_links(path: str) -> str:
-    """Where a path with ``..`` behind links leads to, by a descriptor: links are looked at while they are followed.
+    """Return where a path with ``..`` behind links leads, by a descriptor: links are checked as they are followed.
 
     Raises:
-        RefusedError: one of them is another user's.
-        NotFoundError: nothing is there, or nobody can say how it is called.
+        RefusedError: a link belongs to another user.
+        NotFoundError: the path does not exist, or its name cannot be found out.
     """
     here = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - with its ".."
     with mapped("find", path), held(Beneath(here).open(here, os.O_PATH)) as descriptor:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
 
 
-def _normal(path: str) -> str:
-    return "/" + posixpath.normpath("/" + path).lstrip("/")
+@contextmanager
+def naming_near(fs: FileSystem, path: str) -> Iterator[None]:
+    """Add similar names to the hint of a NotFoundError that the block raises, if nothing exists at `path`.
+
+    This costs one listing, of the nearest parent that exists. Object stores are not listed, as a prefix may hold
+    millions of objects.
+    """
+    try:
+        yield
+    except NotFoundError as error:
+        if near := _near(fs, path):
+            raise type(error)(error.what, error.why, near) from error
+        raise
 
 
-def _trimmed(path: str) -> str:
-    return "/" + path.strip("/")
+def _near(fs: FileSystem, path: str) -> str:
+    if not fs.can_rename:
+        return ""
+    try:
+        if fs.is_local:  # it may be confined to the path itself
+            fs, path = open_location(fs.display(path))
+        if fs.exists(path):
+            return ""
+        for _ in range(_MOST_PARENTS):
+            parent = parent_of(path)
+            if fs.exists(parent):
+                names = [entry.path for entry in fs.list_dir(parent).entries if entry.path != base_name(path)]
+                return asked([fs.display(join(parent, name)) for name in near_names(base_name(path), names)])
+            path = parent
+    except AcidctlError:
+        pass  # the error that brought us here says more
+    return ""

@@ -1,4 +1,4 @@
-"""Asking again what may work the next time: only what changes nothing, or may be done twice."""
+"""Repeat requests that may succeed the next time, if they change nothing or may be done twice."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _Result = TypeVar("_Result")
 
 
 class PassingError(StorageError):
-    """A failure that may be over soon: no connection, no answer in time, a NameNode on standby or starting."""
+    """A failure that may soon be over: no connection, no answer in time, a NameNode on standby or starting."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long one answer is waited for, and how often a question is asked again.
+    """How long to wait for an answer, and how often to repeat a request.
 
     Attributes:
-        timeout: seconds for one answer; also, no question is asked again once so much time has passed.
-        retries: how often, at most, after the first time.
+        timeout: seconds to wait for one answer; a request is not repeated once this much time has passed.
+        retries: the most repetitions after the first request.
     """
 
     timeout: float = TIMEOUT
@@ -35,7 +35,7 @@ class RetryPolicy:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> RetryPolicy:
-        """From the storage options ``timeout`` and ``retries``.  UsageProblem when they are no such numbers."""
+        """Return the policy of the storage options ``timeout`` and ``retries``.  UsageProblem if they are invalid."""
         try:
             timeout = float(options.get("timeout", TIMEOUT))
         except ValueError:
@@ -48,10 +48,9 @@ class RetryPolicy:
         return cls(timeout, int(retries))
 
     def call(self, question: Callable[[], _Result]) -> _Result:
-        """Ask, and ask again while the answer is a :class:`PassingError`, waiting longer each time.
+        """Call `question`, and repeat it while it raises a :class:`PassingError`, waiting longer each time.
 
-        Args:
-            question: changes nothing, or may be done twice.
+        The call must change nothing, or may be done twice.
         """
         try:
             return question()
@@ -62,14 +61,14 @@ class RetryPolicy:
 
         def attempt() -> _Result:
             nonlocal met
-            if met is not None:  # the first try, which was above: nearly always it is the only one
+            if met is not None:  # this stands for the first try above, which nearly always is the only one
                 error, met = met, None
                 raise error
             return question()
 
         import stamina  # noqa: PLC0415 - only once a try has failed
 
-        stamina.instrumentation.set_on_retry_hooks(())  # its own would write into our output
+        stamina.instrumentation.set_on_retry_hooks(())  # its own hooks would write into our output
         caller = stamina.RetryingCaller(
             attempts=self.retries + 1,
             timeout=self.timeout,

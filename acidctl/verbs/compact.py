@@ -182,7 +182,10 @@ class _Run:
     _is_checked: bool = False
     _shown: ExitStack = field(default_factory=ExitStack)
     _open: ExitStack = field(default_factory=ExitStack)
-    _opened: tuple[Engine, frozenset[FileSystemSpec], TaskOptions] | None = None
+    _running: Engine | None = None
+    _wanted: TaskOptions | None = None
+    _stores: frozenset[FileSystemSpec] = frozenset()
+    _paths: Sequence[str] = ()
     _bar: _Bytes | None = None
 
     def policy(self, found: Found) -> TablePolicy:
@@ -236,7 +239,8 @@ class _Run:
             yield from self.shown(waiting)
             return
         request = replace(self.request, min_deltas=0) if self.policies else self.request  # it is decided already
-        while waiting:
+        bar = self._begin(waiting, len(waiting) if is_last else PORTION) if waiting else None
+        while waiting and bar:
             if self.until.is_over and self.policies:
                 yield from (postponed(one.location, TIME_IS_UP) for one in waiting)
                 return
@@ -244,13 +248,12 @@ class _Run:
             waiting = waiting[len(some) :]
             ready, others = self._ready(some)
             yield from others
+            bar.skip(sum(one.weight for one in some) - sum(one.weight for one, _ in ready))
             if not ready:
                 continue
-            engine = self._engine([one for one, _ in ready], None if is_last else PORTION)
-            assert self._bar
             names = {planned.location: one.found.hive_name for one, planned in ready}
             pairs = [(one.found.afresh(), planned) for one, planned in ready]
-            with closing(compact_locations(pairs, self.lists, request, engine, self._bar.ended)) as outcomes:
+            with closing(compact_locations(pairs, self.lists, request, self._engine(), bar.ended)) as outcomes:
                 for outcome in outcomes:
                     yield self._named(outcome, names)
 
@@ -264,7 +267,7 @@ class _Run:
 
     def _next(self, waiting: Sequence[Waiting]) -> Sequence[Waiting]:
         """Return the next locations of a list in order, which are compacted together."""
-        cores, tasks = (self._opened[0].cores if self._opened else 1), 0
+        cores, tasks = self._engine().cores, 0
         for number, one in enumerate(waiting[:_AT_ONCE]):
             if tasks >= cores * _TASKS_A_CORE:
                 return waiting[:number]
@@ -291,33 +294,39 @@ class _Run:
             ready = [(one, planned) for one, planned in ready if planned.location not in gone]
         return ready, others
 
-    def _engine(self, some: Sequence[Waiting], coming: int | None) -> Engine:
-        """Return the engine, and count the bytes of some locations as to be done.
+    def _begin(self, waiting: Sequence[Waiting], coming: int) -> _Bytes:
+        """Count the bytes of some locations as to be done, and decide which engine they need.
 
         Args:
-            coming: how many outcomes follow at most; None if there are no others.
+            coming: how many outcomes follow at most.
         """
         if self._bar is None:
-            from acidctl.wording import human_count
-
-            doing = f"compacting {human_count(sum(one.tasks for one in some), 'bucket')}"
-            shown = self.events.progress(doing, 0, is_bytes=True, coming=coming or len(some))
+            doing = f"compacting {human_count(sum(one.tasks for one in waiting), 'bucket')}"
+            shown = self.events.progress(doing, 0, is_bytes=True, coming=coming)
             self._bar = _Bytes(self._shown.enter_context(shown))
-        self._bar.begin(sum(one.weight for one in some))
+        self._bar.begin(sum(one.weight for one in waiting))
+        queues = [self.lists.wishes_of(one.found.hive).queue for one in waiting]
+        stores = frozenset(one.found.fs.spec for one in waiting)
+        wanted = self.options.tasks.in_queue_of(queues)
+        if self._wanted != wanted or not stores <= self._stores:  # it needs a session of its own
+            self._running = None
+            self._open.close()
+            self._wanted, self._stores = wanted, stores
+            self._paths = [one.found.location.path for one in waiting]
+        return self._bar
+
+    def _engine(self) -> Engine:
+        """Return the engine, which is opened when it is needed first."""
         if self.engine is not None:
             return self.engine
-        # Another YARN queue, or another store, needs a session of its own.
-        queues = [self.lists.wishes_of(one.found.hive).queue for one in some]
-        wanted: Any = self.options.tasks.in_queue_of(queues)
-        stores = frozenset(one.found.fs.spec for one in some)
-        if self._opened and self._opened[2] == wanted and stores <= self._opened[1]:
-            return self._opened[0]
-        self._open.close()
-        paths = [one.found.location.path for one in some]
-        entered = open_engine(wanted, self.until, self.events, paths=paths, stores=stores, on_bytes=self._bar.bytes)
-        engine = self._open.enter_context(entered)
-        self._opened = engine, stores, wanted
-        return engine
+        if self._running is None:
+            assert self._wanted
+            on_bytes = self._bar.bytes if self._bar else None
+            opened = open_engine(
+                self._wanted, self.until, self.events, paths=self._paths, stores=self._stores, on_bytes=on_bytes
+            )
+            self._running = self._open.enter_context(opened)
+        return self._running
 
     def close(self) -> None:
         """End the engine."""
@@ -336,6 +345,10 @@ class _Bytes:
         """Start on further locations, after all earlier ones have ended."""
         self._done.clear()
         self._bar.grow(weight)
+
+    def skip(self, weight: int) -> None:
+        """Count bytes of locations with nothing left to do as done."""
+        self._bar.advance(weight)
 
     def bytes(self, task: Task, count: int) -> None:
         """Count more bytes of one task as done."""
@@ -358,7 +371,6 @@ def _unsound(planned: Sequence[Planned], jobs: int | None, events: Events) -> It
     Args:
         jobs: processes that read; None for one per core.
     """
-
     options = ValidateOptions(Depth.DEEP, processes=jobs or len(os.sched_getaffinity(0)), now=time.time())
     snapshots = [one.plan.snapshot for one in planned]
     places = [Place(seen.fs, seen.path, seen.write_ids, seen.txns) for seen in snapshots]

@@ -209,7 +209,7 @@ class CompactOptions(Options):
 
     @property
     def thresholds(self) -> Thresholds:
-        """When --auto compacts.
+        """The thresholds by which --auto decides.
 
         Raises:
             UsageProblem: a property that decides nothing.

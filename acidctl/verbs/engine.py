@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from acidctl.errors import UsageProblem
 from acidctl.verbs.options import Kind, Options, option
@@ -72,7 +72,7 @@ class EngineOptions(Options):
 
             master_addresses(self.master)  # an address that cannot be used is refused before anything is looked at
 
-    def in_queue_of(self, queues: Collection[str]) -> EngineOptions:
+    def in_queue_of(self, queues: Collection[str]) -> Self:
         """Return the same in the queue of YARN that all tables name for their compactions, unless one was given.
 
         Args:

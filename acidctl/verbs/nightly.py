@@ -107,7 +107,7 @@ class NightlyOptions(Options):
 
     @property
     def policy(self) -> TablePolicy:
-        """What is wanted of a table of which no policy says anything else.
+        """The policy of tables that no other policy matches.
 
         Raises:
             UsageProblem: a retention below an hour.
@@ -155,20 +155,20 @@ class Step(Outcome):
 
     @property
     def seconds(self) -> float | None:
-        """Of work; None if that is not measured."""
+        """Seconds of work; None if they are not measured."""
         return self.of.seconds
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Bytes by what was done with them; those that a purge removed had been removed from the table before."""
+        """Return bytes by what was done with them; what a purge removed had left the table before."""
         by_use = self.of.bytes_by_use()
         return {"purged": sum(by_use.values())} if self.part is Part.PURGE and by_use else by_use
 
     def reported(self) -> Mapping[str, Any]:
-        """Nothing: the report of a run has all parts of a location together."""
+        """Return nothing: the report of a run has all parts of a location together."""
         return {}
 
     def facts(self) -> Mapping[str, Any]:
-        """The part, the run, the policies that match, and the facts of the outcome itself."""
+        """Return the part, the run, the policies that match, and the facts of the outcome itself."""
         return {"part": self.part.value, "run": self.run, "policy": list(self.policy), **self.of.facts()}
 
 

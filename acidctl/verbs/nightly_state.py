@@ -15,7 +15,7 @@ from acidctl.errors import ConflictError, StorageError
 from acidctl.location.change.own_files import open_folder, replace_file
 from acidctl.location.change.owner import Owner
 from acidctl.location.coverage import Looked
-from acidctl.storage.local.openat2 import held
+from acidctl.storage.local.beneath import held
 from acidctl.storage.os_errors import mapped
 from acidctl.wording import iso_time
 
@@ -59,7 +59,7 @@ class NightlyState:
 
     @property
     def written(self) -> float | None:
-        """When it was written last, seconds since the epoch; None if no run was here, or it may not be looked at."""
+        """The time of the last write, seconds since the epoch; None without a file that can be looked at."""
         try:
             return (self.folder / NAME).stat().st_mtime
         except OSError:

@@ -68,7 +68,7 @@ def option(
     kind: Kind | None = None,
     **more: Any,
 ) -> Any:
-    """A field of an options dataclass that is an option of the command line.
+    """Return a field of an options dataclass that is an option of the command line.
 
     Args:
         kind: by default a flag for a bool, else a text.
@@ -79,12 +79,12 @@ def option(
 
 
 def group(kind: type[Any]) -> Any:
-    """A field that holds further options, which stand beside the others on the command line."""
+    """Return a field that holds further options, which stand beside the others on the command line."""
     return field(default_factory=kind)
 
 
 def declared(kind: type[Any]) -> Iterator[tuple[tuple[str, ...], Field[Any], Option]]:
-    """The options of a dataclass and of its groups: where the value belongs, the field, and its face."""
+    """Yield the options of a dataclass and of its groups: where the value belongs, the field, and its face."""
     for one in fields(kind):
         if found := one.metadata.get(_OPTION):
             yield (one.name,), one, found
@@ -94,7 +94,7 @@ def declared(kind: type[Any]) -> Iterator[tuple[tuple[str, ...], Field[Any], Opt
 
 
 def made(kind: type[Any], values: dict[str, Any]) -> Any:
-    """An instance from the values of its options by their field names, those of groups among them."""
+    """Return an instance from the values of its options by their field names, those of groups among them."""
     given: dict[str, Any] = {}
     for one in fields(kind):
         if _OPTION in one.metadata:
@@ -151,7 +151,7 @@ class LockOptions(Options):
             raise UsageProblem("--no-lock takes no lock", "", "leave out --lock-wait and --break-lock")
 
     def locking(self, tell: Callable[[str], None] | None = None, age: float = 0.0) -> Locking:
-        """How a location is locked.
+        """Return how a location is locked.
 
         Args:
             tell: called with a sentence on a lock that was taken over, is waited for, or cannot be held.

@@ -57,7 +57,7 @@ class TablePolicy:
                 raise UsageProblem(f"{name.replace('_', '-')} cannot be {value}", "", f"give {least} or more")
 
     def over(self, other: TablePolicy) -> TablePolicy:
-        """The same, with what another one says where this says nothing."""
+        """Return this policy, with the values of another one where this one has none."""
         said = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
         return replace(other, **said)
 
@@ -76,11 +76,11 @@ class Policies:
         self.of = lru_cache(1024)(self._of)  # of all partitions of a table it is the same
 
     def by_default(self, usual: TablePolicy) -> Policies:
-        """The same, with what is wanted where none says anything."""
+        """Return these policies, with one for the tables that none of them matches."""
         return Policies(dict(self._ordered), usual)
 
     def excluding(self, table: str) -> str:
-        """The pattern that leaves a table out; empty where none does."""
+        """Return the pattern that leaves a table out; empty where none does."""
         saying = ((pattern, one.exclude) for pattern, one in self._matching(table) if one.exclude is not None)
         pattern, excludes = next(saying, ("", False))
         return pattern if excludes else ""
@@ -91,7 +91,7 @@ class Policies:
         return tuple(pattern for pattern, _ in self._ordered)
 
     def _of(self, table: str) -> tuple[TablePolicy, tuple[str, ...]]:
-        """What is wanted of a table, and the patterns that match it, the most specific first.
+        """Return what is wanted of a table, and the patterns that match it, the most specific first.
 
         Args:
             table: ``db.table``, or its name where the path shows no database.
@@ -107,7 +107,7 @@ class Policies:
 
 
 def specificity(pattern: str) -> tuple[int, int, str]:
-    """For sorting: the most specific first."""
+    """Return a key that sorts the most specific pattern first."""
     wild = sum(character in _WILD for character in pattern)
     return wild - len(pattern), wild, pattern
 

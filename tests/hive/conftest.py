@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from acidctl.metastore import late
+from acidctl.metastore import client
 
 
 @pytest.fixture(autouse=True)
 def in_haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long for what it may still do."""
-    monkeypatch.setattr(late, "PATIENCE", 0.5)
+    monkeypatch.setattr(client, "PATIENCE", 0.5)

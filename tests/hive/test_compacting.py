@@ -21,8 +21,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.compaction.request import CompactionRequest, Planned, plan_location
 from acidctl.errors import ConflictError
 from acidctl.hive.compacting import compact_locations
-from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, own_pool
-from acidctl.hive.worker_id import worker_id
+from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, own_pool, worker_id
 from acidctl.location.find import find
 from acidctl.location.lists import SnapshotLists
 from acidctl.location.warehouse import Warehouse

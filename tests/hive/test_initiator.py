@@ -22,7 +22,7 @@ from acidctl.hive import initiator as initiator_module
 from acidctl.hive.initiator import Initiated, Initiation, Initiator
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockType
-from acidctl.metastore.own.leader_lock import LeaderLock
+from acidctl.metastore.own.locks import LeaderLock
 from acidctl.metastore.settings import find_settings
 
 Acidctl = Callable[..., Result]

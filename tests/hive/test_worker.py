@@ -30,9 +30,9 @@ from support.paths import PYTHONPATH
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.deadline import Deadline
 from acidctl.errors import AcidctlError
+from acidctl.hive.leftover import is_dead, worker_id
 from acidctl.hive.strangers import Strangers
 from acidctl.hive.worker import Work, Worked, Worker
-from acidctl.hive.worker_id import is_dead, worker_id
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, DeltaFigure, LockType, TxnState

@@ -24,11 +24,10 @@ from acidctl.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, UnknownMethod
-from acidctl.metastore.own.leader_lock import LeaderLock
-from acidctl.metastore.own.locked_transaction import Asked, Heartbeats, LockedTransaction
-from acidctl.metastore.own.read_lock import ReadLock
+from acidctl.metastore.own.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
+from acidctl.metastore.own.locks import LeaderLock, ReadLock
 from acidctl.metastore.queue.compactions import Wish, request_compaction
-from acidctl.metastore.queue.delta_figures import DeltaThresholds, tell_figures
+from acidctl.metastore.queue.queue_work import DeltaThresholds, tell_figures
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
 from acidctl.metastore.wire import BOOL, STRING, method
@@ -284,7 +283,7 @@ def test_a_transaction_that_was_committed_is_never_taken_for_aborted(real_hive: 
     metastore = Metastore(settings)
     heartbeats = Heartbeats(metastore)
     part = interface.LockComponent(database="default", table="nobodys")
-    asked = Asked((part,), interface.TxnType.COMPACTION)
+    asked = TransactionRequest((part,), interface.TxnType.COMPACTION)
     committed, aborted = (LockedTransaction(metastore, heartbeats, asked) for _ in range(2))
     committed.commit()
     assert not committed.abort()

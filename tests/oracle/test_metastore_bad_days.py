@@ -11,7 +11,7 @@ from support.servers.hdfs_server import ServerUnavailable
 from support.servers.metastore_server import MetastoreServer
 from support.trouble.bad_line import BadLine, Trouble
 
-from acidctl.metastore import client, interface, late, open_txns
+from acidctl.metastore import activity, client, interface
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError
@@ -70,7 +70,7 @@ def test_a_line_that_breaks_anywhere_leaves_nothing_open(
     metastore: MetastoreServer, acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "_PAUSE", 0.01)
-    monkeypatch.setattr(open_txns, "_GAP", 0.01)
+    monkeypatch.setattr(activity, "_GAP", 0.01)
     options = [part for name, value in IMPATIENT.items() for part in ("--metastore-option", f"{name}={value}")]
     line = ("hive", "housekeep", "--force", "--dry-run", *options, "--metastore")
     with BadLine(metastore.address) as through:
@@ -92,7 +92,7 @@ def test_a_line_that_breaks_anywhere_leaves_nothing_open(
 def test_a_transaction_whose_id_was_lost_is_found_and_ended(
     metastore: MetastoreServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(late, "PATIENCE", 5.0)
+    monkeypatch.setattr(client, "PATIENCE", 5.0)
     with BadLine(metastore.address) as through:
         asked = asking(through.address)
         _ = asked.features

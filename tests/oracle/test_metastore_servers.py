@@ -24,7 +24,7 @@ from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.housekeeping import find_dead
-from acidctl.metastore.own.leader_lock import DATABASE
+from acidctl.metastore.own.locks import DATABASE
 from acidctl.metastore.server import find_switches
 from acidctl.metastore.settings import find_settings
 

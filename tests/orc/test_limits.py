@@ -19,11 +19,11 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource, native_errors
 from acidctl.orc.codecs import COMPRESSION_NAMES, encode_stream
 from acidctl.orc.limits import LIMITS, STRIPE_MEMORY, LimitError
-from acidctl.orc.parts import count_parts
 from acidctl.orc.read.integer_runs import bound_of_runs, unsigned_runs
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import read_tail
 from acidctl.orc.types import OrcType, renumbered, to_proto
+from acidctl.orc.varint import count_parts
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 BLOCK = 1 << 18

@@ -18,8 +18,7 @@ from fsspec.implementations.memory import MemoryFile
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import ConflictError
 from acidctl.storage import os_errors
-from acidctl.storage.access import Access
-from acidctl.storage.port import FileSystemSpec, base_name, parent_of
+from acidctl.storage.port import Access, FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
 from acidctl.storage.read_back import incomplete
 from acidctl.storage.registry import AddedStore, add_store

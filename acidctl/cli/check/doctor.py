@@ -17,7 +17,7 @@ from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name, remember
 from acidctl.errors import AcidctlError, UsageProblem
 
 if TYPE_CHECKING:
-    from acidctl.metastore.probe import ServerFacts
+    from acidctl.metastore.server import ServerFacts
     from acidctl.metastore.settings import MetastoreSettings, Said
     from acidctl.verbs.engine import EngineOptions
 
@@ -160,7 +160,7 @@ def _check_metastore(metastore: str, pairs: tuple[str, ...]) -> Part:
         for secret in settings.secrets:
             remember(secret)
         client_of(settings)  # raises if a package is missing
-        from acidctl.metastore.probe import look_at_servers  # noqa: PLC0415 - with thrift, which is there now
+        from acidctl.metastore.server import look_at_servers  # noqa: PLC0415 - with thrift, which is there now
 
         for facts in look_at_servers(settings):
             record["servers"].append(_server(facts, settings))

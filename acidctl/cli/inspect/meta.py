@@ -12,8 +12,7 @@ from acidctl.cli.output.console import Records, console, put_line, table_of
 from acidctl.cli.report.outcomes import Visits
 from acidctl.errors import AcidctlError
 from acidctl.printable import printable
-from acidctl.storage.near_paths import naming_near
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import naming_near, open_location
 from acidctl.wording import human_bytes, human_count
 
 

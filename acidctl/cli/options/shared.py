@@ -378,11 +378,8 @@ changed_storage_options = passed_as(
 
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
-    """Return the argument for locations, tables, databases or warehouses, and ``--recursive``, which has no effect."""
-    recursive = click.option(
-        "--recursive", is_flag=True, expose_value=False, help="Every location below LOCATION, too: always done."
-    )
-    return lambda function: places_argument("locations", "LOCATION...", required=required)(recursive(function))
+    """Take locations, tables, databases or warehouses."""
+    return places_argument("locations", "LOCATION...", required=required)
 
 
 def places_argument(name: str, metavar: str, *, required: bool = True, only_names: bool = False) -> Callable[[F], F]:

@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 )
 @shared.reading_options(*shared.EXPORT_FORMS, default="jsonl")
 @click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
-@click.option("--to", type=NEW_FILE, metavar="PATH", hidden=True, help="What --out was called.")
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
 @shared.runs(pages=True, isolates="skip_bad_files")
 def command(
@@ -80,7 +79,6 @@ def command(
     storage: dict[str, str],
     output: str,
     out: str | None,
-    to: str | None,
     skip_bad_files: bool,
 ) -> None:
     """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
@@ -94,9 +92,6 @@ def command(
     from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows  # noqa: PLC0415 - --help does without
     from acidctl.rows.scan.table import table_at  # noqa: PLC0415 - --help does without
 
-    if out is not None and to is not None:
-        raise UsageProblem("--out and --to are one option", "", "leave --to out")
-    out = to if out is None else out
     if count and (out is not None or columns is not None or row_id):
         raise UsageProblem("--count prints one number", "", "leave --out, --columns and --row-id out")
     if count:

@@ -16,8 +16,7 @@ from acidctl.errors import AcidctlError, BadDataError, NotFoundError, UsageProbl
 from acidctl.guardian import NOTES
 from acidctl.location.walk import walk_locations
 from acidctl.nearest import did_you_mean
-from acidctl.storage.near_paths import naming_near
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import naming_near, open_location
 
 if TYPE_CHECKING:
     import pyarrow as pa

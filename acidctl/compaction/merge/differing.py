@@ -9,12 +9,12 @@ from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, Kind
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.read.calendars import SWITCH
+from acidctl.orc.read.wide_timestamps import SWITCH
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
 _DAY = 86_400_000
 

@@ -25,7 +25,7 @@ from acidctl.location.change.own_files import (
     write_whole,
 )
 from acidctl.storage.port import FileSystem, join, parent_of
-from acidctl.storage.tail_cache import END
+from acidctl.storage.remote import END
 
 MANIFEST = "manifest.json"
 """The note of a run."""

@@ -14,11 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from acidctl.errors import RefusedError
-from acidctl.storage.access import Access
-from acidctl.storage.local.beneath import Beneath, ForeignLinkError
-from acidctl.storage.local.openat2 import held
-from acidctl.storage.os_errors import printable
-from acidctl.storage.port import FileSystem, join, parent_of
+from acidctl.printable import printable
+from acidctl.storage.local.beneath import Beneath, ForeignLinkError, held
+from acidctl.storage.port import Access, FileSystem, join, parent_of
 from acidctl.storage.read_back import require_content
 
 MOST_BYTES = 64 << 20

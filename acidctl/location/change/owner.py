@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from acidctl.storage.port import FileSystem
-from acidctl.storage.small_files import MOST_METADATA, read_small
+from acidctl.storage.ranged import MOST_METADATA, read_small
 
 OWNER = "_owner.json"
 """In a staging directory: the process that works there."""

@@ -1,1 +1,1 @@
-"""Transactions and locks of our own in a metastore."""
+"""Transactions and locks that acidctl itself holds in a metastore."""

@@ -1,4 +1,4 @@
-"""Transactions of our own that hold a lock: kept alive by heartbeats, and ended with what became of it known."""
+"""Transactions of acidctl that hold a lock: heartbeats keep them alive, and their final state is determined."""
 
 from __future__ import annotations
 
@@ -18,39 +18,36 @@ from acidctl.metastore.server import txn_timeout
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 _LONGEST_TIMEOUT = 86400.0
-"""Seconds: nobody waits longer between two heartbeats, whatever a server says."""
+"""Upper limit, in seconds, for the time-out that a server reports."""
 
 _COMMITS = 4
-"""So often a commit is tried whose answer was lost."""
+"""Attempts of a commit whose answers are lost."""
 
 
 _Kept = tuple[int, int]
-"""A transaction, or 0; and a lock of none, or 0."""
+"""Ids of a transaction, or 0, and of a lock without a transaction, or 0."""
 
 
 class UnknownOutcome(MetastoreError):
-    """A commit was asked for and nobody said what became of it."""
+    """A commit was requested, and its outcome is unknown."""
 
 
 @dataclass(slots=True)
 class _Beating:
-    """What is known of one that is kept alive."""
-
     on_lost: Callable[[AcidctlError], None]
     failing: float | None = None
 
 
 class Heartbeats:
-    """Tells a metastore that transactions, and locks of none, are alive: over a connection of its own, three times in
-    its time-out.
+    """Sender of heartbeats for transactions, and locks without one, over its own connection.
 
-    One thread for all of them, which begins with the first; :meth:`close` ends it.
+    One thread sends all heartbeats, three in each of the server's time-outs, until :meth:`close`.
     """
 
     def __init__(self, metastore: Metastore) -> None:
         self._timeout = min(txn_timeout(metastore), _LONGEST_TIMEOUT)
         settings, patience = metastore.settings, max(1.0, self._timeout / 3)
-        # An answer that does not come is not to hold up the others until all have timed out.
+        # One lost answer must not delay the other heartbeats until their transactions have timed out.
         self._metastore = metastore.another(
             replace(
                 settings,
@@ -64,12 +61,12 @@ class Heartbeats:
         self._thread: threading.Thread | None = None
 
     def keep(self, txn: int, on_lost: Callable[[AcidctlError], None], *, lock: int = 0) -> None:
-        """Keep one alive from now on.
+        """Keep a transaction or a lock alive from now on.
 
         Args:
-            on_lost: called from another thread, once, when it is not there any more, or nobody could be told of it for
-                the whole time-out.
-            lock: of no transaction, where `txn` is 0.
+            txn: 0 for a lock without a transaction.
+            on_lost: called once, from another thread, when the transaction or lock no longer exists, or when no
+                heartbeat has succeeded for the whole time-out.
         """
         with self._lock:
             self._alive[txn, lock] = _Beating(on_lost)
@@ -78,16 +75,16 @@ class Heartbeats:
                 self._thread.start()
 
     def let_go(self, txn: int, *, lock: int = 0) -> None:
-        """It has ended."""
+        """Stop the heartbeats of a transaction or a lock."""
         with self._lock:
             self._alive.pop((txn, lock), None)
 
     def close(self) -> None:
-        """No more."""
+        """Stop all heartbeats."""
         self._ended.set()
         if self._thread:
             self._thread.join(timeout=1)
-        if not (self._thread and self._thread.is_alive()):  # else its last question has no answer yet
+        if not (self._thread and self._thread.is_alive()):  # else its last call is still running
             self._metastore.close()
 
     def _beat(self) -> None:
@@ -106,7 +103,7 @@ class Heartbeats:
             beating.failing = None
         except LostTransaction as error:
             return error
-        except AcidctlError as error:  # it may come back before the time-out is over
+        except AcidctlError as error:  # the server may be back before the time-out
             beating.failing = beating.failing or time.monotonic()
             if time.monotonic() - beating.failing > self._timeout:
                 return error
@@ -114,13 +111,12 @@ class Heartbeats:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a transaction is for.
+class TransactionRequest:
+    """Request for a transaction with a lock.
 
     Attributes:
-        components: what it locks.
-        txn_type: where the server knows types.
-        wait: so many seconds a lock is waited for that somebody's excludes.
+        txn_type: ignored before Hive 4.
+        wait: seconds to wait for a conflicting lock.
     """
 
     components: Sequence[interface.LockComponent]
@@ -129,15 +125,15 @@ class Asked:
 
 
 class LockedTransaction:
-    """Opened, with its lock, by the constructor; ended by :meth:`commit` or :meth:`abort`.
+    """A transaction that its constructor opens and locks, and :meth:`commit` or :meth:`abort` ends.
 
     Attributes:
         id: of the transaction.
-        lost: why it is not there any more, where that is known.
-        is_committing: whether a commit was asked for.
+        lost: why the transaction no longer exists, if known.
+        is_committing: whether a commit was requested.
 
     Raises:
-        ConflictError: somebody else's lock excludes it; nothing is held then.
+        ConflictError: somebody else holds a conflicting lock; nothing is held in that case.
         MetastoreError: the metastore cannot be reached, or failed.
     """
 
@@ -145,7 +141,7 @@ class LockedTransaction:
         self,
         metastore: Metastore,
         heartbeats: Heartbeats,
-        asked: Asked,
+        wanted: TransactionRequest,
         on_lost: Callable[[AcidctlError], None] | None = None,
     ) -> None:
         self._metastore, self._heartbeats = metastore, heartbeats
@@ -155,16 +151,16 @@ class LockedTransaction:
         self._own = OwnTransaction(metastore)
         self._is_open = True
         try:
-            self.id = self._own.open(asked.txn_type)
-            self._acquire(asked)
-            self._hold_cleaner(asked)
+            self.id = self._own.open(wanted.txn_type)
+            self._acquire(wanted)
+            self._hold_cleaner(wanted)
             heartbeats.keep(self.id, self._lose)
         except BaseException:
             self._own.end(commit=False)
             raise
 
     def check(self) -> None:
-        """Say so where it was lost.
+        """Raise if the transaction is known to be lost.
 
         Raises:
             LostTransaction: it timed out, or somebody aborted it.
@@ -173,21 +169,21 @@ class LockedTransaction:
             raise LostTransaction(f"the transaction {self.id} was lost", str(self.lost), "run it again")
 
     def beat(self) -> None:
-        """Ask the server now whether it is alive.
+        """Send a heartbeat now, and raise if the transaction is lost.
 
         Raises:
-            LostTransaction: it is not.
+            LostTransaction: it timed out, or somebody aborted it.
             MetastoreError: the metastore cannot be reached, or failed.
         """
         self.check()
         self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(None, self.id))
 
     def commit(self) -> None:
-        """Commit it. Where the answer is lost, the transaction is asked after, and committed again if it is open.
+        """Commit the transaction; repeat the commit if the answer is lost.
 
         Raises:
-            LostTransaction: it was aborted before.
-            UnknownOutcome: the server cannot be reached, or does not know it any more: it was committed, or aborted.
+            LostTransaction: the transaction was aborted before.
+            UnknownOutcome: the server cannot be reached, or no longer lists the transaction as open or aborted.
         """
         self._end()
         self.is_committing = True
@@ -212,10 +208,10 @@ class LockedTransaction:
                 time.sleep(2.0**attempt)
 
     def abort(self, error_code: int | None = None) -> bool:
-        """Abort it, and give its lock back with it; whether that is known to be done.
+        """Abort the transaction, which releases its lock; return whether the abort is confirmed.
 
         Args:
-            error_code: why, as one of Hive's codes.
+            error_code: the reason, one of Hive's error codes.
         """
         self._end()
         for _ in range(2):  # the connection may just have been lost
@@ -225,11 +221,11 @@ class LockedTransaction:
             except LostTransaction:  # it was aborted before, or was committed
                 return self._is_aborted()
             except AcidctlError:
-                continue  # left to the server's time-out
+                continue  # at last, the transaction times out
         return False
 
     def release(self, *, commit: bool = True) -> None:
-        """End it, whatever comes of that: committed where nothing depends on it, else aborted."""
+        """End a transaction that changed nothing, and ignore errors."""
         self._is_open = False
         self._heartbeats.let_go(self.id)
         self._own.end(commit=commit and not self.lost)
@@ -245,50 +241,49 @@ class LockedTransaction:
             self._on_lost(error)
 
     def _is_aborted(self) -> bool:
-        """Whether the server says so; not where it cannot be asked."""
         request = interface.HeartbeatTxnRangeRequest(self.id, self.id)
         with suppress(AcidctlError):
             return self.id in self._metastore.call(interface.HEARTBEAT_TXN_RANGE, request).aborted
         return False
 
-    def _acquire(self, asked: Asked) -> None:
-        zero_wait = True if self._metastore.features.txn_types and not asked.wait else None
+    def _acquire(self, wanted: TransactionRequest) -> None:
+        zero_wait = True if self._metastore.features.txn_types and not wanted.wait else None
         user, own = self._metastore.settings.user_name, self._own
-        request = interface.LockRequest(tuple(asked.components), self.id, user, own.host, own.agent, zero_wait)
+        request = interface.LockRequest(tuple(wanted.components), self.id, user, own.host, own.agent, zero_wait)
         answer = self._metastore.call(interface.LOCK, request)
-        until, pause = time.monotonic() + asked.wait, _FIRST_PAUSE
+        until, pause = time.monotonic() + wanted.wait, _FIRST_PAUSE
         while answer.state == interface.LockState.WAITING and time.monotonic() < until:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
             answer = self._metastore.call(interface.CHECK_LOCK, interface.CheckLockRequest(answer.lock, self.id))
         if answer.state != interface.LockState.ACQUIRED:
-            names = {f"{one.database}.{one.table}" for one in asked.components}
+            names = {f"{part.database}.{part.table}" for part in wanted.components}
             raise ConflictError(
                 f"no lock on {', '.join(sorted(names))} was to be had",
-                answer.message or self._holders(asked, answer.lock),
+                answer.message or self._holders(wanted, answer.lock),
                 "SHOW LOCKS tells who; try again when it has ended",
             )
 
-    def _hold_cleaner(self, asked: Asked) -> None:
+    def _hold_cleaner(self, wanted: TransactionRequest) -> None:
         """Register that this transaction may read its tables from the first write id on.
 
         From Hive 4.2 on the cleaner waits only for registered transactions, not for every open one (its setting
         `metastore.txn.use.minhistorywriteid`); 4.0 and 4.1 accept the call, and need it only with that setting.
         """
         metastore = self._metastore
-        tables = {f"{one.database}.{one.table}".lower(): 1 for one in asked.components if one.table}
+        tables = {f"{part.database}.{part.table}".lower(): 1 for part in wanted.components if part.table}
         if tables and metastore.features.txn_types:
             with suppress(UnknownMethod):
                 metastore.call(interface.ADD_WRITE_IDS_TO_MIN_HISTORY, self.id, tables)
 
-    def _holders(self, asked: Asked, own: int) -> str:
-        """Who has locks on what is asked for, and the first of those that are no mere readers'."""
-        found: list[Lock] = []
+    def _holders(self, wanted: TransactionRequest, own_lock: int) -> str:
+        """Describe a lock on the requested tables, if possible one that is not only a reader's."""
+        locks: list[Lock] = []
         with suppress(AcidctlError):
-            for part in asked.components:
-                there = find_locks(self._metastore, part.database, part.table)
-                found += [one for one in there if one.id != own and not one.is_waiting]
-        found.sort(key=lambda one: one.type == interface.LockType.SHARED_READ.name)
-        who = f": {found[0].user} at {found[0].host}, {found[0].type} {found[0].id}" if found else ""
-        for_so_long = f" for {asked.wait:g} seconds" if asked.wait else ""
-        return f"somebody has held one that excludes it{for_so_long}{who}"
+            for part in wanted.components:
+                table_locks = find_locks(self._metastore, part.database, part.table)
+                locks += [lock for lock in table_locks if lock.id != own_lock and not lock.is_waiting]
+        locks.sort(key=lambda lock: lock.type == interface.LockType.SHARED_READ.name)
+        who = f": {locks[0].user} at {locks[0].host}, {locks[0].type} {locks[0].id}" if locks else ""
+        duration = f" for {wanted.wait:g} seconds" if wanted.wait else ""
+        return f"somebody has held one that excludes it{duration}{who}"

@@ -1,7 +1,7 @@
-"""A transaction of acidctl's own: opened, and ended whatever happens, also where the answer to its opening was lost.
+"""A transaction of acidctl, which is ended in any case, even if the answer to its opening was lost.
 
-No version of Hive tells in its list of transactions what their clients said of themselves, only user and host. So the
-host says it, ``host7/acidctl-4711-1f3a9c20``: in SHOW TRANSACTIONS people see whose it is, and acidctl finds its own.
+Hive's list of transactions shows only the user and the host of a client. Therefore acidctl adds its name to the host,
+``host7/acidctl-4711-1f3a9c20``: people see it in SHOW TRANSACTIONS, and acidctl finds a transaction without its id.
 """
 
 from __future__ import annotations
@@ -13,27 +13,23 @@ from contextlib import suppress
 from dataclasses import replace
 
 from acidctl.errors import AcidctlError
-from acidctl.metastore import interface, late
-from acidctl.metastore.client import Metastore
+from acidctl.metastore import client, interface
+from acidctl.metastore.activity import open_txns_info
+from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import LostTransaction, MetastoreError
-from acidctl.metastore.late import look_again
-from acidctl.metastore.open_txns import open_txns_info
 
 _MOST_HOST = 128
 """Characters that every version of the metastore's tables takes."""
 
 
 class OwnTransaction:
-    """Opened by :meth:`open`, ended by :meth:`end`, or by who says so with :meth:`forget`.
-
-    Args:
-        metastore: what it is opened and ended by.
+    """A transaction that :meth:`open` opens, and :meth:`end` ends unless :meth:`forget` was called.
 
     Attributes:
         id: 0 before it is opened.
-        failure: what went wrong when it was ended; None where nothing did.
-        agent: what its locks say of their client: ``acidctl-PID-`` and a number by chance.
-        host: the same behind the name of this machine.
+        failure: the error of its end; None if it was ended.
+        agent: name of the client in its locks: ``acidctl-PID-`` and a random number.
+        host: name of this machine, followed by `agent`.
     """
 
     def __init__(self, metastore: Metastore) -> None:
@@ -45,17 +41,17 @@ class OwnTransaction:
         self.host = f"{socket.gethostname()[: _MOST_HOST - 1 - len(self.agent)]}/{self.agent}"
 
     def open(self, txn_type: interface.TxnType = interface.TxnType.READ_ONLY) -> int:
-        """Open it; call :meth:`end` after that, whether it failed or not.
+        """Open the transaction; :meth:`end` must follow, even if this fails.
 
         Args:
-            txn_type: where the server knows types.
+            txn_type: ignored before Hive 4.
 
         Raises:
             MetastoreError: the metastore cannot be reached, or failed.
         """
         metastore = self._metastore
-        known = txn_type if metastore.features.txn_types else None
-        request = interface.OpenTxnRequest(1, metastore.settings.user_name, self.host, self.agent, known)
+        sent_type = txn_type if metastore.features.txn_types else None
+        request = interface.OpenTxnRequest(1, metastore.settings.user_name, self.host, self.agent, sent_type)
         metastore.connection()
         self._is_asked_for = True
         ids = metastore.call(interface.OPEN_TXNS, request).txn_ids
@@ -69,19 +65,19 @@ class OwnTransaction:
         return self.id
 
     def forget(self) -> None:
-        """It was ended by other means."""
+        """Note that the caller has ended the transaction."""
         self._has_ended = True
 
     def end(self, *, commit: bool = True) -> None:
-        """End it: what was only read is committed, as an aborted transaction would be remembered.
+        """End the transaction; without effect if it has ended. If the server fails, the transaction times out.
 
-        Where that goes wrong, too, the server's time-out does it. Once it has ended nothing happens any more.
+        A transaction that only read is committed, because the server would keep a record of an aborted one.
         """
         if self._has_ended or not self._is_asked_for:
             return
         try:
             self._end(commit)
-        except KeyboardInterrupt:  # once more: nobody else knows of it
+        except KeyboardInterrupt:  # try again, as nothing else would end it
             self._end(commit)
             raise
         finally:
@@ -95,12 +91,12 @@ class OwnTransaction:
             if commit:
                 self._metastore.call(interface.COMMIT_TXN, interface.CommitTxnRequest(self.id))
                 return
-        except LostTransaction:  # somebody has ended it, or it was never ours
+        except LostTransaction:  # it has ended, or the id was never ours
             self._end_unknown()
             return
         except AcidctlError as error:
             self.failure = error
-        # It is our own, and may be aborted as often as one likes: the connection may just have been lost.
+        # The connection may just have been lost, and a second abort does no harm.
         for _ in range(2):
             try:
                 self._metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(self.id))
@@ -113,20 +109,20 @@ class OwnTransaction:
                 return
 
     def _end_unknown(self) -> None:
-        """It may have been opened although its id never came, or another one did; or it is only opened now."""
+        """End a transaction whose id is unknown or wrong: the server may have opened it, or may open it only now."""
         settings = self._metastore.settings
-        patience = min(late.PATIENCE, settings.timeout)
+        patience = min(client.PATIENCE, settings.timeout)
         other = self._metastore.another(
             replace(settings, timeout=patience, connect_timeout=min(patience, settings.connect_timeout)), rounds=1
         )
 
-        def look() -> bool:
-            known = open_txns_info(other).txns
-            ours = [txn.id for txn in known if txn.host == self.host and txn.state == interface.TxnState.OPEN]
+        def abort() -> bool:
+            txns = open_txns_info(other).txns
+            ours = [txn.id for txn in txns if txn.host == self.host and txn.state == interface.TxnState.OPEN]
             for txn in ours:
                 other.call(interface.ABORT_TXN, interface.AbortTxnRequest(txn))
             return bool(ours or self.id)
 
         with suppress(AcidctlError):
-            look_again(look, patience)
+            retry_until(abort, patience)
         other.close()

@@ -1,1 +1,1 @@
-"""Hive's queue of compactions: seen, asked for, worked on."""
+"""Hive's compaction queue: list its entries, request compactions, and work on them."""

@@ -1,4 +1,4 @@
-"""The metastore's queue of compactions and its history: shown as SHOW COMPACTIONS does, asked for, taken out."""
+"""The metastore's queue of compactions and its history: list entries, request compactions and abort them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _STATE_CHARACTERS = {
     "initiated": "i", "working": "w", "ready for cleaning": "r", "succeeded": "s", "failed": "f",
     "did not initiate": "a", "attempted": "a", "refused": "c", "aborted": "x",
 }  # fmt: skip
-"""States as SHOW COMPACTIONS writes them; Hive 3 says attempted where Hive 4 says did not initiate."""
+"""States in the words of SHOW COMPACTIONS; Hive 3 writes "attempted" for Hive 4's "did not initiate"."""
 
 INITIATED, WORKING, READY = "initiated", "working", "ready for cleaning"
 WAITING_STATES = (INITIATED, WORKING, READY)
-"""States of entries that are still in the queue; the others are history."""
+"""States of entries in the queue; the other states belong to the history."""
 
 FAILED_STATES = ("failed", "did not initiate", "attempted", "refused", "aborted")
 
@@ -33,12 +33,12 @@ _UNKNOWN_KIND = re.compile(r"unknown \((\d{1,9})\)")
 _REFUSED_BY = re.compile(r"state=['\"]?([a-z ]+)['\"]? and id=(\d+)")
 _AT_ONCE = 1000
 _NO_POOL = "default"
-"""As which Hive 4 shows those without a pool."""
+"""Hive 4's display name for entries without a pool."""
 
 _MOST_DIGITS = 10
 
 ACIDCTL, AFTER_DEATH = "acidctl", "acidctl.once.more"
-"""Names of initiators: for a first request, and for a repeated one whose worker died."""
+"""Names of initiators: for a first request, and for a second one after the worker died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,14 @@ class Compaction:
 
     Attributes:
         id: 0 before Hive 3.
-        partition: as Hive names it; empty for a whole table.
+        partition: Hive's name; empty for a whole table.
         kind: major, minor, rebalance, abort-txn-cleanup, smart-optimize, deferred-cleanup; else ``unknown (9)``.
         state: in the server's words.
-        worker, job: who works on it, and as what in the cluster; empty without.
-        enqueued, started, committed, ended, cleaner_start: seconds since the epoch; None where it did not come to that,
-            or where the server does not tell.
-        txn: the compaction's own; 0 before Hive 4.
-        next_txn: the cleaner waits until no transaction below it is open; 0 where it does not.
-        highest_write_id: up to which it compacts.
+        worker, job: the worker, and its job in the cluster; empty without.
+        enqueued, started, committed, ended, cleaner_start: seconds since the epoch; None if not reached or not sent.
+        txn: the compaction's transaction; 0 before Hive 4.
+        next_txn: the cleaner waits until no transaction below it is open; 0 if it does not wait.
+        highest_write_id: the last write id that is compacted.
     """
 
     id: int
@@ -86,12 +85,12 @@ class Compaction:
 
     @property
     def named_pool(self) -> str:
-        """The pool; empty for that of entries without one, which has a name where it is shown and none to ask for."""
+        """The pool as requests name it; empty for entries without one, which Hive 4 shows as ``default``."""
         return "" if self.pool == _NO_POOL else self.pool
 
     @property
     def since(self) -> float | None:
-        """When it came to its state; None where the server does not tell."""
+        """When the entry reached its state; None if the server does not send it."""
         if self.state == INITIATED:
             return self.enqueued
         if self.state == WORKING:
@@ -103,13 +102,13 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A compaction that is asked for.
+    """A request for a compaction.
 
     Attributes:
         partition: empty for a table without partitions.
-        kind: as of a :class:`Compaction`.
+        kind: as in :class:`Compaction`.
         pool, buckets, order_by, run_as: for Hive 4 only.
-        initiator: sent to the server, after the name of this host, as the one who asks.
+        initiator: name that the server shows as the source of the request, after the name of this host.
     """
 
     database: str
@@ -131,12 +130,12 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class QueueAnswer:
-    """What a metastore said to one that was asked for.
+    """A metastore's answer to a request for a compaction.
 
     Attributes:
-        id: of the entry: the new one, or that which is in the way; 0 where it is not told.
+        id: of the new entry, or of the existing entry that blocks the request; 0 if unknown.
         state: of that entry.
-        accepted: whether it is new.
+        accepted: whether the entry is new.
         message: the server's words.
     """
 
@@ -147,100 +146,98 @@ class QueueAnswer:
 
 
 def find_compactions(metastore: Metastore, **wanted: Any) -> list[Compaction]:
-    """Entries of the queue and of its history: what waits first, by id, then the history, newest first.
-
-    Servers before Hive 4 send all of them, whatever is asked for.
+    """Return entries of the queue, sorted by id, and then of its history, newest first.
 
     Args:
-        wanted: `id`, `database`, `table`, `pool` and `state` that they must have; None for any.
+        wanted: `id`, `database`, `table`, `pool` and `state` of the entries; None for any.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
     """
     request = interface.ShowCompactRequest()
-    if metastore.features.txn_types:
+    if metastore.features.txn_types:  # older servers send all entries
         state = wanted.get("state")
         request = interface.ShowCompactRequest(**{**wanted, "state": state and _STATE_CHARACTERS.get(state)})
-    found = [_compaction(one) for one in metastore.call(interface.SHOW_COMPACT, request).entries]
-    kept = [one for one in found if is_wanted(one, wanted)]
-    return sorted(kept, key=lambda one: (0, one.id) if one.state in WAITING_STATES else (1, -one.id))
+    entries = [_compaction(info) for info in metastore.call(interface.SHOW_COMPACT, request).entries]
+    matching = [entry for entry in entries if is_wanted(entry, wanted)]
+    return sorted(matching, key=lambda entry: (0, entry.id) if entry.state in WAITING_STATES else (1, -entry.id))
 
 
 def kind_of(number: int) -> str:
-    """A type of the interface by its name, ``unknown (9)`` for one that acidctl does not know."""
+    """Return the name of a compaction type of the interface; ``unknown (9)`` for a type that is not in it."""
     return _KINDS.get(number, f"unknown ({number})")  # type: ignore[call-overload,no-any-return]
 
 
 def number_of(kind: str) -> int:
-    """The number of a type that :func:`kind_of` has named; 0 for none."""
+    """Return the number of a type from its name by :func:`kind_of`; 0 for any other name."""
     unknown = _UNKNOWN_KIND.fullmatch(kind)
     return int(unknown[1]) if unknown else _NUMBERS.get(kind, 0)
 
 
-def is_wanted(one: Compaction, wanted: Mapping[str, Any]) -> bool:
-    """Whether an entry is one of those that :func:`find_compactions` gives."""
+def is_wanted(entry: Compaction, wanted: Mapping[str, Any]) -> bool:
+    """Return whether an entry has the attributes that :func:`find_compactions` takes as `wanted`."""
 
     def has(name: str, value: Any) -> bool:
         if name == "state":
-            return _STATE_CHARACTERS.get(one.state) == _STATE_CHARACTERS.get(value)
-        return bool(getattr(one, name) == value)
+            return _STATE_CHARACTERS.get(entry.state) == _STATE_CHARACTERS.get(value)
+        return bool(getattr(entry, name) == value)
 
     return all(value is None or has(name, value) for name, value in wanted.items())
 
 
-def _compaction(one: interface.CompactionInfo) -> Compaction:
+def _compaction(info: interface.CompactionInfo) -> Compaction:
     return Compaction(
-        id=one.id or 0,
-        database=one.database,
-        table=one.table,
-        partition=_said(one.partition),
-        kind=kind_of(one.type),
-        state=one.state,
-        worker=_said(one.worker),
-        job=_said(one.job),
-        run_as=_said(one.run_as),
-        pool=_said(one.pool),
-        initiator=_said(one.initiator),
-        error=_said(one.error) or (_said(one.meta_info) if one.state in FAILED_STATES else ""),
-        enqueued=seconds(one.enqueued),
-        started=seconds(one.started),
-        committed=seconds(one.committed),
-        ended=seconds(one.ended),
-        cleaner_start=seconds(one.cleaner_start),
-        txn=max(one.txn or 0, 0),
-        next_txn=max(one.next_txn or 0, 0),
-        highest_write_id=max(one.highest_write_id or one.highest_txn or 0, 0),
+        id=info.id or 0,
+        database=info.database,
+        table=info.table,
+        partition=_text(info.partition),
+        kind=kind_of(info.type),
+        state=info.state,
+        worker=_text(info.worker),
+        job=_text(info.job),
+        run_as=_text(info.run_as),
+        pool=_text(info.pool),
+        initiator=_text(info.initiator),
+        error=_text(info.error) or (_text(info.meta_info) if info.state in FAILED_STATES else ""),
+        enqueued=seconds(info.enqueued),
+        started=seconds(info.started),
+        committed=seconds(info.committed),
+        ended=seconds(info.ended),
+        cleaner_start=seconds(info.cleaner_start),
+        txn=max(info.txn or 0, 0),
+        next_txn=max(info.next_txn or 0, 0),
+        highest_write_id=max(info.highest_write_id or info.highest_txn or 0, 0),
     )
 
 
 def _order_by(text: str) -> str | None:
-    """As Hive's own SQL puts it into the queue, from where it goes into a query as it is."""
+    # A worker inserts the text into its query unchanged, and Hive's SQL stores it with the keywords.
     if not text or re.match(r"\s*order\s+by\s", text, re.IGNORECASE):
         return text or None
     return f"order by {text}"
 
 
-def _said(text: str | None) -> str:
+def _text(text: str | None) -> str:
     return "" if text in (None, "None", "null", " --- ") else text or ""
 
 
 def check_wish(metastore: Metastore, wish: Wish) -> None:
-    """Refuse what this server cannot do.
+    """Refuse a request that this server cannot carry out.
 
     Raises:
-        UsageProblem: it takes Hive 4.
+        UsageProblem: the request requires Hive 4.
     """
     if metastore.features.txn_types:
         return
     lacking = [
         what
-        for what, asked in (
+        for what, is_requested in (
             ("a rebalance", wish.kind == "rebalance"),
             ("a pool", wish.pool),
             ("a number of buckets", wish.buckets),
             ("an order of rows", wish.order_by),
         )
-        if asked
+        if is_requested
     ]
     if lacking:
         raise UsageProblem(
@@ -251,11 +248,11 @@ def check_wish(metastore: Metastore, wish: Wish) -> None:
 
 
 def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
-    """Ask for one compaction.
+    """Put a request for a compaction into the queue.
 
     Raises:
-        UsageProblem: the server cannot do that.
-        Unreachable: no answer: it may have been taken nevertheless.
+        UsageProblem: the request requires Hive 4.
+        Unreachable: no answer; the server may have accepted the request.
         MetastoreError: the metastore failed.
     """
     check_wish(metastore, wish)
@@ -266,7 +263,7 @@ def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
         number_of(wish.kind),
         wish.run_as or None,
         properties=dict(wish.properties) or None,
-        initiator=f"{socket.gethostname()}-{wish.initiator}",  # Hive shows what is before and after the last dash apart
+        initiator=f"{socket.gethostname()}-{wish.initiator}",  # Hive splits this into two columns at the last dash
         initiator_version=__version__,
         pool=wish.pool or None,
         buckets=wish.buckets,
@@ -282,26 +279,26 @@ def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
 
 
 def read_properties(text: str) -> tuple[tuple[str, str], ...]:
-    """Properties as an entry of the queue has them: their number, then each key and value after its length.
+    """Parse the properties of a queue entry: their number, then each key and value, preceded by its length.
 
     Returns:
-        None of them where the text is not of that form.
+        An empty tuple if the text does not have this form.
     """
-    left = text.encode("utf-16-le", "surrogatepass")  # Java counts lengths in these
+    rest = text.encode("utf-16-le", "surrogatepass")  # Java counts lengths in UTF-16 units
 
     def number() -> int:
-        nonlocal left
-        digits = left[: 2 * _MOST_DIGITS].decode("utf-16-le", "replace").partition(":")[0]
-        left = left[2 * (len(digits) + 1) :]
+        nonlocal rest
+        digits = rest[: 2 * _MOST_DIGITS].decode("utf-16-le", "replace").partition(":")[0]
+        rest = rest[2 * (len(digits) + 1) :]
         return int(digits)
 
     def part() -> str:
-        nonlocal left
+        nonlocal rest
         size = 2 * number()
-        if not 0 <= size <= len(left):
+        if not 0 <= size <= len(rest):
             raise ValueError(size)
-        said, left = left[:size].decode("utf-16-le"), left[size:]
-        return said
+        value, rest = rest[:size].decode("utf-16-le"), rest[size:]
+        return value
 
     try:
         return tuple((part(), part()) for _ in range(number()))
@@ -310,18 +307,18 @@ def read_properties(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def abort_compactions(metastore: Metastore, ids: Sequence[int]) -> Mapping[int, tuple[bool, str]]:
-    """Take entries that wait for a worker out of the queue.
+    """Remove entries that wait for a worker from the queue.
 
     Returns:
-        For each id whether that was done, and the server's words.
+        For each id, whether it was removed, and the server's words.
 
     Raises:
         UnknownMethod: the server is older than Hive 4.
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    done: dict[int, tuple[bool, str]] = {}
-    for some in batches(ids, _AT_ONCE):
-        answer = metastore.call(interface.ABORT_COMPACTIONS, interface.AbortCompactionsRequest(tuple(some)))
-        for id_, one in answer.aborted.items():
-            done[id_] = ((one.status or "").lower() == "success", one.message or "")
-    return done
+    results: dict[int, tuple[bool, str]] = {}
+    for batch in batches(ids, _AT_ONCE):
+        answer = metastore.call(interface.ABORT_COMPACTIONS, interface.AbortCompactionsRequest(tuple(batch)))
+        for id_, result in answer.aborted.items():
+            results[id_] = ((result.status or "").lower() == "success", result.message or "")
+    return results

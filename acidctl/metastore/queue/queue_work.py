@@ -1,18 +1,20 @@
-"""What a worker tells Hive's queue of compactions: that it takes an entry, and what became of it (Hive 4).
+"""Operations of a worker on Hive's compaction queue (Hive 4): claim an entry, and report its outcome.
 
-The server checks neither who says so nor, mostly, whether the entry is still his: a worker looks first.
+The server does not check who reports, and mostly not whether the entry still belongs to the worker: callers check.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from acidctl import __version__
+from acidctl.acid.names import Kind, acid_directory
 from acidctl.errors import AcidctlError, ConflictError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable
-from acidctl.metastore.interface import CompactionType
+from acidctl.metastore.interface import CompactionType, DeltaFigure
 from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compactions
 from acidctl.metastore.wire import Method
 from acidctl.printable import printable
@@ -21,14 +23,14 @@ _MOST_MESSAGE = 512
 
 
 def claim(metastore: Metastore, worker: str, pool: str = "") -> interface.QueueEntry | None:
-    """Take the oldest entry that waits in a pool; without a pool one that has none, or has waited for half a day.
+    """Take the oldest waiting entry of a pool; without a pool, of those without one or waiting for half a day.
 
     Returns:
-        None where nothing waits.
+        The entry, or None if nothing waits.
 
     Raises:
         UnknownMethod: the server is older than Hive 4.
-        Unreachable: no answer: one may have been taken nevertheless, in this worker's name.
+        Unreachable: no answer; an entry may have been taken in this worker's name.
         MetastoreError: the metastore failed.
     """
     request = interface.FindNextCompactRequest(worker, __version__, pool or None)
@@ -39,15 +41,12 @@ def claim(metastore: Metastore, worker: str, pool: str = "") -> interface.QueueE
 def record_state(
     metastore: Metastore, entry: interface.QueueEntry, highest_write_id: int, run_as: str, txn: int
 ) -> interface.QueueEntry:
-    """Say up to which write id an entry compacts, as whom, and in which transaction.
+    """Record an entry's highest write id, user and transaction, and return the changed entry.
 
-    Without it the commit would not tell the cleaner whom to wait for.
-
-    Returns:
-        The entry with it.
+    From these, the commit derives which transactions the cleaner must wait for.
 
     Raises:
-        MetastoreError: the metastore cannot be reached, or does not have the entry any more.
+        MetastoreError: the metastore cannot be reached, or no longer has the entry.
     """
     entry = replace(entry, highest_write_id=highest_write_id, run_as=run_as)
     metastore.call(interface.UPDATE_COMPACTOR_STATE, entry, txn)
@@ -55,7 +54,7 @@ def record_state(
 
 
 def record_job(metastore: Metastore, entry: interface.QueueEntry, job: str) -> None:
-    """Say as what it runs in the cluster.
+    """Record the name of the entry's job in the cluster.
 
     Raises:
         MetastoreError: the metastore cannot be reached, or failed.
@@ -64,18 +63,16 @@ def record_job(metastore: Metastore, entry: interface.QueueEntry, job: str) -> N
 
 
 def require_worked_on_by(metastore: Metastore, entry: interface.QueueEntry, worker: str) -> Compaction:
-    """The entry as the queue has it now.
+    """Return the entry as the queue has it now.
 
     Raises:
-        ConflictError: it is not there any more, not worked on, or given to another worker.
+        ConflictError: the entry is gone, not in work, or belongs to another worker.
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    found = find_compactions(metastore, id=entry.id)
-    if found and found[0].state == WORKING and found[0].worker == worker:
-        return found[0]
-    why = (
-        f"it is {found[0].state}, by {found[0].worker or 'nobody'}" if found else "the queue does not have it any more"
-    )
+    queued = next(iter(find_compactions(metastore, id=entry.id)), None)
+    if queued and queued.state == WORKING and queued.worker == worker:
+        return queued
+    why = f"it is {queued.state}, by {queued.worker or 'nobody'}" if queued else "the queue does not have it any more"
     raise ConflictError(f"the compaction {entry.id} of Hive's queue was taken from {worker}", why, "run it again")
 
 
@@ -83,29 +80,29 @@ def mark_compacted(metastore: Metastore, entry: interface.QueueEntry) -> None:
     """Hand an entry to the cleaner; the commit of its transaction must follow.
 
     Raises:
-        MetastoreError: the metastore cannot be reached, or does not have the entry any more.
+        MetastoreError: the metastore cannot be reached, or no longer has the entry.
     """
     metastore.call(interface.MARK_COMPACTED, entry)
 
 
 def mark_failed(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
-    """Take an entry out of the queue, as failed; whether that is known to be done."""
+    """Remove an entry from the queue as failed; return whether this is confirmed."""
     return _mark(metastore, interface.MARK_FAILED, entry, why)
 
 
 def mark_refused(metastore: Metastore, entry: interface.QueueEntry, why: str) -> bool:
-    """Take an entry out of the queue, as refused; whether that is known to be done."""
+    """Remove an entry from the queue as refused; return whether this is confirmed."""
     return _mark(metastore, interface.MARK_REFUSED, entry, why)
 
 
 def mark_cleaned(metastore: Metastore, entry: Compaction) -> None:
-    """Take an entry out of the queue, as succeeded; the metastore forgets aborted write ids up to its highest one.
+    """Remove an entry from the queue as succeeded; the metastore forgets aborted write ids up to its highest write id.
 
-    Nothing may be left in the location that holds rows of those.
+    The location must no longer hold rows of these write ids.
 
     Raises:
-        ValueError: an entry without id, type or highest write id: the metastore would forget all of the location.
-        Unreachable: no answer: it may have been done nevertheless; asked again it does no harm.
+        ValueError: the entry lacks an id, type or highest write id: the metastore would forget all of the location.
+        Unreachable: no answer; the entry may have been removed, and a second call does no harm.
         MetastoreError: the metastore failed.
     """
     kind = CompactionType.__members__.get(entry.kind.upper(), 0)
@@ -125,14 +122,77 @@ def mark_cleaned(metastore: Metastore, entry: Compaction) -> None:
 
 def _mark(metastore: Metastore, method: Method, entry: interface.QueueEntry, why: str) -> bool:
     if not entry.id:
-        return False  # the server would make a new row of it
-    message = printable(" ".join(why.split()))[:_MOST_MESSAGE]  # a name may have bytes that no database takes
+        return False  # the server would insert a new row
+    message = printable(" ".join(why.split()))[:_MOST_MESSAGE]  # a name may hold bytes that no database accepts
     for _ in range(2):
         try:
             metastore.call(method, replace(entry, error=message))
         except Unreachable:
             continue
         except AcidctlError:
-            return False  # it is gone
+            return False  # the entry is gone
         return True
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaThresholds:
+    """Number of deltas from which the server's metrics include a location.
+
+    Attributes:
+        obsolete: for deltas that wait for a cleaner.
+        deltas: for deltas that readers merge.
+    """
+
+    obsolete: int = 100
+    deltas: int = 100
+
+
+def find_delta_thresholds(metastore: Metastore) -> DeltaThresholds | None:
+    """Return the server's thresholds; None if it collects no metrics of deltas (the default).
+
+    Raises:
+        MetastoreError: the server cannot be reached.
+    """
+    if metastore.configured("metastore.metrics.enabled", "false").strip().lower() != "true":
+        return None
+    if metastore.configured("metastore.acidmetrics.thread.on", "true").strip().lower() != "true":
+        return None
+
+    def number(name: str) -> int:
+        text = metastore.configured(f"metastore.deltametrics.{name}.num.threshold", "100").strip()
+        return int(text) if text.isdecimal() else 100
+
+    return DeltaThresholds(number("obsolete.delta"), number("delta"))
+
+
+def tell_figures(
+    metastore: Metastore,
+    thresholds: DeltaThresholds,
+    entry: interface.QueueEntry,
+    replaced: Iterable[str],
+    made: Iterable[str],
+) -> None:
+    """Report the numbers of deltas that a compaction replaced and made; small deltas are always 0, as in Hive.
+
+    Args:
+        replaced, made: names of directories.
+
+    Raises:
+        MetastoreError: the metastore cannot be reached, or failed.
+    """
+    counts = (
+        (DeltaFigure.NUM_OBSOLETE_DELTAS, _deltas(replaced), thresholds.obsolete),
+        (DeltaFigure.NUM_SMALL_DELTAS, 0, thresholds.deltas),
+        (DeltaFigure.NUM_DELTAS, _deltas(made), thresholds.deltas),
+    )
+    for figure, count, threshold in counts:  # the server removes a figure below its threshold
+        data = interface.DeltaFigureData(
+            entry.database, entry.table, entry.partition, int(figure), count, 0, max(threshold, 1)
+        )
+        metastore.call(interface.UPDATE_COMPACTION_METRICS_DATA, data)
+
+
+def _deltas(names: Iterable[str]) -> int:
+    directories = map(acid_directory, names)
+    return sum(directory is not None and directory.kind is not Kind.BASE for directory in directories)

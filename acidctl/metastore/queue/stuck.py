@@ -1,4 +1,4 @@
-"""Which entries of the queue of compactions will not go on by themselves, and why."""
+"""Detection of queue entries that will not proceed by themselves, and the cause."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES
 from acidctl.metastore.server import Switches
 
 SANE_SECONDS = 3600.0
-"""What takes longer than this without a sign of life is looked at."""
+"""Seconds after which an entry without progress is suspicious."""
 
 _NO_ATTEMPT = ("did not initiate", "attempted")
 _COMPACTIONS = ("major", "minor", "rebalance")
 
 
 class Cause(StrEnum):
-    """Why an entry is stuck, in a word that programs may rely on."""
+    """Why an entry is stuck; the values are stable, as they appear in JSON."""
 
     WORKER_LOST = "worker-lost"
     TIMED_OUT = "timed-out"
@@ -39,11 +39,10 @@ class Stuck:
     """An entry that is stuck.
 
     Attributes:
-        seconds: since when, where the server tells.
-        blockers: of a blocked one the open transactions below its `next_txn`, oldest first, but for the many that come
-            after the first ones; `blocker_count` has their number.
-        locks: before Hive 4 the locks on its location, which hold it back there.
-        failures: of a location that was given up, how many compactions failed one after another.
+        seconds: how long it has been in its state, if known.
+        blockers: of a blocked entry, the oldest open transactions below its `next_txn`; `blocker_count` counts all.
+        locks: before Hive 4, the locks on its location that block it.
+        failures: of a location that was given up, its number of consecutive failed compactions.
     """
 
     entry: Compaction
@@ -61,33 +60,34 @@ _MOST_BLOCKERS = 10
 def find_stuck(
     entries: Sequence[Compaction], known: KnownTxns, switches: Switches, locks: Sequence[Lock] = ()
 ) -> list[Stuck]:
-    """Those of the queue, then locations of which the initiator has given up.
+    """Return the stuck entries of the queue, followed by the locations that the initiator has given up.
 
     Args:
-        entries: the whole queue and its history, asked for after `known`: what these entries say of transactions
-            that had ended by then is certain.
-        locks: of all tables; only before Hive 4 they are of interest.
+        entries: the whole queue and its history, listed after `known`: if a transaction had ended by then, its entry
+            is up to date.
+        locks: of all tables; needed only before Hive 4.
     """
-    served = _last_taken(entries)
+    last_taken = _last_taken_by_pool(entries)
     open_ids = sorted(txn.id for txn in known.open)
-    by_place = _by_place(locks)
-    found: list[Stuck] = []
+    held_locks = _held_locks_by_location(locks)
+    stuck: list[Stuck | None] = []
     for entry in entries:
         if entry.state == INITIATED:
-            one = _waiting(entry, known, switches, served)
+            stuck.append(_waiting(entry, known, switches, last_taken))
         elif entry.state == WORKING:
-            one = _working(entry, known, switches, frozenset(open_ids))
+            stuck.append(_working(entry, known, switches, frozenset(open_ids)))
+        elif entry.state == READY and switches.is_hive4:
+            stuck.append(_ready(entry, known, switches, open_ids))
         elif entry.state == READY:
-            one = _ready(entry, known, switches, open_ids) if switches.is_hive4 else _locked(entry, by_place)
-        else:
-            one = None
-        if one:
-            found.append(one)
-    return [*found, *_given_up(entries, known, switches)]
+            stuck.append(_locked(entry, held_locks))
+    given_up_locations = [
+        Stuck(last, Cause.GIVEN_UP, known.age(last.ended), failures=count)
+        for last, count in given_up(entries, switches.most_failures)
+    ]
+    return [*filter(None, stuck), *sorted(given_up_locations, key=lambda location: location.entry.name)]
 
 
-def _last_taken(entries: Iterable[Compaction]) -> dict[str, float]:
-    """When a worker last took an entry of each pool."""
+def _last_taken_by_pool(entries: Iterable[Compaction]) -> dict[str, float]:
     last: dict[str, float] = {}
     for entry in entries:
         if entry.started is not None and (entry.worker or entry.state != INITIATED):
@@ -95,12 +95,12 @@ def _last_taken(entries: Iterable[Compaction]) -> dict[str, float]:
     return last
 
 
-def _waiting(entry: Compaction, known: KnownTxns, switches: Switches, served: dict[str, float]) -> Stuck | None:
+def _waiting(entry: Compaction, known: KnownTxns, switches: Switches, last_taken: dict[str, float]) -> Stuck | None:
     waited = known.age(entry.enqueued)
     if not switches.workers and not switches.workers_elsewhere:
         return Stuck(entry, Cause.NO_WORKER, waited)
-    # Workers take the oldest first: whoever took another one of this pool since then would have taken this one.
-    if waited is None or waited < SANE_SECONDS or served.get(entry.pool, 0.0) > (entry.enqueued or 0.0):
+    # Workers take the oldest entry first: if one has taken a later entry of this pool, it passed this one over.
+    if waited is None or waited < SANE_SECONDS or last_taken.get(entry.pool, 0.0) > (entry.enqueued or 0.0):
         return None
     return Stuck(entry, Cause.POOL_NOT_SERVED if entry.named_pool else Cause.NO_WORKER, waited)
 
@@ -113,7 +113,7 @@ def _working(entry: Compaction, known: KnownTxns, switches: Switches, open_ids: 
         return None
     if worked > switches.worker_timeout:
         return Stuck(entry, Cause.TIMED_OUT, worked)
-    # One with an open transaction lives: its worker gives signs of life.
+    # A worker whose transaction is open is alive, because it sends heartbeats.
     if worked > SANE_SECONDS and not entry.job and not entry.txn:
         return Stuck(entry, Cause.NO_JOB, worked)
     return None
@@ -132,34 +132,28 @@ def _ready(entry: Compaction, known: KnownTxns, switches: Switches, open_ids: Se
     return None
 
 
-def _by_place(locks: Sequence[Lock]) -> Mapping[tuple[str, str, str], list[Lock]]:
-    found: defaultdict[tuple[str, str, str], list[Lock]] = defaultdict(list)
+def _held_locks_by_location(locks: Sequence[Lock]) -> Mapping[tuple[str, str, str], list[Lock]]:
+    by_location: defaultdict[tuple[str, str, str], list[Lock]] = defaultdict(list)
     for lock in locks:
         if not lock.is_waiting:
-            found[key_of(lock.database, lock.table, lock.partition)].append(lock)
-    return found
+            by_location[key_of(lock.database, lock.table, lock.partition)].append(lock)
+    return by_location
 
 
-def _locked(entry: Compaction, by_place: Mapping[tuple[str, str, str], list[Lock]]) -> Stuck | None:
-    """Hive 3: the locks on the very location are waited for."""
-    locks = by_place.get(key_of(entry.database, entry.table, entry.partition))
+def _locked(entry: Compaction, held_locks: Mapping[tuple[str, str, str], list[Lock]]) -> Stuck | None:
+    # Hive 3 waits for locks on the location itself, not on its table.
+    locks = held_locks.get(key_of(entry.database, entry.table, entry.partition))
     return Stuck(entry, Cause.BLOCKED, locks=tuple(locks)) if locks else None
 
 
-def _given_up(entries: Sequence[Compaction], known: KnownTxns, switches: Switches) -> list[Stuck]:
-    """Locations of which the last compactions all failed: the initiator asks for none any more, and says nothing."""
-    found = [
-        Stuck(last, Cause.GIVEN_UP, known.age(last.ended), failures=count)
-        for last, count in given_up(entries, switches.most_failures)
-    ]
-    return sorted(found, key=lambda one: one.entry.name)
-
-
 def given_up(entries: Iterable[Compaction], most_failures: int) -> list[tuple[Compaction, int]]:
-    """Of each location of which the last compactions all failed, and none waits: the newest, and how many they are.
+    """Return the locations whose last compactions all failed, so that the initiator requests no more.
 
     Args:
-        most_failures: one after another, that an initiator puts up with.
+        most_failures: consecutive failures after which an initiator gives up.
+
+    Returns:
+        The newest failed entry and the number of failures, for each location without a waiting entry.
     """
     by_name: defaultdict[str, list[Compaction]] = defaultdict(list)
     waiting = set()
@@ -168,10 +162,10 @@ def given_up(entries: Iterable[Compaction], most_failures: int) -> list[tuple[Co
             waiting.add(entry.name)
         elif entry.state not in _NO_ATTEMPT:
             by_name[entry.name].append(entry)
-    found = []
+    locations = []
     for name, past in by_name.items():
-        newest_first = sorted(past, key=lambda one: -one.id)
-        failed = list(takewhile(lambda one: one.state == "failed", newest_first))
+        newest_first = sorted(past, key=lambda entry: -entry.id)
+        failed = list(takewhile(lambda entry: entry.state == "failed", newest_first))
         if failed and name not in waiting and len(failed) >= most_failures:
-            found.append((failed[0], len(failed)))
-    return found
+            locations.append((failed[0], len(failed)))
+    return locations

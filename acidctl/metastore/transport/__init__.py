@@ -1,1 +1,1 @@
-"""How bytes come to a metastore: streams, frames, logins, HTTP."""
+"""Transports to a metastore: streams, frames, logins, HTTP."""

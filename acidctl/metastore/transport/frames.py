@@ -1,4 +1,4 @@
-"""Messages with their length in front: Thrift's framed transport, and what travels after a login with SASL."""
+"""Messages preceded by their length: Thrift's framed transport, also used after a login with SASL."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ from thrift.transport.TTransport import CReadableTransport, TTransportBase
 from acidctl.metastore.transport.stream import MOST_BYTES, Stream
 
 _EMPTY = 100
-"""So many frames without anything in a row are no answer."""
+"""Consecutive empty frames after which the answer counts as malformed."""
 
 
 class Frames(TTransportBase, CReadableTransport):  # type: ignore[misc]
-    """Readable by Thrift's accelerator.
-
-    Args:
-        stream: what carries them.
-    """
+    """A framed transport that Thrift's accelerator can read."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -27,7 +23,7 @@ class Frames(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._out = bytearray()
 
     def isOpen(self) -> bool:  # noqa: N802 - Thrift's name
-        """Whether it was opened, and not closed."""
+        """Return whether the stream is open."""
         return self._stream.isOpen()
 
     def open(self) -> None:
@@ -35,29 +31,29 @@ class Frames(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._stream.open()
 
     def close(self) -> None:
-        """End it."""
+        """Close the stream."""
         self._stream.close()
 
     def read(self, size: int) -> bytes:
-        """Some bytes of a frame, at least one."""
+        """Return some bytes of a frame, at least one."""
         return self._in.read(size) or self._next().read(size)
 
     def write(self, data: bytes) -> None:
-        """Keep it for the next frame."""
+        """Buffer data for the next message."""
         self._out += data
 
     def flush(self) -> None:
-        """Send what was written as one message."""
+        """Send the buffered data as one message."""
         data, self._out = bytes(self._out), bytearray()
         self._stream.write(b"".join(len(part).to_bytes(4, "big") + part for part in self._wrapped(data)))
 
     @property
     def cstringio_buf(self) -> BytesIO:
-        """What the accelerator reads."""
+        """The buffer that the accelerator reads."""
         return self._in
 
     def cstringio_refill(self, read: bytes, wanted: int) -> BytesIO:
-        """More of it, after what was read of it last."""
+        """Return a buffer with at least `wanted` bytes that begins with `read`."""
         parts, size = [read], len(read)
         while size < wanted:
             parts.append(self._next().getvalue())
@@ -68,14 +64,13 @@ class Frames(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return self._in
 
     def _wrapped(self, data: bytes) -> Iterator[bytes]:
-        """The frames of a message."""
         yield data
 
     def _unwrapped(self, frame: bytes) -> bytes:
         return frame
 
     def _next(self) -> BytesIO:
-        """The next frame that is not empty."""
+        """Return the next frame that is not empty."""
         for _ in range(_EMPTY):
             size = int.from_bytes(self._stream.readAll(4), "big")
             if size > MOST_BYTES:

@@ -1,6 +1,6 @@
-"""Thrift's messages in HTTP: a POST for each question, an answer of status 200 for each.
+"""Thrift over HTTP: a POST request per call, answered with status 200.
 
-Proxies of the environment are not used: a metastore is inside of the network, and Hive's own client uses none either.
+It ignores the environment's proxies, like Hive's own client, because a metastore is inside the network.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ _MOST_WORDS = 300
 
 
 class HttpTransport(Frames):
-    """Messages without frames; a connection for each question, which is never one that had gone stale.
+    """A transport that opens a connection for each request, so that it never uses a stale one.
 
     Args:
-        stream: to the server.
-        headers: of every question.
-        login: another header's value, ``Authorization``, made for each question; None for none.
-        hint: what to do where the server says no.
+        headers: of every request.
+        login: returns the header ``Authorization`` for each request; None to send no such header.
+        hint: what to do if the server refuses the login.
     """
 
     def __init__(
@@ -43,10 +42,10 @@ class HttpTransport(Frames):
         self._hint = hint
 
     def flush(self) -> None:
-        """Ask, and have the whole answer.
+        """Send the request, and read the whole answer.
 
         Raises:
-            AccessError: the server does not let one in.
+            AccessError: the server refuses the login.
             MetastoreError: it does not answer as a metastore.
             OSError, TTransportException: the connection was lost.
         """
@@ -69,7 +68,7 @@ class HttpTransport(Frames):
             self._stream.close()
 
     def cstringio_refill(self, read: bytes, wanted: int) -> io.BytesIO:  # noqa: ARG002 - Thrift's names
-        """There is no more than the answer."""
+        """Raise, as the whole answer is in the buffer."""
         raise _cut()
 
     def _next(self) -> io.BytesIO:
@@ -93,21 +92,18 @@ def _cut() -> TTransportException:
 
 
 class _Connection(HTTPConnection):
-    """Over a stream, which is connected anew."""
-
     def __init__(self, stream: Stream, address: Address) -> None:
         super().__init__(address.host, address.port)
         self._stream = stream
 
     def connect(self) -> None:
-        """Connect."""
         if not self._stream.is_fresh:
             self._stream.open()
         self.sock: Any = _Socket(self._stream)
 
 
 class _Socket:
-    """What http.client wants of a socket."""
+    # The methods of a socket that http.client calls.
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -119,7 +115,7 @@ class _Socket:
         return io.BufferedReader(_Reader(self._stream), 64 << 10)
 
     def close(self) -> None:
-        """The stream is closed by whoever opened it: a response is read after this."""
+        """Keep the stream open: http.client reads the response after this."""
 
 
 class _Reader(io.RawIOBase):

@@ -1,4 +1,4 @@
-"""Logging in with SASL, in Thrift's frames: a status, a length, and what a mechanism says."""
+"""Login with SASL in Thrift's frames: a status, a length, and the mechanism's message."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from acidctl.printable import printable
 
 _START, _OK, _BAD, _ERROR, _COMPLETE = range(1, 6)
 _MOST_BYTES = 1 << 20
-"""Of one message of a login: nobody has logged in yet."""
+"""Limit of one message of a login, as the server is not trusted yet."""
 
 _MOST_ROUNDS = 10
 _MOST_WORDS = 300
 
 
 class SaslLayer(Protocol):
-    """What is done to every message after a login: a checksum, or encryption."""
+    """Protection of messages after a login: a checksum, or encryption."""
 
     def wrap(self, data: bytes) -> Iterator[bytes]:
-        """A message as one frame or several."""
+        """Yield the frames of a message."""
         ...
 
     def unwrap(self, frame: bytes) -> bytes:
-        """What a frame holds; raises TProtocolException where it was changed."""
+        """Return the content of a frame; raise TProtocolException if it was changed."""
         ...
 
 
 class Mechanism(Protocol):
-    """A way to say who one is.
+    """A SASL mechanism for one login.
 
     Attributes:
-        name: SASL's.
-        said: who one is, and what is done to messages, for people.
-        hint: what to do where the server says no.
-        layer: once logged in; None where messages travel as they are.
+        name: SASL's name.
+        description: the user and the protection of messages, for people.
+        hint: what to do if the server refuses the login.
+        layer: set after the login; None if messages are not protected.
     """
 
     name: str
@@ -50,23 +50,23 @@ class Mechanism(Protocol):
     def layer(self) -> SaslLayer | None: ...
 
     @property
-    def said(self) -> str: ...
+    def description(self) -> str: ...
 
     def respond(self, challenge: bytes) -> bytes:
-        """The answer to what the server says; its first words are an answer to nothing."""
+        """Return the answer to the server's challenge; the first challenge is empty."""
         ...
 
     def end(self, last: bytes) -> None:
-        """The server says that one is logged in.
+        """Check the server's last message, which accepts the login.
 
         Raises:
-            AccessError: it has not shown that it knows the secret itself.
+            AccessError: the server has not proven that it knows the secret.
         """
         ...
 
 
 class Plain:
-    """A user and a password, as they are."""
+    """The mechanism PLAIN (RFC 4616), which sends the password itself."""
 
     name = "PLAIN"
     hint = "check the settings user and password"
@@ -77,11 +77,11 @@ class Plain:
         self._password = password
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         return f"as {self._user} with a password"
 
     def respond(self, challenge: bytes) -> bytes:
-        """Both, with nothing between them that they may hold."""
+        """Return user and password, separated by NUL."""
         if challenge:
             raise TProtocolException(TProtocolException.INVALID_DATA, "a question where none is asked")
         if "\0" in self._user + self._password:
@@ -89,15 +89,14 @@ class Plain:
         return f"\0{self._user}\0{self._password}".encode()
 
     def end(self, last: bytes) -> None:
-        """A server proves nothing here; that is what TLS is for."""
+        """Accept any end: only TLS proves the server's identity."""
 
 
 class SaslTransport(Frames):
-    """A connection that is opened by logging in.
+    """A connection that begins with a login.
 
     Args:
         shown: the server's address, for messages.
-        mechanism: used for one login.
     """
 
     def __init__(self, stream: Stream, shown: str, mechanism: Mechanism) -> None:
@@ -109,30 +108,30 @@ class SaslTransport(Frames):
         """Connect, and log in.
 
         Raises:
-            AccessError: the server does not let one in, or is not who it says it is.
-            TProtocolException: it does not keep to the rules.
+            AccessError: the server refuses the login, or has not proven its identity.
+            TProtocolException: the server violates the protocol.
         """
         super().open()
-        self._say(_START, self.mechanism.name.encode())
-        self._say(_OK, self.mechanism.respond(b""))
+        self._send(_START, self.mechanism.name.encode())
+        self._send(_OK, self.mechanism.respond(b""))
         for _ in range(_MOST_ROUNDS):
-            status, words = self._hear()
+            status, message = self._receive()
             if status == _COMPLETE:
-                self.mechanism.end(words)
+                self.mechanism.end(message)
                 return
             if status != _OK:
                 raise AccessError(
-                    f"the metastore {self._shown} does not let one in {self.mechanism.said}",
-                    printable(words[:_MOST_WORDS].decode("utf-8", "replace")),
+                    f"the metastore {self._shown} does not let one in {self.mechanism.description}",
+                    printable(message[:_MOST_WORDS].decode("utf-8", "replace")),
                     self.mechanism.hint,
                 )
-            self._say(_OK, self.mechanism.respond(words))
+            self._send(_OK, self.mechanism.respond(message))
         raise TProtocolException(TProtocolException.INVALID_DATA, "a login without an end")
 
-    def _say(self, status: int, words: bytes) -> None:
-        self._stream.write(bytes([status]) + len(words).to_bytes(4, "big") + words)
+    def _send(self, status: int, message: bytes) -> None:
+        self._stream.write(bytes([status]) + len(message).to_bytes(4, "big") + message)
 
-    def _hear(self) -> tuple[int, bytes]:
+    def _receive(self) -> tuple[int, bytes]:
         head = self._stream.readAll(5)
         status, size = head[0], int.from_bytes(head[1:], "big")
         if status not in (_OK, _BAD, _ERROR, _COMPLETE) or size > _MOST_BYTES:
@@ -149,16 +148,16 @@ class SaslTransport(Frames):
 
 
 def chosen_protection(wanted: tuple[Protection, ...], offered: set[Protection], shown: str) -> Protection:
-    """The first that is wanted and offered; else the weakest that is more than the least of the wanted.
+    """Return the first wanted protection that the server offers, else the weakest one stronger than a wanted one.
 
     Raises:
-        RefusedError: the server offers less.
+        RefusedError: the server offers only weaker protection.
     """
-    for one in wanted:
-        if one in offered:
-            return one
+    for protection in wanted:
+        if protection in offered:
+            return protection
     order = list(Protection)
-    stronger = [one for one in order[min(map(order.index, wanted)) :] if one in offered]
+    stronger = [protection for protection in order[min(map(order.index, wanted)) :] if protection in offered]
     if stronger:
         return stronger[0]
     raise RefusedError(

@@ -1,4 +1,4 @@
-"""SASL's mechanism DIGEST-MD5 (RFC 2831), as Hadoop uses it for delegation tokens: the token never travels."""
+"""The SASL mechanism DIGEST-MD5 (RFC 2831), which Hadoop uses for delegation tokens: it does not send the token."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from hashlib import md5
 
 from thrift.protocol.TProtocol import TProtocolException
 
-from acidctl.errors import AccessError
+from acidctl.errors import AccessError, UsageProblem
 from acidctl.metastore.settings import Protection
 from acidctl.metastore.transport.sasl import SaslLayer, chosen_protection
 from acidctl.tokens import Token
 
 _QOP = {Protection.AUTHENTICATION: "auth", Protection.INTEGRITY: "auth-int", Protection.PRIVACY: "auth-conf"}
 _URI = "null/default"
-"""Protocol and host, as Hive's client and server both have them."""
+"""Protocol and host: Hive's client and server both use these values."""
 
 _PAIR = re.compile(r'\s*([A-Za-z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))\s*(?:,|$)')
 _KIND, _MAC, _SEQUENCE = b"\0\1", 10, 4
 _SEAL = {"rc4": 16, "rc4-56": 7, "rc4-40": 5}
-"""How many bytes of the key a cipher takes."""
+"""Ciphers with the bytes of the key that they use, strongest first."""
 
 _NO_BODY = ":" + "0" * 32
 
 
 class Digest:
-    """One login.
+    """A login with a delegation token.
 
     Args:
         shown: the server's address, for messages.
-        token: who one is, and the secret.
-        wanted: protections, the best liked first.
+        wanted: protections in order of preference.
     """
 
     name = "DIGEST-MD5"
@@ -51,24 +50,24 @@ class Digest:
         self.layer: SaslLayer | None = None
 
     @property
-    def said(self) -> str:
-        """That a token is used, and what is done to messages."""
+    def description(self) -> str:
+        """Description of the login and of the protection of messages."""
         return "with a delegation token" + (f", {self._protection}" if self._protection else "")
 
     def respond(self, challenge: bytes) -> bytes:
-        """The server speaks first; then one answer, and its proof that it knows the token, too."""
+        """Answer the server's challenge, which comes first; then check its proof that it knows the token, too."""
         if not challenge:
             return b""
         if self._proof:
             self._verify(challenge)
             return b""
-        said = _pairs(challenge)
-        nonce, realm = said.get("nonce", ""), said.get("realm", "")
-        if not nonce or said.get("algorithm", "md5-sess") != "md5-sess":
+        fields = _pairs(challenge)
+        nonce, realm = fields.get("nonce", ""), fields.get("realm", "")
+        if not nonce or fields.get("algorithm", "md5-sess") != "md5-sess":
             raise TProtocolException(TProtocolException.INVALID_DATA, "no challenge of DIGEST-MD5")
-        offers = [word.strip() for word in said.get("qop", "auth").split(",")]
-        offered = {one for one, word in _QOP.items() if word in offers}
-        ciphers = [word.strip() for word in said.get("cipher", "").split(",")]
+        offers = [word.strip() for word in fields.get("qop", "auth").split(",")]
+        offered = {protection for protection, word in _QOP.items() if word in offers}
+        ciphers = [word.strip() for word in fields.get("cipher", "").split(",")]
         cipher = next((name for name in _SEAL if name in ciphers), "")
         if not cipher:
             offered.discard(Protection.PRIVACY)
@@ -79,8 +78,8 @@ class Digest:
         body = "" if qop == "auth" else _NO_BODY
 
         def proof(verb: str) -> str:
-            asked = _hex(f"{verb}:{_URI}{body}")
-            return _hex(f"{key.hex()}:{nonce}:00000001:{cnonce}:{qop}:{asked}")
+            uri_hash = _hex(f"{verb}:{_URI}{body}")
+            return _hex(f"{key.hex()}:{nonce}:00000001:{cnonce}:{qop}:{uri_hash}")
 
         self._proof = proof("")
         if self._protection == Protection.INTEGRITY:
@@ -102,7 +101,7 @@ class Digest:
         return ",".join(parts).encode()
 
     def end(self, last: bytes) -> None:
-        """The proof comes with the end, or came before."""
+        """Check the server's proof, which comes with the end unless it came before."""
         if last or not self._is_done:
             self._verify(last)
 
@@ -117,8 +116,24 @@ class Digest:
         self._is_done = True
 
 
+def token_of_text(text: str) -> Token:
+    """Parse a delegation token in Hadoop's URL-safe form.
+
+    Raises:
+        UsageProblem: the text is not a token.
+    """
+    try:
+        return Token.of_text(text)
+    except ValueError as error:
+        raise UsageProblem(
+            "the delegation token for the metastore cannot be read",
+            "it is not the text of a Hadoop token",
+            "the setting token, or ACIDCTL_METASTORE_TOKEN: as get_delegation_token gives it",
+        ) from error
+
+
 class Signed:
-    """A checksum and a number with every message."""
+    """Protection by a checksum and a sequence number with every message."""
 
     def __init__(self, key: bytes) -> None:
         magic = "Digest session key to {}-to-{} signing key magic constant"
@@ -127,16 +142,16 @@ class Signed:
         self._sent = self._received = 0
 
     def wrap(self, data: bytes) -> Iterator[bytes]:
-        """The message, its checksum, its number."""
+        """Yield one frame: the message, its checksum, its number."""
         number = self._sent.to_bytes(_SEQUENCE, "big")
         self._sent += 1
         yield self._sealed(data, hmac.digest(self._own, number + data, "md5")[:_MAC]) + _KIND + number
 
     def unwrap(self, frame: bytes) -> bytes:
-        """The message.
+        """Return the message of a frame.
 
         Raises:
-            TProtocolException: it was changed, left out or repeated on its way.
+            TProtocolException: a message was changed, dropped or repeated on its way.
         """
         number = self._received.to_bytes(_SEQUENCE, "big")
         self._received += 1
@@ -154,7 +169,7 @@ class Signed:
 
 
 class Sealed(Signed):
-    """Encrypted besides, with RC4: what DIGEST-MD5 has, and Java's servers offer."""
+    """Protection that also encrypts, with RC4: the cipher of DIGEST-MD5 that Java's servers offer."""
 
     def __init__(self, key: bytes, size: int) -> None:
         super().__init__(key)
@@ -163,22 +178,22 @@ class Sealed(Signed):
             md5(key[:size] + magic.format(*pair).encode(), usedforsecurity=False).digest()
             for pair in (("client", "server"), ("server", "client"))
         ]
-        self._out, self._in = (_rc4(one) for one in keys)
+        self._out, self._in = (_rc4(cipher_key) for cipher_key in keys)
 
     def _sealed(self, data: bytes, mac: bytes) -> bytes:
-        return _mixed(data + mac, self._out)
+        return _xor(data + mac, self._out)
 
     def _opened(self, sealed: bytes) -> tuple[bytes, bytes]:
-        return super()._opened(_mixed(sealed, self._in))
+        return super()._opened(_xor(sealed, self._in))
 
 
-def _mixed(data: bytes, stream: Iterator[int]) -> bytes:
+def _xor(data: bytes, stream: Iterator[int]) -> bytes:
     key = bytes(next(stream) for _ in range(len(data)))
     return (int.from_bytes(data, "big") ^ int.from_bytes(key, "big")).to_bytes(len(data), "big")
 
 
 def _rc4(key: bytes) -> Iterator[int]:
-    """The stream of bytes that RC4 makes of a key."""
+    """Yield RC4's key stream."""
     box, j = list(range(256)), 0
     for i in range(256):
         j = (j + box[i] + key[i % len(key)]) & 255
@@ -194,20 +209,20 @@ def _rc4(key: bytes) -> Iterator[int]:
 
 
 def _pairs(words: bytes) -> dict[str, str]:
-    """What stands in ``name="value",name=value``.
+    """Parse ``name="value",name=value``.
 
     Raises:
-        TProtocolException: it is something else.
+        TProtocolException: the text does not have this form.
     """
-    text, found, at = words.decode("utf-8", "replace"), dict[str, str](), 0
+    text, pairs, at = words.decode("utf-8", "replace"), dict[str, str](), 0
     while at < len(text):
         match = _PAIR.match(text, at)
         if match is None or match.end() == at:
             raise TProtocolException(TProtocolException.INVALID_DATA, "no words of DIGEST-MD5")
         quoted = match[2]
-        found[match[1].lower()] = match[3] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+        pairs[match[1].lower()] = match[3] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
         at = match.end()
-    return found
+    return pairs
 
 
 def _quoted(text: str) -> str:

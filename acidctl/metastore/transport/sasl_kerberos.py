@@ -1,8 +1,9 @@
-"""SASL's mechanism GSSAPI (RFC 4752): a Kerberos ticket, and what it does for messages."""
+"""The SASL mechanism GSSAPI (RFC 4752) and SPNEGO: logins with a Kerberos ticket."""
 
 from __future__ import annotations
 
 import socket
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,13 +22,13 @@ _SPNEGO = "1.3.6.1.5.5.2"
 
 
 class Kerberos:
-    """One login.
+    """A login with a Kerberos ticket.
 
     Args:
         shown: the server's address, for messages.
         principal: of the server, ``hive/host@REALM``.
-        wanted: protections, the best liked first.
-        keytab, client: as :func:`acidctl.kerberos.credentials` takes them.
+        wanted: protections in order of preference.
+        keytab, client: as in :func:`acidctl.kerberos.credentials`.
 
     Raises:
         EnvironmentProblem: the package gssapi is missing.
@@ -55,15 +56,15 @@ class Kerberos:
         self.layer: KerberosLayer | None = None
 
     @property
-    def said(self) -> str:
-        """Who one is, and what is done to messages."""
+    def description(self) -> str:
+        """Description of the user and of the protection of messages."""
         if not self._context.complete:
             return "with Kerberos"
         how = f", {self._protection}" if self._protection else ""
         return f"as {printable(str(self._context.initiator_name))} to {self._principal}{how}"
 
     def respond(self, challenge: bytes) -> bytes:
-        """Tickets to and fro, then the choice of what is done to messages."""
+        """Exchange tickets, and choose a protection in the last step."""
         try:
             if not self._context.complete:
                 return bytes(self._context.step(challenge or None) or b"")
@@ -79,7 +80,7 @@ class Kerberos:
         offer = self._context.unwrap(challenge).message
         if len(offer) != 4 or self._protection:
             raise TProtocolException(TProtocolException.INVALID_DATA, "no offer of protections")
-        offered = {one for one, bit in _BITS.items() if offer[0] & bit}
+        offered = {protection for protection, bit in _BITS.items() if offer[0] & bit}
         actual, flags = self._context.actual_flags, self._gssapi.RequirementFlag
         if not actual & flags.confidentiality:
             offered.discard(Protection.PRIVACY)
@@ -96,7 +97,7 @@ class Kerberos:
         return bytes(self._context.wrap(choice, False).message)
 
     def end(self, last: bytes) -> None:
-        """Nothing comes with the end; what was to be agreed on must be."""
+        """Check that a protection was chosen, and that nothing comes with the end."""
         if not self._protection or last:
             raise AccessError(
                 f"the metastore {self._shown} did not finish the Kerberos login",
@@ -106,11 +107,11 @@ class Kerberos:
 
 
 class KerberosLayer:
-    """A checksum, or encryption, by the key of the ticket.
+    """Checksum or encryption of messages by the ticket's key.
 
     Args:
-        failure: GSSAPI's errors.
-        most: bytes of a message that go into one frame.
+        failure: base class of GSSAPI's errors.
+        most: largest size of a frame's content, in bytes.
     """
 
     def __init__(self, context: Any, failure: type[Exception], most: int, *, encrypts: bool) -> None:
@@ -120,34 +121,32 @@ class KerberosLayer:
         self._encrypts = encrypts
 
     def wrap(self, data: bytes) -> Iterator[bytes]:
-        """As many frames as the server's buffer asks for."""
+        """Yield the frames of a message, none larger than the server's buffer."""
         for start in range(0, len(data), self._most):
             yield bytes(self._context.wrap(data[start : start + self._most], self._encrypts).message)
 
     def unwrap(self, frame: bytes) -> bytes:
-        """What a frame holds.
+        """Return the content of a frame.
 
         Raises:
-            TProtocolException: it was changed on its way, or is not encrypted.
+            TProtocolException: the frame was changed on its way, or is not encrypted.
         """
         try:
-            found = self._context.unwrap(frame)
+            unwrapped = self._context.unwrap(frame)
         except self._failure as error:
             raise TProtocolException(TProtocolException.INVALID_DATA, printable(reason_of(error))) from error
-        if self._encrypts and not found.encrypted:
+        if self._encrypts and not unwrapped.encrypted:
             raise TProtocolException(TProtocolException.INVALID_DATA, "a message that is not encrypted")
-        return bytes(found.message)
+        return bytes(unwrapped.message)
 
 
 def negotiate_header(shown: str, principal: str, keytab: str, client: str) -> str:
-    """What a request over HTTP says with a ticket (SPNEGO): the value of ``Authorization``.
+    """Return the HTTP header ``Authorization`` for a login with a ticket (SPNEGO).
 
     Raises:
         EnvironmentProblem: the package gssapi is missing.
         AccessError: there is no ticket, or none for this server.
     """
-    from base64 import b64encode  # noqa: PLC0415 - with what is optional
-
     gssapi = gssapi_for(f"log in to {shown}")
     try:
         context = gssapi.SecurityContext(
@@ -164,10 +163,10 @@ def negotiate_header(shown: str, principal: str, keytab: str, client: str) -> st
 
 
 def server_principal(principal: str, host: str) -> str:
-    """The principal with ``_HOST`` filled in: the canonical name of the host, in small letters, as Hadoop does it.
+    """Replace ``_HOST`` in a principal by the canonical name of the host in lower case, as Hadoop does.
 
     Raises:
-        UsageProblem: it has not the form of a server's.
+        UsageProblem: the principal does not have the form of a server's.
     """
     service, slash, rest = principal.partition("/")
     named, at, realm = rest.partition("@")
@@ -181,7 +180,7 @@ def server_principal(principal: str, host: str) -> str:
 
 
 def canonical_host(host: str) -> str:
-    """A host by the name that its address has; as it is where nobody knows."""
+    """Return the name that a reverse lookup gives for a host; the host itself if that fails."""
     try:
         return socket.gethostbyaddr(host)[0].lower()
     except OSError:

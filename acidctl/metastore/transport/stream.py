@@ -1,4 +1,4 @@
-"""The bytes to a metastore and back: a socket, with TLS where it is wanted, whose time and memory have an end."""
+"""A socket to a metastore, optionally with TLS, with limits for the time and size of an answer."""
 
 from __future__ import annotations
 
@@ -11,29 +11,34 @@ from contextlib import suppress
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportBase, TTransportException
 
+from acidctl.errors import AccessError, EnvironmentProblem
 from acidctl.metastore.errors import MetastoreError, Unreachable
+from acidctl.metastore.settings import Tls
+from acidctl.printable import printable
 
 MOST_BYTES = 256 << 20
-"""Of one answer; Hive's own server sends at most 100 MB a message unless it is told otherwise."""
+"""Largest answer; by default, Hive's own server sends at most 100 MB per message."""
 
 _PIECE = 1 << 20
 
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
 _SASL_REFUSALS = (3, 4)
+_CONVERT = "keytool -list -rfc -keystore {} > ca.pem, and the setting ca=ca.pem"
+_EXPIRED, _NOT_YET, _OTHER_NAME, _OTHER_ADDRESS = 10, 9, 62, 64
 _MOST_WORDS = 64 << 10
 
 
 class Stream(TTransportBase):  # type: ignore[misc]
-    """A connection; :meth:`begin` before each question.
+    """A connection; call :meth:`begin` before each request.
 
     Args:
         shown: the server's address, for messages.
-        context: for TLS; None for none.
-        is_sasl, is_http: whether the server is expected to answer in SASL's frames, or by HTTP.
+        context: for TLS; None to use no TLS.
+        is_sasl, is_http: whether the server should answer in SASL's frames, or by HTTP.
 
     Attributes:
-        is_fresh: it is open, and nothing was sent or received yet.
-        encryption: the version of TLS; empty without.
+        is_fresh: whether it is open, and nothing was sent yet.
+        encryption: the version of TLS; empty without TLS.
     """
 
     def __init__(
@@ -59,21 +64,21 @@ class Stream(TTransportBase):  # type: ignore[misc]
         self.begin(60)
 
     def begin(self, seconds: float) -> None:
-        """A question begins: the time for its whole answer, and its size, are counted from now."""
+        """Begin a request: the limits for the time and size of its answer count from now."""
         self._seconds = seconds
         self._ends = time.monotonic() + seconds
         self._received = 0
 
     def isOpen(self) -> bool:  # noqa: N802 - Thrift's name
-        """Whether it was opened, and not closed."""
+        """Return whether the socket is open."""
         return self._socket is not None
 
     def open(self) -> None:
         """Connect.
 
         Raises:
-            OSError: nobody is there, time ran out, or the server's certificate is not to be trusted.
-            Unreachable: somebody is, but does not speak TLS.
+            OSError: no server listens, time ran out, or the server's certificate is not trusted.
+            Unreachable: the server does not use TLS.
         """
         self.close()
         self._is_first = True
@@ -81,7 +86,7 @@ class Stream(TTransportBase):  # type: ignore[misc]
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            raw.settimeout(self._left())
+            raw.settimeout(self._time_left())
             self._socket = self._secured(raw) if self._context else raw
             self.is_fresh = True
         except BaseException:
@@ -109,7 +114,7 @@ class Stream(TTransportBase):  # type: ignore[misc]
         )
 
     def close(self) -> None:
-        """End it."""
+        """Close the socket."""
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.close()
@@ -117,17 +122,17 @@ class Stream(TTransportBase):  # type: ignore[misc]
         self.is_fresh = False
 
     def read(self, size: int) -> bytes:
-        """Some bytes, at least one.
+        """Return some bytes, at least one.
 
         Raises:
             OSError: the connection was lost, or time ran out.
             TTransportException: the server hung up.
             TProtocolException: the answer is too long.
-            MetastoreError: the server speaks something else.
+            MetastoreError: the server uses another protocol.
         """
         if self._socket is None:
             raise TTransportException(TTransportException.NOT_OPEN, "it is closed")
-        self._socket.settimeout(self._left())
+        self._socket.settimeout(self._time_left())
         data = self._socket.recv(min(size, _PIECE))
         if not data:
             where = "in the middle of an answer" if self._received else "without an answer"
@@ -141,21 +146,21 @@ class Stream(TTransportBase):  # type: ignore[misc]
         return data
 
     def has_come(self) -> bool:
-        """Whether something can be read now: between two questions, the end."""
+        """Return whether something can be read now; between two requests, this means that the server hung up."""
         if self._socket is None:
             return False
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(0))
 
-    def _left(self) -> float:
-        left = self._ends - time.monotonic()
-        if left <= 0:
+    def _time_left(self) -> float:
+        seconds = self._ends - time.monotonic()
+        if seconds <= 0:
             raise TimeoutError("time ran out")
-        return left
+        return seconds
 
     def readAll(self, size: int) -> bytes:  # noqa: N802 - Thrift's name
-        """That many bytes; what a server only announces takes no memory."""
+        """Return `size` bytes; memory is allocated only as they arrive."""
         if size > MOST_BYTES:
             raise TProtocolException(TProtocolException.SIZE_LIMIT, f"a message of {size} bytes")
         data = bytearray()
@@ -164,18 +169,18 @@ class Stream(TTransportBase):  # type: ignore[misc]
         return bytes(data)
 
     def write(self, data: bytes) -> None:
-        """Send all of it."""
+        """Send data."""
         if self._socket is None:
             raise TTransportException(TTransportException.NOT_OPEN, "it is closed")
         self.is_fresh = False
-        self._socket.settimeout(self._left())
+        self._socket.settimeout(self._time_left())
         self._socket.sendall(data)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing, as no data is buffered."""
 
     def _refuse_other(self, data: bytes) -> None:
-        """What the first bytes of an answer are, where they are not those of Thrift."""
+        """Raise if the first bytes of an answer belong to another protocol."""
         if data[:2] == b"\x15\x03" and not self._context:
             raise MetastoreError(
                 f"the metastore {self._shown} speaks TLS", "it was not asked with TLS", "the setting tls=true"
@@ -191,3 +196,46 @@ class Stream(TTransportBase):  # type: ignore[misc]
                 "none is given",
                 "the setting auth=kerberos, token or plain",
             )
+
+
+def context_of(tls: Tls) -> ssl.SSLContext:
+    """Return a TLS context that checks names and certificates.
+
+    Raises:
+        EnvironmentProblem: a file cannot be used.
+    """
+    shown = ""
+    try:
+        shown = tls.authority
+        context = ssl.create_default_context(cafile=tls.authority or None)
+        if tls.certificate:
+            shown = tls.certificate
+            # Without this function, Python would prompt for a password on the terminal.
+            context.load_cert_chain(tls.certificate, tls.key or None, password=_no_password)
+    except (OSError, ssl.SSLError, ValueError) as error:
+        raise EnvironmentProblem(
+            "the certificates for the metastore cannot be used",
+            f"{printable(shown)}: {getattr(error, 'strerror', None) or error}",
+            f"give PEM files, a key without a password; from a Java keystore: {_CONVERT.format('STORE')}",
+        ) from error
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a password")
+
+
+def not_trusted(server: str, error: ssl.SSLCertVerificationError, tls: Tls | None) -> AccessError:
+    """Return the error for a certificate with a wrong name, an unknown CA, or outside its validity."""
+    what = f"the certificate of the metastore {server} is not to be trusted"
+    why = printable(error.verify_message or str(error))
+    if error.verify_code == _EXPIRED:
+        return AccessError(what, why, "the server needs a new certificate; see the clock of this machine, too")
+    if error.verify_code == _NOT_YET:
+        return AccessError(what, why, "see the clocks of both machines")
+    if error.verify_code in (_OTHER_NAME, _OTHER_ADDRESS):
+        return AccessError(what, why, "name the server as its certificate does")
+    if tls and tls.java_store and not tls.authority:
+        convert = _CONVERT.format(printable(tls.java_store))
+        return AccessError(what, why, f"hive-site.xml names a Java keystore, which is to be converted: {convert}")
+    return AccessError(what, why, "give the certificate of who signed it, a PEM file: the setting ca")

@@ -1,4 +1,4 @@
-"""How a metastore is reached, by the settings: a socket or HTTP, TLS, a login, and messages with their length."""
+"""Choice of the transport by the settings: a socket or HTTP, TLS, a login, and frames."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from thrift.transport.TTransport import TBufferedTransport
 from acidctl.errors import RefusedError, UsageProblem
 from acidctl.kerberos import KINIT
 from acidctl.metastore.settings import Address, Login, MetastoreSettings, Protection, Tls
-from acidctl.metastore.tokens import token_of_text
 from acidctl.metastore.transport.frames import Frames
 from acidctl.metastore.transport.http import HttpTransport
 from acidctl.metastore.transport.sasl import Mechanism, Plain, SaslTransport
-from acidctl.metastore.transport.sasl_digest import Digest
+from acidctl.metastore.transport.sasl_digest import Digest, token_of_text
 from acidctl.metastore.transport.sasl_kerberos import Kerberos, negotiate_header, server_principal
-from acidctl.metastore.transport.stream import Stream
-from acidctl.metastore.transport.tls import context_of
+from acidctl.metastore.transport.stream import Stream, context_of
 
 _BUFFER = 64 << 10
 _SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization")
@@ -28,12 +26,12 @@ _SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization")
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """What carries the messages of one connection.
+    """Transport of one connection.
 
     Attributes:
-        thrift: as Thrift's protocols take it.
+        thrift: transport for Thrift's protocols.
         stream: the socket below it.
-        login: says who one is, once it is open.
+        login: describes the login, once the transport is open.
     """
 
     thrift: Any
@@ -42,11 +40,11 @@ class Transport:
 
 
 def transport_of(settings: MetastoreSettings, address: Address) -> Transport:
-    """Not yet opened.
+    """Return a transport that is not yet open.
 
     Raises:
-        RefusedError: a secret would travel in the open.
-        UsageProblem: settings that do not go together.
+        RefusedError: a secret would be sent unencrypted.
+        UsageProblem: settings contradict each other.
         EnvironmentProblem: a package, or a file, is missing.
         AccessError: there is no Kerberos ticket.
     """
@@ -62,9 +60,9 @@ def transport_of(settings: MetastoreSettings, address: Address) -> Transport:
         )
     has_login = settings.login is not Login.NONE
     stream = Stream(address.url, address.host, address.port, context, is_sasl=has_login)
-    if has_login:  # Hive has its own frames after a login, and no others
+    if has_login:  # after a login, Hive uses SASL's frames even if it is configured as framed
         mechanism = _mechanism(settings, address)
-        return Transport(SaslTransport(stream, address.url, mechanism), stream, lambda: mechanism.said)
+        return Transport(SaslTransport(stream, address.url, mechanism), stream, lambda: mechanism.description)
     thrift = Frames(stream) if settings.framed else TBufferedTransport(stream, _BUFFER)
     return Transport(thrift, stream, lambda: f"as {settings.user_name}, by name only")
 
@@ -84,7 +82,7 @@ def _refuse_bare_secrets(settings: MetastoreSettings, address: Address, context:
 def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
     if settings.login is Login.PLAIN:
         return Plain(settings.user_name, settings.password)
-    # Below TLS, which encrypts, Hive 4's servers offer nothing more.
+    # Under TLS, Hive 4's servers offer only authentication.
     wanted = settings.protections if settings.tls is None else (*settings.protections, Protection.AUTHENTICATION)
     if settings.login is Login.TOKEN:
         if not settings.token:
@@ -101,17 +99,17 @@ def _mechanism(settings: MetastoreSettings, address: Address) -> Mechanism:
 def _http(settings: MetastoreSettings, address: Address, context: ssl.SSLContext | None) -> Transport:
     headers = {"x-actor-username": settings.user_name, **settings.headers}
     login: Callable[[], str] | None = None
-    said, hint = f"as {settings.user_name}, by name only", "the setting auth: jwt, kerberos or plain"
+    description, hint = f"as {settings.user_name}, by name only", "the setting auth: jwt, kerberos or plain"
     if settings.login is Login.TOKEN:
         raise UsageProblem("a delegation token is for a metastore over thrift", "", "the setting auth=jwt or kerberos")
     if settings.login is Login.JWT:
         if not settings.token:
             raise UsageProblem("no JWT for the metastore", "", "the setting token, or the variable HMS_JWT")
         del headers["x-actor-username"]
-        login, said, hint = (lambda: f"Bearer {settings.token}"), "with a JWT", "get a new token"
+        login, description, hint = (lambda: f"Bearer {settings.token}"), "with a JWT", "get a new token"
     elif settings.login is Login.PLAIN:
         pair = b64encode(f"{settings.user_name}:{settings.password}".encode()).decode()
-        login, said = (lambda: f"Basic {pair}"), f"as {settings.user_name} with a password"
+        login, description = (lambda: f"Basic {pair}"), f"as {settings.user_name} with a password"
         hint = Plain.hint
     elif settings.login is Login.KERBEROS:
         given = (
@@ -120,9 +118,9 @@ def _http(settings: MetastoreSettings, address: Address, context: ssl.SSLContext
         principal = server_principal(given, address.host)
         keytab, client = settings.keytab, settings.client_principal
         login = lambda: negotiate_header(address.url, principal, keytab, client)  # noqa: E731 - as the others
-        said, hint = f"with Kerberos to {principal}", KINIT
+        description, hint = f"with Kerberos to {principal}", KINIT
     stream = Stream(address.url, address.host, address.port, context, is_http=True)
-    return Transport(HttpTransport(stream, address, headers, login, hint), stream, lambda: said)
+    return Transport(HttpTransport(stream, address, headers, login, hint), stream, lambda: description)
 
 
 def _realm(principal: str) -> str:

@@ -1,1 +1,1 @@
-"""Rows of an ORC file as Arrow batches: what Arrow itself cannot read, and bounds before it reads."""
+"""Read the rows of an ORC file as Arrow batches, within bounds, and where Arrow's own reader fails."""

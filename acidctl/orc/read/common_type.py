@@ -1,4 +1,4 @@
-"""Columns of one ORC type as one Arrow type: stripes may come with wide timestamps or unions with NULLs, or not."""
+"""Bring arrays of one ORC type to one Arrow type: only some stripes have wide timestamps or unions with NULLs."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from acidctl.orc.read.wide_timestamps import WideTimestamp, widened
 
 
 def same_types(arrays: Sequence[pa.Array]) -> list[pa.Array]:
-    """The arrays as the one type that holds the values of all."""
+    """Return the arrays as the one type that holds the values of all."""
     first = arrays[0].type
-    if all(array.type == first for array in arrays):  # to hash a type costs more than to compare two
+    if all(array.type == first for array in arrays):  # hashing a type costs more than comparing two
         return list(arrays)
     target = functools.reduce(common_type, dict.fromkeys(array.type for array in arrays))
     return [as_type(array, target) for array in arrays]
 
 
-def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """The type that holds the values of both."""
-    if one == other:
-        return one
-    if isinstance(one, WideTimestamp) or isinstance(other, WideTimestamp):
-        return one if isinstance(one, WideTimestamp) else other
-    if pa.types.is_union(one):
-        more, less = (one, other) if one.num_fields >= other.num_fields else (other, one)
+def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    """Return the type that holds the values of both types."""
+    if first == second:
+        return first
+    if isinstance(first, WideTimestamp) or isinstance(second, WideTimestamp):
+        return first if isinstance(first, WideTimestamp) else second
+    if pa.types.is_union(first):
+        more, less = (first, second) if first.num_fields >= second.num_fields else (second, first)
         kinds = [common_type(more.field(i).type, less.field(i).type) for i in range(less.num_fields)]
         kinds += [more.field(i).type for i in range(less.num_fields, more.num_fields)]
         return pa.sparse_union([pa.field(more.field(i).name, kind) for i, kind in enumerate(kinds)])
-    kinds = [common_type(a, b) for a, b in zip(_fields(one), _fields(other), strict=True)]
-    if pa.types.is_struct(one):
-        return pa.struct([pa.field(one.field(i).name, kind) for i, kind in enumerate(kinds)])
-    return pa.map_(*kinds) if pa.types.is_map(one) else pa.list_(pa.field("item", kinds[0]))
+    kinds = [common_type(a, b) for a, b in zip(_fields(first), _fields(second), strict=True)]
+    if pa.types.is_struct(first):
+        return pa.struct([pa.field(first.field(i).name, kind) for i, kind in enumerate(kinds)])
+    return pa.map_(*kinds) if pa.types.is_map(first) else pa.list_(pa.field("item", kinds[0]))
 
 
 def as_type(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The array as the type that :func:`common_type` gave."""
+    """Return the array as the type that :func:`common_type` returned."""
     if array.type == target:
         return array
     if isinstance(target, WideTimestamp):

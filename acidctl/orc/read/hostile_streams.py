@@ -1,7 +1,8 @@
-"""Check two kinds of streams with which a file can crash ORC's C++ reader, or keep it busy for ever.
+"""Refuse streams with which a file can crash ORC's C++ reader, end the process, or keep it busy for ever.
 
-The reader uses any tag of a union as an index into its alternatives, without a check, and crashes. And it brings a
-decimal from its own scale to that of the column in steps of 18 digits: a scale of 2^62 takes years.
+The reader uses any tag of a union as an index into its alternatives, without a check, and crashes. It brings a decimal
+from its own scale to that of the column in steps of 18 digits: a scale of 2^62 takes years. Arrow cannot hold a map
+with a NULL key and ends the whole process at one, so the PRESENT stream of a key column is read first.
 """
 
 from __future__ import annotations
@@ -9,24 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+import pyarrow.compute as pc
+
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import damaged
 from acidctl.orc.codecs import ChunkError, TooLarge, decompress
-from acidctl.orc.limits import TAIL
+from acidctl.orc.limits import STRIPE_MEMORY, TAIL
 from acidctl.orc.read.integer_runs import bound_of_runs, unsigned_runs
+from acidctl.orc.read.memory_file import read_column
+from acidctl.orc.read.stripe_size import sum_of_lengths
 from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 from acidctl.orc.varint import TooLongError
 
 KINDS = frozenset(("uniontype", "decimal"))
-"""Types of columns that have such streams."""
+"""Types of columns that :func:`check_streams` checks."""
 
 _LITERALS = 128
-"""The first byte of a run of tags: below this, the repeats of the next byte minus 3; else 256 minus the number of
-literals."""
+"""The first byte of a run of tags is below this for repeats of the next byte (it is their number minus 3), else it is
+256 minus the number of literals."""
 _HIGHEST_SCALE = 128
-"""Hive's scales are 0 to 38; a little more costs nothing."""
+"""The highest scale that is let through: Hive's are 0 to 38, and a little more costs nothing."""
 
 
 def check_streams(
@@ -35,8 +40,8 @@ def check_streams(
     """Refuse a stripe that would crash ORC's reader or keep it busy for ever.
 
     Args:
-        tree: the root struct of the columns that are to be read, with the file's column ids.
-        read: gives the bytes at an offset of the file.
+        tree: the root struct of the columns to read, with the file's column ids.
+        read: returns the bytes at an offset of the file.
 
     Raises:
         BadDataError: a union has a tag that names none of its alternatives, a decimal has an impossible scale, or
@@ -81,10 +86,10 @@ def highest_byte(data: bytes) -> int:
 def highest_scale(data: bytes, version: int) -> float:
     """Return an upper bound of the absolute values in a stream of signed integers, up to where it is damaged.
 
-    Negative scales count as large ones if they are in a run with a slope: no writer makes such a run.
+    A negative scale counts as a large scale if it is in a run with a slope, which no writer makes.
 
     Args:
-        version: of the encoding, 1 or 2.
+        version: the version of the encoding, 1 or 2.
     """
     if version == 2 and (bound := bound_of_runs(data, float("inf"))[1] / 2) <= _HIGHEST_SCALE:
         return bound
@@ -98,3 +103,39 @@ def highest_scale(data: bytes, version: int) -> float:
 def _version(footer: pb.StripeFooter, column: int) -> int:
     is_known = column < len(footer.columns)
     return 2 if is_known and footer.columns[column].kind == pb.ColumnEncoding.DIRECT_V2 else 1
+
+
+_DECODED = 8
+"""Bytes that Arrow's reader takes for one bit."""
+
+
+class NullMapKey(BadDataError):
+    """A map has a NULL key, which is legal in Hive but not in Arrow."""
+
+
+def check_map_keys(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType) -> None:
+    """Refuse a stripe with a NULL map key, which would end the process.
+
+    Args:
+        tree: the root struct of the columns to read, with the file's column ids.
+
+    Raises:
+        NullMapKey: a map in these columns has a NULL key.
+        BadDataError: the stripe is damaged.
+    """
+    maps = {node.children[0].column_id: node.column_id for node in tree.walk() if node.kind == "map"}
+    for stream, at in placed_streams(footer, tail.stripes[i].offset):
+        if stream.kind == pb.Stream.PRESENT and stream.length and stream.column in maps:
+            keys = int(sum_of_lengths(tail, i, footer, maps[stream.column]))
+            if not keys:
+                continue
+            STRIPE_MEMORY.check(keys * _DECODED, f"stripe {i} of {tail.path}", "number of the keys of its maps")
+            # PRESENT streams are stored like the values of a BOOLEAN.
+            streams = {pb.Stream.DATA: tail.source.read(at, stream.length)}
+            is_present = read_column(tail, i, "boolean", streams, keys)
+            if len(is_present) != keys or not pc.all(is_present).as_py():
+                raise NullMapKey(
+                    f"stripe {i} of {tail.path} holds a map with a NULL key",
+                    f"column {stream.column} of the file is the key",
+                    "leave that column out, or rewrite the rows in Hive",
+                )

@@ -1,8 +1,8 @@
-"""The ids of a stripe as its few bytes say them, where one writer's rows follow each other: nothing is decoded.
+"""Read the ids of a stripe from a few encoded bytes, without decoding, if one writer's rows follow each other.
 
-Such a stripe holds the same operation, write ids and bucket throughout, and row ids one above the other.  Its streams
-are then nothing but runs that repeat or count (ORC's RLE version 2, short repeats and deltas without widths), five
-hundred values in four bytes.
+Such a stripe holds the same operation, write ids and bucket throughout, and consecutive row ids.  Its streams consist
+only of runs that repeat or count (ORC's RLE version 2, short repeats and deltas without widths), five hundred values
+in four bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from isal.isal_zlib import crc32
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, decompress
-from acidctl.orc.counting_runs import LONGEST, encoded_runs
+from acidctl.orc.read.integer_runs import LONGEST, encoded_runs
 from acidctl.orc.tail import RecordKey, Tail, placed_streams, stripe_length
 from acidctl.orc.varint import TooLongError, signed
 
@@ -22,24 +22,24 @@ _OPERATION, _ORIGINAL, _BUCKET, _ROW_ID, _CURRENT = _COLUMNS = range(1, 6)
 """Column ids (format section 3.1)."""
 
 _MOST_BYTES = 1 << 20
-"""Streams of so many bytes are no such runs, unless a stripe had a hundred million rows."""
+"""Longer streams cannot be such runs, unless a stripe had a hundred million rows."""
 
 _SHORT_REPEAT, _DELTA = 0, 3
 _WIDTH = 0x3E
 _MOST = 1 << 62
-"""Numbers below this can be counted on in 64 bits."""
+"""Counting on from numbers below this does not leave 64 bits."""
 _INTS = 1 << 31
 """One above the largest INT."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdBytes:
-    """What a stripe that is copied byte for byte can be known by: its encoded ids, and its footer.
+    """Identifies a stripe that is copied byte for byte, by its encoded ids and its footer.
 
     Attributes:
-        start: where the streams of the ids begin, from the beginning of the stripe on.
-        length: to the end of the last of them.
-        crc: CRC-32 of these bytes and, behind them, those of the stripe's footer.
+        start: offset of the streams of the ids in the stripe.
+        length: bytes to the end of the last of these streams.
+        crc: CRC-32 of these bytes followed by the stripe's footer.
     """
 
     start: int
@@ -47,9 +47,9 @@ class IdBytes:
     crc: int
 
     def are_in(self, tail: Tail, i: int) -> bool:
-        """Whether stripe `i` of a file has them: then it has these ids, and everything lies where it did.
+        """Return whether stripe `i` of a file has these bytes, and so these ids and the same layout.
 
-        Costs two small reads.
+        This costs two small reads.
         """
         info = tail.stripes[i]
         if self.start + self.length + info.footerLength > stripe_length(info):
@@ -60,12 +60,11 @@ class IdBytes:
 
 @dataclass(frozen=True, slots=True)
 class RowIdRun:
-    """The ids of a stripe whose row ids follow each other.
+    """The ids of a stripe with consecutive row ids.
 
     Attributes:
-        first: the least key; only the row id differs in the others.
-        count: rows.
-        encoded: how they are written.
+        first: the least key; other keys differ in the row id only.
+        count: the number of rows.
     """
 
     operation: int
@@ -76,14 +75,14 @@ class RowIdRun:
 
     @property
     def last(self) -> RecordKey:
-        """The greatest key."""
+        """Return the greatest key."""
         return self.first._replace(row_id=self.first.row_id + self.count - 1)
 
 
 def id_run(tail: Tail, i: int) -> RowIdRun | None:
-    """The ids of stripe `i` of a native file; None where they must be decoded, be it because they are damaged.
+    """Return the ids of stripe `i` of a native file; None if they must be decoded, even because they are damaged.
 
-    Costs two small reads: the stripe's footer, and the id streams.
+    This costs two small reads: the stripe's footer, and the id streams.
 
     Raises:
         BadDataError: the stripe's footer is damaged.
@@ -93,31 +92,31 @@ def id_run(tail: Tail, i: int) -> RowIdRun | None:
         return None
     raw_footer = tail.raw_stripe_footer(i)
     footer = tail.parse_stripe_footer(i, raw_footer)
-    places: dict[int, tuple[int, int]] = {}
+    ranges: dict[int, tuple[int, int]] = {}
     for stream, at in placed_streams(footer, info.offset):
         if stream.column == 0 and stream.kind == pb.Stream.PRESENT and stream.length:
             return None  # whole rows are NULL
         if stream.column in _COLUMNS and stream.kind in (pb.Stream.PRESENT, pb.Stream.DATA) and stream.length:
-            if stream.kind == pb.Stream.PRESENT or stream.column in places:
+            if stream.kind == pb.Stream.PRESENT or stream.column in ranges:
                 return None
-            places[stream.column] = at, at + stream.length
+            ranges[stream.column] = at, at + stream.length
     encodings = [footer.columns[column].kind for column in _COLUMNS if column < len(footer.columns)]
-    if len(places) != len(_COLUMNS) or encodings != [pb.ColumnEncoding.DIRECT_V2] * len(_COLUMNS):
+    if len(ranges) != len(_COLUMNS) or encodings != [pb.ColumnEncoding.DIRECT_V2] * len(_COLUMNS):
         return None
-    start, end = min(start for start, _ in places.values()), max(end for _, end in places.values())
+    start, end = min(start for start, _ in ranges.values()), max(end for _, end in ranges.values())
     if end - start > _MOST_BYTES:
         return None
     encoded = tail.source.read(start, end - start)
     data = memoryview(encoded)
-    found = []
+    progressions = []
     for column in _COLUMNS:
-        low, high = places[column]
+        low, high = ranges[column]
         try:
             raw = decompress(data[low - start : high - start], tail.compression, tail.block_size, _MOST_BYTES)
         except ChunkError:
             return None
-        found.append(progression(raw, info.numberOfRows))
-    operation, original, bucket, row_id, current = found
+        progressions.append(progression(raw, info.numberOfRows))
+    operation, original, bucket, row_id, current = progressions
     if not (operation and original and bucket and row_id and current):
         return None
     if row_id[1] != 1 or any(step for _, step in (operation, original, bucket, current)):
@@ -125,19 +124,19 @@ def id_run(tail: Tail, i: int) -> RowIdRun | None:
     if any(not -_INTS <= value < _INTS for value, _ in (operation, bucket)):
         return None  # readers cut off what an INT cannot hold
     first = RecordKey(original[0], bucket[0], row_id[0])
-    known_by = IdBytes(start - info.offset, end - start, crc32(raw_footer, crc32(encoded)))
-    return RowIdRun(operation[0], first, current[0], info.numberOfRows, known_by)
+    id_bytes = IdBytes(start - info.offset, end - start, crc32(raw_footer, crc32(encoded)))
+    return RowIdRun(operation[0], first, current[0], info.numberOfRows, id_bytes)
 
 
 def progression(data: bytes, count: int) -> tuple[int, int] | None:
-    """The first value and the step of a stream of signed integers in RLE version 2.
+    """Return the first value and the step of a stream of signed integers in RLE version 2.
 
     Args:
-        data: the stream, inflated.
-        count: its values.
+        data: the decompressed stream.
+        count: the number of values.
 
     Returns:
-        None when they are not an arithmetic progression, or are not written as short repeats and deltas.
+        None if the values are not an arithmetic progression, or are not written as short repeats and deltas.
     """
     at = seen = 0
     first = step = 0
@@ -160,7 +159,7 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
             if not seen:
                 first, step = base, delta
                 is_usual = length == LONGEST and step in (0, 1) and abs(first) + count < _MOST
-                # Mostly all but the last few values are in runs as long as can be.
+                # Usually all but the last few values are in runs of the greatest length.
                 if is_usual and LONGEST <= count <= len(data) * LONGEST // 2:
                     full = _full_runs(data[:at], first, step, count)
                     if data.startswith(full):
@@ -174,7 +173,7 @@ def progression(data: bytes, count: int) -> tuple[int, int] | None:
 
 
 def _full_runs(run: bytes, first: int, step: int, count: int) -> bytes:
-    """What writers make of so many numbers after a full run, as far as they fill more; of a step of 0 or 1."""
+    """Return the full runs that writers make of `count` numbers after a full run `run`, for a step of 0 or 1."""
     runs = count // LONGEST
     if not step:
         return run * runs

@@ -1,40 +1,49 @@
-"""Runs of ORC's unsigned integers: how much lengths and places come to, before a native reader takes memory for them.
+"""Read runs of ORC's integers to bound their sums before a native reader takes memory, and write runs that count.
 
-A run of equal values is not unpacked: a few bytes can claim any number of them.
+A run of equal values is not unpacked: a few bytes can claim any number of values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.orc.varint import TooLongError, signed, unsigned
 
+Int64 = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Run = tuple[Floats, int]
-"""Values, and how often each of them counts: one value many times, or many once."""
+"""Values, and how often each counts: a single value many times, or many values once."""
 
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _ROUNDED = (*range(1, 25), 26, 26, 28, 28, 30, 30, 32, 32, *(40,) * 8, *(48,) * 8, *(56,) * 8, *(64,) * 8)
 _V1_REPEATS = 128
-_MOST_OF_A_RUN = 512
 _BELOW_ZERO = 1 << 63
+
+LONGEST: Final = 512
+"""The most values of a run."""
+
+_DIGITS, _STEP = 2, 12
+"""Offsets in an encoded run: two bytes of header, at most ten of the base, one of the step."""
+_DELTA: Final = 0xC0
+_DIRECT_64: Final = 0x40 | 31 << 1
 
 
 def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
-    """The runs of a stream of unsigned integers.
+    """Yield the runs of a stream of unsigned integers.
 
-    The values are as exact as a float is; those that patches make larger come a little too large.
+    The values are as exact as floats; values that patches enlarge are a little too large.
 
     Args:
-        data: the stream, decompressed.
+        data: the decompressed stream.
         version: 1 or 2, as the column's encoding says.
 
     Raises:
-        IndexError: it ends within a run.
-        TooLongError: so does no run of any writer.
+        IndexError: the stream ends within a run.
+        TooLongError: a number in the stream is longer than writers make it.
     """
     at = 0
     step = _run_2 if version == 2 else _run_1
@@ -46,11 +55,10 @@ def unsigned_runs(data: bytes, *, version: int) -> Iterator[Run]:
 
 
 def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
-    """Return upper bounds of the sum, and of the greatest, of the first `count` unsigned integers of a stream of
-    version 2; far too large if some of them may be below 0.
+    """Return upper bounds of the sum and the maximum of the first `count` integers of an unsigned stream.
 
-    Only the heads of runs are looked at, which takes a tenth of the time of :func:`unsigned_runs`; a stream that is
-    cut short is taken as far as it goes.
+    The stream is of version 2; the bounds are far too large if values may be below 0.  Only the heads of runs are
+    read, which takes a tenth of the time of :func:`unsigned_runs`; a stream that is cut short counts up to its end.
     """
     at, seen, total, longest, end = 0, 0, 0, 0, len(data)
     try:
@@ -71,7 +79,7 @@ def bound_of_runs(data: bytes, count: float) -> tuple[float, float]:
                 most += more
             longest = max(longest, most)
             if not begin:  # most often all runs but the last are alike, as the scales of a column are
-                alike = min(end // at - 2, int(min(count - seen, end * _MOST_OF_A_RUN)) // times)
+                alike = min(end // at - 2, int(min(count - seen, end * LONGEST)) // times)
                 if alike > 0 and data[at : at * (alike + 1)] == data[:at] * alike:
                     at, seen, total = at * (alike + 1), seen + times * alike, total * (alike + 1)
     except (IndexError, TooLongError):
@@ -147,7 +155,7 @@ def _run_2(data: bytes, at: int) -> tuple[Floats, int, int]:
 
 
 def _patched(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int, int]:
-    """A run with a few values that are larger than the others: their upper bits follow in a list."""
+    """Read a run in which a few values are larger than the others; their upper bits follow in a list."""
     base_bytes, patch_width = (data[at + 2] >> 5) + 1, _WIDTHS[data[at + 2] & 31]
     gap_width, patches = (data[at + 3] >> 5) + 1, data[at + 3] & 31
     at += 4
@@ -157,17 +165,17 @@ def _patched(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int,
     values, at = _packed(data, at + base_bytes, width, count)
     bits = _ROUNDED[min(gap_width + patch_width, 64) - 1]
     end = at + (bits * patches + 7 >> 3)
-    listed, place = int.from_bytes(data[at:end], "big") >> 8 * (end - at) - bits * patches, 0
+    listed, index = int.from_bytes(data[at:end], "big") >> 8 * (end - at) - bits * patches, 0
     for number in range(patches, 0, -1):
         gap, patch = divmod(listed >> bits * (number - 1) & (1 << bits) - 1, 1 << patch_width)
-        place += gap
-        if place < count:
-            values[place] += float(patch << width)
+        index += gap
+        if index < count:
+            values[index] += float(patch << width)
     return _clean(values + base), 1, end
 
 
 def _packed(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int]:
-    """`count` numbers of `width` bits each, the highest bit first."""
+    """Unpack `count` numbers of `width` bits each, the highest bit first."""
     end = at + (width * count + 7) // 8
     if end > len(data):
         raise IndexError("a run of integers is cut short")
@@ -180,5 +188,42 @@ def _packed(data: bytes, at: int, width: int, count: int) -> tuple[Floats, int]:
 
 
 def _clean(values: Floats) -> Floats:
-    """Without what only damage can make negative: unsigned readers see huge numbers there."""
+    """Replace values that only damage can make negative: unsigned readers see huge numbers for them."""
     return np.where(values < 0, float(_BELOW_ZERO), values)
+
+
+def encoded_runs(bases: Int64, lengths: Int64, step: int) -> tuple[bytes, Int64]:
+    """Return runs of version 2 as bytes, and the offset of each run.
+
+    A delta run without widths expresses, in a few bytes, up to 512 values with a constant step; a single value is
+    written directly.
+
+    Args:
+        bases: the first value of each run.
+        lengths: the number of values of each run, 1 to 512.
+        step: the difference between neighbouring values, 0 or 1.
+    """
+    raw = np.zeros((len(bases), _STEP + 1), np.uint8)
+    used = np.zeros(raw.shape, np.bool_)
+    zigzag = (bases << 1 ^ bases >> 63).view(np.uint64)
+    alone = lengths == 1
+    used[:, :_DIGITS] = True
+    raw[:, 0] = np.where(alone, _DIRECT_64, _DELTA | lengths - 1 >> 8)
+    raw[:, 1] = np.where(alone, 0, lengths - 1 & 0xFF)
+    remaining = zigzag.copy()
+    for digit in range(_DIGITS, _STEP):
+        used[:, digit] = remaining != 0 if digit > _DIGITS else True
+        rest = remaining >> np.uint64(7)
+        raw[:, digit] = (remaining & np.uint64(0x7F)).astype(np.uint8) | np.where(rest != 0, 0x80, 0).astype(np.uint8)
+        remaining = rest
+        if not remaining.any():
+            break
+    used[:, _STEP] = True
+    raw[:, _STEP] = step << 1
+    if alone.any():
+        big_endian = zigzag[alone].astype(">u8").view(np.uint8).reshape(-1, 8)
+        raw[alone, _DIGITS : _DIGITS + 8] = big_endian
+        used[alone, _DIGITS : _DIGITS + 8] = True
+        used[alone, _DIGITS + 8 :] = False
+    sizes = used.sum(axis=1)
+    return raw[used].tobytes(), np.cumsum(sizes) - sizes

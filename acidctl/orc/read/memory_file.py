@@ -1,6 +1,6 @@
-"""Parts of a stripe given to Arrow once more, in memory, under a tail made for the purpose.
+"""Give parts of a stripe to Arrow as an ORC file in memory, under a footer made for the purpose.
 
-So its decoders do what its readers do not: timestamps of any year, NULLs of unions, maps with NULL keys.
+In this way its decoders read what its file reader cannot: timestamps of any year, NULLs of unions, NULL map keys.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ def read_as(
     rows: int,
     columns: Sequence[str] | None = None,
 ) -> pa.RecordBatch:
-    """What Arrow reads from a file of one stripe without an index.
+    """Read a file of one stripe without an index, made of `streams`, with Arrow.
 
     Args:
-        like: the file whose codec, version and writer it gets.
-        tree: its types.
-        streams: its data, in the order of the footer's streams.
-        rows: of the stripe.
-        columns: what Arrow is asked for; None for all.
+        like: the file whose codec, version and writer are used.
+        tree: the types of the file in memory.
+        streams: the data, in the order of the footer's streams.
+        columns: the columns to read; None for all.
 
     Raises:
         BadDataError: Arrow cannot read it.
@@ -73,14 +72,13 @@ def read_as(
 def read_column(
     like: Tail, i: int, kind: str, streams: Mapping[pb.Stream.Kind, ByteStream], count: int, *, version: int = 1
 ) -> pa.Array:
-    """The first values of a column without NULLs.
+    """Return the first values of a column without NULLs.
 
     Args:
         like, i: as for :func:`read_as`.
-        kind: its type in ORC.
-        streams: by their kind.
-        count: values, at most all.
-        version: 1 or 2, of the encoding of its integers.
+        kind: the ORC type of the column.
+        count: the number of values, at most all.
+        version: the version of the encoding of integers, 1 or 2.
     """
     footer = pb.StripeFooter(writerTimezone="UTC")
     footer.columns.add(kind=pb.ColumnEncoding.DIRECT)

@@ -1,4 +1,4 @@
-"""Rows of an ORC file, a stripe at a time, as Arrow record batches."""
+"""Read the rows of an ORC file, a stripe at a time, as Arrow record batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_r
 from acidctl.orc.codecs import MAX_BLOCK
 from acidctl.orc.limits import DecodingBudget, LimitError
 from acidctl.orc.read import hostile_streams, wide_timestamps
-from acidctl.orc.read.map_keys import check_map_keys
 from acidctl.orc.read.stripe_size import check_decoded, check_rows, check_stripe, has_lengths, is_small_at_first
 from acidctl.orc.read.union_nulls import mark_nulls
 from acidctl.orc.read.zones import is_utc
@@ -32,24 +31,24 @@ if TYPE_CHECKING:
     from acidctl.worker_pool import Elsewhere
 
 _READ_WHOLE = 1 << 20
-"""Remote stripes of no more bytes than this are fetched in one piece, whichever columns are wanted."""
+"""Remote stripes of at most this many bytes are fetched in one piece, whichever columns are wanted."""
 _SMALL_STRIPE = 64 * 1024
-"""Bytes that are read as fast at once as in parts."""
+"""Reading a local stripe of at most this many bytes is as fast at once as in parts."""
 
 _SMALL_PART = 8
 _FIRST_BYTES = 512 * 1024
-"""The beginning of a stream that is fetched for the first rows: a compressed chunk of most writers, and what the native
-reader asks for at once."""
+"""Bytes of a stream that are fetched for the first rows: a compressed chunk of most writers fits, and the native reader
+reads this much at once."""
 _LOOK_SECONDS, _LET_GO_SECONDS = 0.0005, 1.0
-"""Arrow's threads are done within milliseconds; after an error what they held may stay as long as its traceback."""
+"""Arrow's threads end within milliseconds; after an error their objects may live as long as its traceback."""
 _WHOLE_STRIPE_KINDS = frozenset(("uniontype", "map"))
 _ROWS_A_BYTE = 520
-"""No ORC encoding packs more rows into a byte: a run of 130 bytes of booleans takes two."""
+"""No ORC encoding packs more rows into a byte: a run of 130 bytes of booleans takes two bytes."""
 _MAX_ROWS = (1 << 31) - 1
 _RATIO = {"none": 1, "zlib": 1032, "snappy": 64, "lz4": 255, "lzo": 255}
-"""The most bytes that a compressed byte can stand for; the others are bounded by the compression block size."""
+"""The most bytes that a compressed byte can stand for; other codecs are bounded by the compression block size."""
 
-# What the native reader says where wide_timestamps can do better: years out of range; a zone by a name of Java's own.
+# Errors of the native reader after which wide_timestamps succeeds: years out of range, zones with names only Java has.
 _TIME_PROBLEMS = ("out of range for nanosecond resolution", "Time zone file")
 
 
@@ -58,25 +57,25 @@ def open_orc(fs: FileSystem, path: str, length: int | None = None, tail: Tail | 
 
     Args:
         length: the logical length (flush length), None for the whole file.
-        tail: of this very file, when it was read already.
+        tail: the tail of this very file, if it was read already.
 
     Raises:
-        BadDataError: not an ORC file, damaged, or one that acidctl cannot read (encrypted, LZO).
+        BadDataError: the file is not ORC, is damaged, or cannot be read by acidctl (encrypted, LZO).
     """
     source = ByteSource(fs, path, length, tail.file_length if tail else None)
     local = source.local_whole()
     if local is not None:
         return OrcFile(tail or read_tail(source), local)
-    # The bytes that hold the tail serve twice: for acidctl's own look and for Arrow's.
+    # The bytes that hold the tail serve twice: acidctl parses them, and then Arrow.
     end = source.read_end(FIRST_READ)
     return OrcFile(read_tail(source, end), window=ReadAheadFile(source, end))
 
 
 def elsewhere_of(source: ByteSource, stripes: int, opens: Callable[..., Any], *values: Any) -> Any:
-    """The reader of a file in another process, where files are isolated and another process can open them; else None.
+    """Return the reader of a file in another process, if files are isolated and processes can share the store.
 
     Args:
-        opens: opens it there, from the spec of its store, its path, its size and `values`.
+        opens: opens the file in that process, from the spec of its store, its path, its size and `values`.
     """
     if not NOTES.isolates or not registry.is_shared(source.fs.spec):
         return None
@@ -94,7 +93,7 @@ class OrcFile:
     """An open ORC file; closing it releases the file handle.  Use as a context manager.
 
     Attributes:
-        tail: everything known without reading rows.
+        tail: everything that is known without reading rows.
         is_acid: whether the six ACID columns wrap the rows.
         row_type: the table's columns (the children of ``row`` in an ACID file).
     """
@@ -113,32 +112,31 @@ class OrcFile:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Arrow's schema of the whole file; ACID columns in canonical spelling."""
+        """Return Arrow's schema of the whole file, with ACID columns in canonical spelling."""
         tree = self.tail.type_tree
         names = ACID_COLUMNS if self.is_acid else tree.names
         return pa.schema([pa.field(name, arrow_type(child)) for name, child in zip(names, tree.children, strict=True)])
 
     @property
     def stripe_count(self) -> int:
-        """How many stripes there are."""
+        """Return the number of stripes."""
         return len(self.tail.stripes)
 
     def read_stripe(self, i: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
-        """The rows of stripe `i`.
+        """Return the rows of stripe `i`, counted from 0.
 
         Args:
-            i: the stripe, from 0.
             columns: names of top-level columns, or dotted names of fields inside structs (``row.name``); None for all.
-                In an ACID file the six columns go by their canonical spelling, or the file's own.
+                In an ACID file the six columns have their canonical spelling, or the file's own.
 
         Returns:
             A batch of the wanted columns in the file's order.  Timestamps are ``timestamp[ns]``; a timestamp column
-            with a value in this stripe that nanoseconds of 64 bits cannot hold comes as WideTimestamp; a union with
-            NULLs in this stripe has an alternative more, see union_nulls.
+            with a value in this stripe that nanoseconds of 64 bits cannot hold is a WideTimestamp; a union with NULLs
+            in this stripe has one more alternative, see union_nulls.
 
         Raises:
-            BadDataError: the stripe is damaged, or holds a map with a NULL key, which Arrow has no place for.
-            UsageProblem: there is no such column.
+            BadDataError: the stripe is damaged, or holds a map with a NULL key, which Arrow cannot represent.
+            UsageProblem: a column does not exist.
         """
         self._check_rows(i)
         if columns is not None and not columns:
@@ -152,7 +150,7 @@ class OrcFile:
             return self._named(pa.RecordBatch.from_pylist([], schema=pa.schema(fields)))
         self._check_size(i, chosen)
         if "map" in self.tail.schema.kinds and _has(self._tree(chosen), "map"):
-            check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
+            hostile_streams.check_map_keys(self.tail, i, self._stripe_footer(i), self._tree(chosen))
         has_unions = "uniontype" in self.tail.schema.kinds and _has(self._tree(chosen), "uniontype")
         self._check_streams(i, chosen)
         with native_read(self.tail.path, i):
@@ -173,17 +171,17 @@ class OrcFile:
         return self._named(batch)
 
     def read_first(self, count: int) -> pa.RecordBatch | None:
-        """The first `count` rows, for which little more is decoded, and fetched where the file is remote.
+        """Return the first `count` rows, decoding (and fetching from a remote store) little more than them.
 
         Returns:
-            What :meth:`read_stripe` would begin with; None where it must be asked: these rows are no small part of the
-            first stripe, it holds a type that takes a look at all of it, or something is wrong with it.
+            The first rows of :meth:`read_stripe`; None if that must be called: these rows are not a small part of the
+            first stripe, a type needs checks of the whole stripe, or something is wrong with the file.
         """
         if not self.stripe_count or not 0 < count * _SMALL_PART <= self.tail.stripes[0].numberOfRows:
             return None
         if not _WHOLE_STRIPE_KINDS.isdisjoint(self.tail.schema.kinds):
             return None
-        # Here columns are asked for by name, and `a.b` may get the field of a struct, with no value in it.
+        # Here columns are read by name, and `a.b` may get the field of a struct, without values.
         if any("." in name for name in self.tail.type_tree.names):
             return None
         self._check_rows(0)
@@ -198,7 +196,7 @@ class OrcFile:
         return None if self._doubtful(0, batch) else self._named(batch)
 
     def _head(self, count: int) -> pa.Table | None:
-        """The first rows of the file, None where Arrow cannot read them."""
+        """Return the first rows of the file, None if Arrow cannot read them."""
         from pyarrow import dataset, fs  # noqa: PLC0415 - only for the first rows of a file
 
         form = dataset.OrcFileFormat()
@@ -211,14 +209,14 @@ class OrcFile:
                 fragment = form.make_fragment(pa.PythonFile(self._window, mode="r"))
             else:
                 fragment = form.make_fragment(self._local, filesystem=fs.LocalFileSystem())
-            # Without threads it would read all of the file before it hands out the first rows.
+            # Without threads Arrow would read the whole file before it returns the first rows.
             with native_read(self.tail.path):
                 return fragment.head(count, batch_size=count, use_threads=True)
         except (pa.ArrowException, OSError, BadDataError, EnvironmentProblem, MemoryProblem):
             return None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file and end its reader in another process."""
         handle, self._handle, self._orc = self._handle, None, None
         if handle is not None:
             handle.close()
@@ -232,7 +230,6 @@ class OrcFile:
         self.close()
 
     def _native(self) -> Any:
-        """Arrow's reader, opened when first needed."""
         if self._orc is None:
             from pyarrow import orc  # noqa: PLC0415 - with Arrow's file systems: only where rows are decoded
 
@@ -242,26 +239,25 @@ class OrcFile:
         return self._orc
 
     def _choose(self, columns: Sequence[str]) -> dict[str, int]:
-        """Column ids by the name that Arrow must be asked for."""
+        """Return column ids by the name that Arrow has for the column."""
         chosen: dict[str, int] = {}
         for column in columns:
             path = self._own_spelling(column)
-            found = self.tail.schema.column_ids.get(path, [])
-            if len(found) != 1 or found[0] is None:
-                why = "several columns go by this name" if len(found) > 1 else "there is no such column"
-                known = ", ".join(self.schema.names)
-                raise UsageProblem(f"cannot read column {column!r} of {self.tail.path}", why, f"columns: {known[:500]}")
-            chosen[path] = found[0]
+            ids = self.tail.schema.column_ids.get(path, [])
+            if len(ids) != 1 or ids[0] is None:
+                why = "several columns go by this name" if len(ids) > 1 else "there is no such column"
+                names = ", ".join(self.schema.names)
+                raise UsageProblem(f"cannot read column {column!r} of {self.tail.path}", why, f"columns: {names[:500]}")
+            chosen[path] = ids[0]
         return chosen
 
     def _tree(self, chosen: dict[str, int] | None) -> OrcType:
-        """The root with just these columns."""
         tree = self.tail.type_tree if chosen is None else restricted(self.tail.type_tree, set(chosen.values()))
         assert tree is not None
         return tree
 
     def _own_spelling(self, column: str) -> str:
-        """`column` as the file spells it: some ACID files have the six names in lower case."""
+        """Return `column` as the file spells it: some ACID files have the six names in lower case."""
         if not self.is_acid:
             return column
         first, dot, rest = column.partition(".")
@@ -270,7 +266,7 @@ class OrcFile:
         return first + dot + rest
 
     def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """ACID columns in canonical spelling."""
+        """Return the batch with ACID columns in canonical spelling."""
         if not self.is_acid:
             return batch
         canonical = dict(zip(self.tail.type_tree.names, ACID_COLUMNS, strict=True))
@@ -278,7 +274,7 @@ class OrcFile:
         return batch if names == batch.schema.names else batch.rename_columns(names)
 
     def _doubtful(self, i: int, batch: pa.RecordBatch) -> bool:
-        """Whether Arrow may have got a timestamp of this batch wrong: Java's, from another zone than UTC."""
+        """Return whether Arrow may have misread a timestamp of this batch: written by Java in another zone than UTC."""
         if "timestamp" not in self.tail.schema.kinds or self.tail.footer.writer != 0:
             return False
         if is_utc(as_text(self._stripe_footer(i).writerTimezone)):
@@ -295,12 +291,10 @@ class OrcFile:
             raise damaged(self.tail.path, f"stripe {i} claims {stripe.numberOfRows} rows in {stripe.dataLength} bytes")
 
     def _check_streams(self, i: int, chosen: dict[str, int] | None) -> None:
-        """Refuse streams that would crash ORC's reader or keep it busy for ever."""
         if not hostile_streams.KINDS.isdisjoint(self.tail.schema.kinds):
             hostile_streams.check_streams(self.tail, i, self._stripe_footer(i), self._tree(chosen), self._window.piece)
 
     def _check_size(self, i: int, chosen: dict[str, int] | None) -> None:
-        """Refuse what would take too much memory, before any is taken."""
         self._work.require()
         try:
             tree = self._tree(chosen)
@@ -320,18 +314,17 @@ class OrcFile:
         return self.tail.parse_stripe_footer(i, self._window.piece(start, stripe.footerLength))
 
     def _fetch_ahead(self, i: int, chosen: dict[str, int] | None, most: int | None = None) -> None:
-        """Fetch what stripe `i` needs in few large pieces; of a local file what is looked at before Arrow reads it.
+        """Fetch the bytes of stripe `i` in few large pieces; of a local file only those checked before Arrow reads it.
 
         Args:
-            chosen: columns; None for all.
-            most: bytes of each stream, from its beginning on; None for all.
+            most: bytes to fetch of each stream, from its beginning; None for all.
         """
         stripe = self.tail.stripes[i]
         start = stripe.offset + stripe.indexLength
         footer_start = start + stripe.dataLength
         end = footer_start + stripe.footerLength
         if self._local is not None:
-            # Arrow reads the file by itself: this is for looking at its streams.
+            # Arrow reads the file by itself; these bytes are for checking its streams.
             self._window.fetch([(start, end)] if end - start <= _SMALL_STRIPE else [(footer_start, end)])
             return
         if end - start <= _READ_WHOLE or (chosen is None and most is None):
@@ -348,8 +341,7 @@ class OrcFile:
 
 @contextmanager
 def _let_go(window: ReadAheadFile) -> Iterator[None]:
-    """Wait until none of Arrow's threads holds `window` any more: if one let go of it while Python ends, that would
-    abort the process."""
+    """Wait until Arrow's threads have dropped `window`: a thread that drops it while Python ends aborts the process."""
     holders = sys.getrefcount(window)
     try:
         yield
@@ -364,7 +356,7 @@ def _has(tree: OrcType, kind: str) -> bool:
 
 
 def _check_readable(tail: Tail) -> None:
-    """Refuse by name what Arrow would read wrong or not at all."""
+    """Refuse files that Arrow would read wrong or not at all, with the reason."""
     if tail.encrypted:
         raise BadDataError(
             f"{tail.path} has encrypted columns",

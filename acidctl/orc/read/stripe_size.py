@@ -1,7 +1,7 @@
-"""How much memory texts and lists of a stripe take, known before a native reader takes it.
+"""Bound the memory that texts and lists of a stripe take, before a native reader takes it.
 
-ORC's C++ reader crashes when it gets no memory for these, so a bound on its growth would not be enough: their lengths
-are added up from their own streams, which are small. Of all else Arrow says that there is no memory.
+ORC's C++ reader crashes if it gets no memory for these, so a bound on its growth would not be enough: their lengths
+are added up from their own streams, which are small. For all other types Arrow reports that memory is missing.
 """
 
 from __future__ import annotations
@@ -25,31 +25,27 @@ _LISTS = frozenset(("array", "map"))
 _WIDEST = 8
 _WHAT = "decompressed size of its rows"
 _IDS = 32
-"""Bytes of a row's ids."""
+"""Bytes of the ids of one row."""
 
 _MOST_RUNS = 10_000_000
-"""Of one stream; writers make runs of up to 512 values."""
+"""The most runs of one stream; writers make runs of up to 512 values."""
 
 Read = Callable[[int, int], bytes]
 
 
 class _Unknown(Exception):
-    """The beginnings of streams do not settle it."""
+    """The beginnings of the streams are not enough to decide."""
 
 
 def check_rows(tail: Tail, i: int) -> None:
-    """Refuse a stripe of more rows than their ids alone have room for, by LimitError."""
+    """Refuse a stripe whose row ids alone would take too much memory, by LimitError."""
     STRIPE_MEMORY.check(
         tail.stripes[i].numberOfRows * _IDS, f"stripe {i} of {tail.path}", "decompressed size of its row ids"
     )
 
 
 def check_all_rows(tail: Tail) -> None:
-    """Refuse a file of more rows than ids are to be made for in any reasonable time.
-
-    Raises:
-        LimitError: it has.
-    """
+    """Refuse a file of more rows than ids can be made for in any reasonable time, by LimitError."""
     DecodingBudget(tail.path, tail.source.size).add(0, tail.rows * _IDS)
 
 
@@ -59,7 +55,7 @@ def check_decoded(tail: Tail, i: int, amount: int) -> None:
 
 
 def has_lengths(tree: OrcType) -> bool:
-    """Return whether a stripe of these columns is to be checked before it is read."""
+    """Return whether a stripe of these columns must be checked before it is read."""
     return any(node.kind in _TEXTS or node.kind in _LISTS for node in tree.walk())
 
 
@@ -67,12 +63,12 @@ def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, rea
     """Refuse a stripe whose texts and lists would take more memory than the limit.
 
     Args:
-        tree: the columns that are to be read, with the file's column ids.
-        read: gives the bytes at an offset of the file.
+        tree: the columns to read, with the file's column ids.
+        read: returns the bytes at an offset of the file.
 
     Raises:
-        LimitError: they would.
-        BadDataError: a stream that has to be looked at cannot be decompressed.
+        LimitError: the texts and lists would take more memory.
+        BadDataError: a stream of lengths cannot be decompressed.
     """
     streams, rows = _streams(tail, i, footer), tail.stripes[i].numberOfRows
     try:
@@ -83,13 +79,12 @@ def check_stripe(tail: Tail, i: int, footer: pb.StripeFooter, tree: OrcType, rea
 
 
 def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read, most: int) -> bool:
-    """Whether the first rows of a file are known to take little memory.
+    """Return whether the first `rows` rows of a file certainly take little memory.
 
     Args:
-        footer: of its first stripe.
-        rows: how many rows.
-        read: gives the bytes at an offset of the file.
-        most: bytes of each stream that may be read.
+        footer: the footer of the first stripe.
+        read: returns the bytes at an offset of the file.
+        most: the bytes of each stream that may be read.
     """
     try:
         _Size(tail, 0, footer, _streams(tail, 0, footer), read, most).add(tail.type_tree, rows)
@@ -99,28 +94,26 @@ def is_small_at_first(tail: Tail, footer: pb.StripeFooter, rows: int, read: Read
 
 
 def sum_of_lengths(tail: Tail, i: int, footer: pb.StripeFooter, column: int) -> float:
-    """How many values all lists or maps of a column have together, exactly.
+    """Return the exact number of values of all lists or maps of a column together.
 
     Raises:
-        LimitError: they are written in a hostile number of runs.
-        BadDataError: they cannot be decompressed.
+        LimitError: the lengths are written in a hostile number of runs.
+        BadDataError: the lengths cannot be decompressed.
     """
     size = _Size(tail, i, footer, _streams(tail, i, footer), tail.source.read, is_exact=True)
     return size.lengths(column, math.inf)
 
 
 def _streams(tail: Tail, i: int, footer: pb.StripeFooter) -> dict[tuple[int, int], tuple[int, int]]:
-    """Offset and length of every stream by column and kind; of several the first, as ORC's reader does."""
-    found: dict[tuple[int, int], tuple[int, int]] = {}
+    """Return offset and length of every stream by column and kind; of equal streams the first, as ORC's reader does."""
+    ranges: dict[tuple[int, int], tuple[int, int]] = {}
     for stream, at in placed_streams(footer, tail.stripes[i].offset):
-        found.setdefault((stream.column, stream.kind), (at, stream.length))
-    return found
+        ranges.setdefault((stream.column, stream.kind), (at, stream.length))
+    return ranges
 
 
 @dataclass(slots=True)
 class _Size:
-    """Bytes so far."""
-
     tail: Tail
     stripe: int
     footer: pb.StripeFooter
@@ -136,7 +129,7 @@ class _Size:
         return f"stripe {self.stripe} of {self.tail.path}"
 
     def add(self, node: OrcType, count: float) -> None:
-        """Add the texts and lists of a column of `count` values and all below it."""
+        """Add the texts and lists of a column of `count` values and of all columns below it."""
         if node.kind in _TEXTS:
             self._grow(4 * count)
             self._grow(self._text(node.column_id, count))
@@ -153,27 +146,23 @@ class _Size:
             raise STRIPE_MEMORY.error(self._where, _WHAT, self.total)
 
     def _text(self, column: int, count: float) -> float:
-        """Bytes of the texts of a column, for a dictionary of those in it."""
-        if not self._has_dictionary(column):
+        kinds = pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2
+        if column >= len(self.footer.columns) or self.footer.columns[column].kind not in kinds:
             return self.lengths(column, count)
         entries = self.footer.columns[column].dictionarySize
         self._grow(entries * _WIDEST)
         return self.lengths(column, entries)
 
     def lengths(self, column: int, count: float) -> float:
-        """What the first `count` lengths of a column come to."""
+        """Return the sum of the first `count` lengths of a column."""
         if not self.is_exact and self.most is None and self._version(column) == 2:
             return bound_of_runs(self._bytes(column, pb.Stream.LENGTH), count)[0]
         return sum(float(values.sum()) * times for values, times in self._runs(column, pb.Stream.LENGTH, count))
 
-    def _has_dictionary(self, column: int) -> bool:
-        kinds = pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2
-        return column < len(self.footer.columns) and self.footer.columns[column].kind in kinds
-
     def _runs(self, column: int, kind: int, count: float) -> Iterator[Run]:
-        """The runs of a stream of unsigned integers that hold its first `count` values.
+        """Yield the runs that hold the first `count` values of a stream of unsigned integers.
 
-        One that ends too early ends here: a native reader decodes all of them before it takes memory for more.
+        A stream that ends early is not an error here: a native reader fails on it before it takes more memory.
         """
         _, length = self.streams.get((column, kind), (0, 0))
         is_cut = self.most is not None and length > self.most
@@ -191,19 +180,16 @@ class _Size:
             raise _Unknown
 
     def _version(self, column: int) -> int:
-        """Of the encoding of a column's integers."""
         newer = pb.ColumnEncoding.DIRECT_V2, pb.ColumnEncoding.DICTIONARY_V2
         return 2 if column < len(self.footer.columns) and self.footer.columns[column].kind in newer else 1
 
     def _bytes(self, column: int, kind: int) -> bytes:
-        """A stream, decompressed, as far as it may be read; nothing where there is none."""
+        """Return a decompressed stream, as far as it may be read; no bytes if the stream does not exist."""
         offset, length = self.streams.get((column, kind), (0, 0))
         if not length:
             return b""
         is_cut = self.most is not None and length > self.most
-        return self._plain(self.read(offset, min(length, self.most or length)), is_cut=is_cut)
-
-    def _plain(self, data: bytes, *, is_cut: bool) -> bytes:
+        data = self.read(offset, min(length, self.most or length))
         try:
             return decompress(data, self.tail.compression, self.tail.block_size, is_cut=is_cut)
         except TooLarge as error:

@@ -1,9 +1,9 @@
-"""NULL in a union column, told apart from a union that holds NULL.
+"""Distinguish NULL in a union column from a union that holds NULL.
 
 Arrow's unions have no nulls of their own, and its ORC reader delivers both as the first alternative with a null in it.
-ORC tells them apart: a NULL has no tag, which the column's PRESENT stream says.  Where a stripe has such a stream, a
+ORC distinguishes them: the column's PRESENT stream marks NULLs, which have no tag.  If a stripe has such a stream, a
 union gets one more alternative, of Arrow's type null, for its NULLs.  Exporters then see a null without doing
-anything, and the writer (stand_ins.py) knows which tags not to write.
+anything, and the writer (stand_ins.py) can leave out the tags of NULLs.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from acidctl.orc.tail import Tail, placed_streams
 from acidctl.orc.types import OrcType
 
 NULL_MEMBER = "_null"
-"""Name of the alternative that stands for NULL; it is the last."""
+"""Name of the alternative that stands for NULL, which is the last."""
 
 Mask = NDArray[np.bool_]
 
 
 def has_null_member(kind: pa.DataType) -> bool:
-    """Whether a union type has the alternative that stands for NULL."""
+    """Return whether a union type has the alternative that stands for NULL."""
     last = kind.num_fields - 1
     return bool(last > 0 and pa.types.is_null(kind.field(last).type) and kind.field(last).name == NULL_MEMBER)
 
 
 def null_unions(count: int, kind: pa.UnionType) -> pa.UnionArray:
-    """`count` NULLs of a union type, which need not have the alternative for NULL yet."""
+    """Return `count` NULLs of a union type, which need not have the alternative for NULL yet."""
     members = kind.num_fields - has_null_member(kind)
     return with_nulls(np.zeros(count, np.int8), [pa.nulls(count, kind.field(i).type) for i in range(members)], True)
 
 
 def with_nulls(tags: NDArray[np.int8], children: list[pa.Array], nulls: Mask | bool) -> pa.UnionArray:
-    """A sparse union that is NULL where `nulls` says so."""
+    """Return a sparse union that is NULL where `nulls` is set."""
     codes = np.where(nulls, np.int8(len(children)), tags).astype(np.int8)
     names = [*(f"_union_{i}" for i in range(len(children))), NULL_MEMBER]
     return pa.UnionArray.from_sparse(pa.array(codes, pa.int8()), [*children, pa.nulls(len(codes))], names)
 
 
 def present_streams(footer: pb.StripeFooter, tree: OrcType) -> dict[int, tuple[int, int]]:
-    """Offset in the stripe and length of the PRESENT streams of unions in `tree`, by column id."""
+    """Return offset in the stripe and length of the PRESENT streams of unions in `tree`, by column id."""
     unions = {node.column_id for node in tree.walk() if node.kind == "uniontype"}
     return {
         stream.column: (at, stream.length)
@@ -58,11 +58,11 @@ def present_streams(footer: pb.StripeFooter, tree: OrcType) -> dict[int, tuple[i
 
 
 def mark_nulls(tail: Tail, i: int, footer: pb.StripeFooter, batch: pa.RecordBatch, tree: OrcType) -> pa.RecordBatch:
-    """The batch with what Arrow's reader loses: which unions are NULL, and which hold NULL.
+    """Return the batch with the difference that Arrow's reader loses: which unions are NULL, and which hold NULL.
 
     Args:
-        batch: the stripe as it was read.
-        tree: the root struct of just its columns, with the file's column ids.
+        batch: the stripe as Arrow read it.
+        tree: the root struct of the batch's columns, with the file's column ids.
 
     Raises:
         BadDataError: a stream is damaged.
@@ -78,19 +78,17 @@ def mark_nulls(tail: Tail, i: int, footer: pb.StripeFooter, batch: pa.RecordBatc
 
 @dataclass(frozen=True, slots=True)
 class _UnionNulls:
-    """The NULLs of the unions of one stripe; `streams` are what :func:`present_streams` found."""
-
     tail: Tail
     stripe: int
     streams: dict[int, tuple[int, int]]
 
     def marked(self, array: pa.Array, tree: OrcType, there: Mask) -> pa.Array:
-        """`there`: where the column has a place in the file at all: not below a NULL, nor in another alternative."""
+        """Mark the NULLs of an array; `there` is False below a NULL and in rows of another alternative of a union."""
         if self.streams.keys().isdisjoint(node.column_id for node in tree.walk()):
             return array
         if tree.kind == "uniontype":
             return self._union(array, tree, there)
-        # A reader of ORC puts nothing into lists that are not there: all of their values have a place.
+        # A reader of ORC puts nothing into NULL lists: all values of an array of lists are in the file.
         inside = there & pc.is_valid(array).to_numpy(zero_copy_only=False) if tree.kind == "struct" else None
         children = [
             self.marked(child, kind, np.ones(len(child), np.bool_) if inside is None else inside)
@@ -111,7 +109,7 @@ class _UnionNulls:
         return with_nulls(tags, children, nulls) if nulls.any() else with_children(array, children)
 
     def _bits(self, stream: tuple[int, int], count: int) -> Mask:
-        """The first `count` bits of a PRESENT stream, which is stored as the values of a BOOLEAN column are."""
+        """Return the first `count` bits of a PRESENT stream, which is stored like the values of a BOOLEAN column."""
         if count == 0:
             return np.ones(0, np.bool_)
         stripe = self.tail.stripes[self.stripe]

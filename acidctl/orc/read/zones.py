@@ -1,7 +1,7 @@
-"""Offsets of the time zone that a file's writer was in, for whole arrays of instants.
+"""Compute the offsets of a file writer's time zone for whole arrays of instants.
 
 A TIMESTAMP is wall-clock time, but ORC stores seconds since 2015-01-01 00:00:00 *in the writer's zone*, so that its
-reader needs that zone.  Hive writes UTC since 3.1; before, the zone of the machine.
+reader needs that zone.  Hive has written UTC since 3.1; before, it wrote the zone of the machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from acidctl.orc.byte_source import native_errors
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CYCLE = 146_097 * 86_400
-"""The Gregorian calendar, weekdays included, repeats every 400 years: and so do the rules of a zone."""
+"""Seconds of 400 years, after which the Gregorian calendar, its weekdays, and the rules of a zone repeat."""
 _FIRST = int((datetime(1800, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())
 _LAST = int((datetime(2038, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds())
 YEAR_1900 = -2_208_988_800
@@ -66,11 +66,11 @@ _UTC_NAMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A writer's zone.
+    """A writer's time zone.
 
     Attributes:
         starts: ascending instants (seconds since 1970, UTC) from which an offset holds.
-        offsets: the offset in seconds from each start, one more in front for all that is before the first.
+        offsets: the offset in seconds from each start, preceded by the offset before the first start.
         ancient: the offset before 1900.
     """
 
@@ -79,20 +79,20 @@ class Zone:
     ancient: int
 
     def offset(self, instants: Any, *, local_mean: bool = False) -> Any:
-        """Seconds to add to UTC for local time, an int64 array like `instants` (seconds since 1970 in UTC).
+        """Return the seconds to add to UTC for local time, an int64 array like `instants` (seconds since 1970 in UTC).
 
-        Before 1900 that is the zone's present standard offset, as java.util.TimeZone has it; or the local mean time of
-        java.time, if `local_mean` is set.
+        Before 1900 this is the zone's present standard offset, as in java.util.TimeZone, or, if `local_mean` is set,
+        the local mean time, as in java.time.
         """
         # After the last change on record the rules repeat with the calendar: look the instant up in the first cycle.
         late = instants >= _LAST
         looked_up = np.where(late, _LAST + (instants - _LAST) % _CYCLE, instants)
-        found = self.offsets[np.searchsorted(self.starts, looked_up, side="right")]
-        return found if local_mean else np.where(instants < YEAR_1900, self.ancient, found)
+        offsets = self.offsets[np.searchsorted(self.starts, looked_up, side="right")]
+        return offsets if local_mean else np.where(instants < YEAR_1900, self.ancient, offsets)
 
 
 def native_problem() -> AcidctlError | None:
-    """Why the native reader, which has a database of its own, cannot read a timestamp here; None if it can."""
+    """Return why the native reader, which has its own zone database, cannot read a timestamp here; None if it can."""
     from pyarrow import orc  # noqa: PLC0415 - with Arrow's file systems: only for `doctor`
 
     sink = pa.BufferOutputStream()
@@ -106,15 +106,15 @@ def native_problem() -> AcidctlError | None:
 
 
 def is_utc(name: str) -> bool:
-    """Whether `name` means UTC.  No name counts as UTC: old files do not say, and hold wall-clock time all the same."""
+    """Return whether `name` means UTC.  So does no name at all: old files do not say, and hold wall-clock time."""
     return name in _UTC_NAMES
 
 
 @lru_cache(maxsize=32)
 def zone(name: str) -> Zone:
-    """The zone of that name: of the zone database, of Java's own, or a fixed offset such as ``GMT+08:00``.
+    """Return a zone of the zone database, a zone with a name of Java's own, or a fixed offset such as ``GMT+08:00``.
 
-    Takes about 0.1 s for a zone with daylight saving time, once per process.
+    The first call for a zone with daylight saving time takes about 0.1 s.
 
     Raises:
         BadDataError: there is no such zone.
@@ -130,7 +130,7 @@ def zone(name: str) -> Zone:
         assert offset is not None
         return round(offset.total_seconds())
 
-    # All that was before the last change on record, where changes may be weeks apart, and one cycle of rules after it.
+    # Sample the time before the last change on record, where changes may be weeks apart, and one cycle after it.
     samples = [*range(_FIRST, _LAST, _STEP), *range(_LAST, _LAST + _CYCLE + 1, 4 * _STEP)]
     starts: list[int] = []
     offsets = [at(_FIRST)]
@@ -144,7 +144,7 @@ def zone(name: str) -> Zone:
 
 
 def _change(at: Any, low: int, high: int) -> int:
-    """The first instant in (low, high] with the offset that holds at `high`."""
+    """Return the first instant in (low, high] with the offset that holds at `high`."""
     wanted = at(high)
     return low + 1 + bisect_left(range(low + 1, high + 1), True, key=lambda instant: at(instant) == wanted)
 

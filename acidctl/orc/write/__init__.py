@@ -1,1 +1,1 @@
-"""ORC files written: rows encoded into stripes, stripes copied or changed, and a tail of our own around them."""
+"""Write ORC files: encode rows into stripes, copy or change stripes, and add the footer."""

@@ -1,4 +1,4 @@
-"""Writing one ORC file of a full-ACID table: the six columns, the user metadata, the table's true types."""
+"""Write one ORC file of a full-ACID table: the six columns, the user metadata, the table's true types."""
 
 from __future__ import annotations
 
@@ -26,12 +26,7 @@ _INSERT, _UPDATE, _DELETE = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class AcidFileResult:
-    """What an AcidWriter has written.
-
-    Attributes:
-        rows: events of all kinds; of these the updates are of ACID v1 only.
-        bytes: length of the file.
-    """
+    """Counts of a finished file: `rows` are events of all kinds; only ACID v1 has updates."""
 
     rows: int
     inserts: int
@@ -43,14 +38,13 @@ class AcidFileResult:
 
 @dataclass(frozen=True, slots=True)
 class CopiedStripe:
-    """A stripe of another file, to be taken as it is.
+    """A stripe of another file, to be copied byte for byte.
 
     Attributes:
-        info: its lengths and rows; the offset means nothing.
-        statistics: of its columns.
-        first, last: keys of its first and last row.
-        counts: inserts, updates and deletes in it.
-        writer: writer code and version of its file.
+        info: lengths and rows; the offset is ignored.
+        first, last: keys of the first and the last row.
+        counts: inserts, updates and deletes.
+        writer: writer code and version of the other file.
     """
 
     info: pb.StripeInformation
@@ -65,17 +59,17 @@ class AcidWriter:
     """Writes events to one file of a full-ACID table (format section 3), a stripe at a time.
 
     At most about two stripes of decoded rows are held in memory.  Readers need the rows in ascending order of
-    (originalTransaction, bucket, rowId): Hive misses deletes silently where a delete delta is out of order.
+    (originalTransaction, bucket, rowId): Hive misses deletes silently if a delete delta is out of order.
 
     Args:
-        sink: where the file goes; it is not closed.
+        sink: the file to write to; it is not closed.
         row: the struct of the table's columns, with any column ids.
-        settings: how to encode; WriterSettings.for_base() by default.
-        calendar: the footer's calendar, that of the rows' source: 0 unknown, 1 Julian/Gregorian, 2 proleptic.
+        settings: default: WriterSettings.for_base().
+        calendar: the calendar of the rows' source, for the footer: 0 unknown, 1 Julian/Gregorian, 2 proleptic.
         check_order: refuse events that are out of order.
-        acid_version: what ``hive.acid.version`` says; 0 leaves it out, as ACID v1 does.
-        block_size: what the file's postscript is to claim: the largest block size among the stripes that are copied,
-            where that is more than the settings'.
+        acid_version: the value of ``hive.acid.version``; 0 leaves it out, as ACID v1 does.
+        block_size: the largest block size among the copied stripes; the postscript states it if it exceeds the
+            settings' block size.
 
     Raises:
         UsageProblem: the settings want bloom filters for a column that cannot have them.
@@ -113,16 +107,16 @@ class AcidWriter:
         self._acid_version = acid_version
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take events; a stripe is encoded whenever enough are gathered.
+        """Take events; a stripe is encoded whenever enough events are gathered.
 
         Args:
             batch: the columns operation (int32), originalTransaction (int64), bucket (int32), rowId (int64),
-                currentTransaction (int64) and row (struct of the table's columns, or Arrow's null type where every
-                event is a delete), without nulls in the first five.
+                currentTransaction (int64) and row (struct of the table's columns, or Arrow's null type if every event
+                is a delete), without nulls in the first five.
 
         Raises:
-            BadDataError: the columns are others, an operation is unknown, a key is null or out of order, or (when a
-                stripe is encoded) a value cannot be written.
+            BadDataError: the columns differ, an operation is unknown, a key is null or out of order, or (when a stripe
+                is encoded) a value cannot be written.
         """
         if batch.num_rows == 0:
             return
@@ -130,12 +124,12 @@ class AcidWriter:
         self._gathered.add(batch)
 
     def copy_stripe(self, stripe: CopiedStripe, chunks: Iterable[bytes]) -> None:
-        """Take a stripe of another file byte for byte; what was written before is encoded first.
+        """Copy a stripe of another file byte for byte; events written before are encoded first.
 
-        The caller vouches for what cannot be seen here: equal compression, types, calendar and row index stride.
+        The caller makes sure of equal compression, types, calendar and row index stride, which cannot be checked here.
 
         Raises:
-            BadDataError: its keys are out of order, or `chunks` are not the whole stripe.
+            BadDataError: the keys are out of order, or `chunks` are not the whole stripe.
         """
         if self._check_order and self._last is not None and stripe.first < self._last:
             raise _bad("they are out of order", "a copied stripe begins before the last event")
@@ -147,12 +141,12 @@ class AcidWriter:
         self._writers.add(stripe.writer)
 
     def flush(self) -> int:
-        """Encode what is gathered, be it little; the number of stripes so far."""
+        """Encode the gathered events, however few, and return the number of stripes so far."""
         self._gathered.flush()
         return self._assembler.stripes
 
     def close(self) -> AcidFileResult:
-        """Write what is left and the tail.  The sink stays open."""
+        """Write the remaining events and the footer.  The sink stays open."""
         self._gathered.flush()
         inserts, updates, deletes = (int(count) for count in self._counts)
         user_metadata = {
@@ -180,12 +174,12 @@ class AcidWriter:
             self._assembler.append_stripe(stripe.data, stripe.info, stripe.statistics)
             self._writers.add(CPP_WRITER)
             at += stripe.rows
-            # The stripe's last row, by its place in the pieces.
+            # Find the stripe's last row in the pending batches.
             i = int(np.searchsorted(starts, at - 1, side="right")) - 1
             self._keys.append(_key_at(pending[i], at - 1 - int(starts[i])))
 
     def _encoded(self, batches: Sequence[pa.RecordBatch]) -> list[EncodedStripe]:
-        """The ids as the runs they are, where they are few, and the rows behind them."""
+        """Encode the ids as runs if there are few runs, and the table's columns after them."""
         count = len(_ID_TYPES)
         ids = [np.concatenate([batch.column(i).to_numpy() for batch in batches]) for i in range(count)]
         runs = run_columns(ids, self._encoder.stride or ANY_STRIDE)
@@ -199,7 +193,7 @@ class AcidWriter:
         return encode_stripes(rows, settings, OrcType("struct", children=(row,), names=(name,)), runs)
 
     def _check(self, batch: pa.RecordBatch) -> None:
-        """The columns are the six, their keys ascend, and the events are counted."""
+        """Check the columns and the order of the keys, and count the events."""
         if tuple(batch.schema.names) != ACID_COLUMNS or tuple(batch.schema.types[:5]) != _ID_TYPES:
             raise _bad("they are not the six ACID columns", str(batch.schema.remove_metadata()).replace("\n", ", "))
         if any(column.null_count for column in batch.columns[:5]):
@@ -221,7 +215,7 @@ class AcidWriter:
 
 
 def ascending(keys: Sequence[npt.NDArray[np.signedinteger]]) -> bool:
-    """Whether rows of `keys`, the most significant column first, never descend."""
+    """Return whether rows of `keys`, the most significant column first, never descend."""
     tied = None
     for column in keys:
         before, after = column[:-1], column[1:]
@@ -238,7 +232,7 @@ def _key_at(batch: pa.RecordBatch, row: int) -> RecordKey:
 
 
 class Gathered:
-    """Batches on their way into stripes or row groups of about `size` decoded bytes each, which `use` makes."""
+    """Gathers batches into stripes or row groups of about `size` decoded bytes each, and passes them to `use`."""
 
     def __init__(self, size: int, use: Callable[[Sequence[pa.RecordBatch]], None]) -> None:
         self._size, self._use = size, use
@@ -246,7 +240,7 @@ class Gathered:
         self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows, and use what is gathered whenever that is enough."""
+        """Take rows, and use the gathered rows whenever there are enough."""
         while batch.num_rows:
             count = _rows_within(batch, self._size - self._bytes)
             self._pending.append(batch.slice(0, count))
@@ -256,14 +250,14 @@ class Gathered:
                 self.flush()
 
     def flush(self) -> None:
-        """Use what is gathered, be it little."""
+        """Use the gathered rows, however few."""
         pending, self._pending, self._bytes = self._pending, [], 0
         if pending:
             self._use(pending)
 
 
 def _rows_within(batch: pa.RecordBatch, size: int) -> int:
-    """How many of the first rows come to about `size` bytes; at least one."""
+    """Return how many of the first rows have about `size` bytes together, at least one."""
     rows: int = batch.num_rows
     total: int = batch.nbytes
     if total <= size:

@@ -1,8 +1,8 @@
-"""Arrow arrays in the exact shape that pyarrow needs to write the column that an ORC type names.
+"""Bring Arrow arrays into the exact shape that pyarrow needs to write a column of an ORC type.
 
-Most arrays pass through untouched.  What changes: CHAR is padded to its length as Java pads it (predicates compare
-with padded text), timestamps take the form that timestamp_units.py chose, encodings that ORC does not know
-(dictionaries, views) are undone, extension types give way to their storage.
+Most arrays pass through untouched.  CHAR is padded to its length as Java pads it (predicates compare with padded
+text), timestamps take the form that timestamp_units.py chose, encodings that ORC does not have (dictionaries, views)
+are undone, and extension types are replaced by their storage.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from acidctl.orc.write.timestamp_units import TimestampForm, in_form
 _STRINGS = ("string", "varchar", "char")
 
 Forms = Mapping[int, TimestampForm]
-"""Form of the timestamp columns, by column id."""
+"""Forms of the timestamp columns, by column id."""
 
 
 @lru_cache(maxsize=4096)
 def _holds(tree: OrcType, kinds: tuple[str, ...]) -> bool:
-    """Whether `tree` is or contains one of `kinds`."""
     return any(node.kind in kinds for node in tree.walk())
 
 
 def timestamp_leaves(array: pa.Array, tree: OrcType) -> Iterator[tuple[OrcType, pa.Array]]:
-    """The timestamp columns below `array`, with the values that are stored."""
+    """Yield the timestamp columns below `array`, with the values that are stored."""
     if pa.types.is_null(array.type) or not _holds(tree, TIMESTAMP_KINDS):
         return
     if tree.kind in TIMESTAMP_KINDS:
@@ -46,21 +45,23 @@ def timestamp_leaves(array: pa.Array, tree: OrcType) -> Iterator[tuple[OrcType, 
 
 
 def to_writable(array: pa.Array, tree: OrcType, forms: Forms, nulls: pa.BooleanArray | None = None) -> pa.Array:
-    """`array` as pyarrow must see it to write the column `tree`, or what stands in for it (see stand_ins.py).
+    """Return `array` as pyarrow must see it to write the column `tree`, or its stand-in (see stand_ins.py).
 
     Args:
-        forms: the form of every timestamp column below.
-        nulls: where a struct around the column is null, and the column with it.
+        nulls: the rows in which a struct around the column is null, and the column with it.
 
     Raises:
-        BadDataError: the array is not of that type, or holds a value that ORC cannot.
+        BadDataError: the array is not of that type, or holds a value that ORC cannot represent.
     """
     if pa.types.is_null(array.type):
         array = pa.nulls(len(array), arrow_type(tree))
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if tree.kind in TIMESTAMP_KINDS:
-        return _timestamp(_masked(array, nulls), tree, forms)
+        array = _masked(array, nulls)
+        _check_timestamp(array, tree)
+        zone = None if tree.kind == "timestamp" else "UTC"
+        return in_form(array, forms.get(tree.column_id, TimestampForm.NANOSECONDS), zone)
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     if tree.kind == "struct":
@@ -75,7 +76,7 @@ def to_writable(array: pa.Array, tree: OrcType, forms: Forms, nulls: pa.BooleanA
 
 
 def _struct(array: pa.Array, tree: OrcType, forms: Forms, nulls: pa.BooleanArray | None) -> pa.StructArray:
-    """A struct, whose nulls all columns below have as well: else pyarrow would write values where there is no row."""
+    """Return a struct and make all columns below null with it: otherwise pyarrow would write values of absent rows."""
     nulls = _nulls(array, nulls)
     children = [
         to_writable(child, kind, forms, nulls)
@@ -88,7 +89,6 @@ def _struct(array: pa.Array, tree: OrcType, forms: Forms, nulls: pa.BooleanArray
 
 
 def _list(array: pa.Array, children: list[pa.Array], nulls: pa.BooleanArray | None) -> pa.Array:
-    """A list or map around other values."""
     nulls = _nulls(array, nulls)
     # Subtracting also frees the offsets of a slice's own offset.
     offsets = pc.subtract(array.offsets, array.offsets[0])
@@ -100,15 +100,15 @@ def _list(array: pa.Array, children: list[pa.Array], nulls: pa.BooleanArray | No
 
 
 def _nulls(array: pa.Array, nulls: pa.BooleanArray | None) -> pa.BooleanArray | None:
-    """Where `array` is null or `nulls` says so; None for nowhere."""
+    """Return the rows in which `array` is null or `nulls` is set; None for no rows."""
     if array.null_count == 0:
         return nulls
-    own = array.is_null()
-    return own if nulls is None else pc.or_(own, nulls)
+    is_null = array.is_null()
+    return is_null if nulls is None else pc.or_(is_null, nulls)
 
 
 def _masked(array: pa.Array, nulls: pa.BooleanArray | None) -> pa.Array:
-    """A leaf, null where `nulls` says so.  What readers of ORC deliver is so already."""
+    """Return a leaf that is null where `nulls` is set; arrays of ORC readers already are."""
     if nulls is None or not pc.any(pc.and_(nulls, array.is_valid())).as_py():
         return array
     if isinstance(array.type, pa.BaseExtensionType):
@@ -117,12 +117,6 @@ def _masked(array: pa.Array, nulls: pa.BooleanArray | None) -> pa.Array:
         masked = pa.StructArray.from_arrays(parts, fields=list(storage.type), mask=_nulls(array, nulls))
         return pa.ExtensionArray.from_storage(array.type, masked)
     return pc.if_else(nulls, pa.scalar(None, array.type), array)
-
-
-def _timestamp(array: pa.Array, tree: OrcType, forms: Forms) -> pa.Array:
-    _check_timestamp(array, tree)
-    zone = None if tree.kind == "timestamp" else "UTC"
-    return in_form(array, forms.get(tree.column_id, TimestampForm.NANOSECONDS), zone)
 
 
 def _check_timestamp(array: pa.Array, tree: OrcType) -> None:
@@ -148,20 +142,19 @@ def _leaf(array: pa.Array, tree: OrcType) -> pa.Array:
         return array.cast(pa.binary()) if pa.types.is_binary_view(kind) else array
     if kind == arrow_type(tree):
         return array
-    # A file of Hive 0.11 does not say the precision: any decimal may stand there.
+    # A file of Hive 0.11 does not state the precision, so any decimal is allowed.
     if tree.kind == "decimal" and not tree.precision and pa.types.is_decimal128(kind):
         return array
     raise _mismatch(array, tree)
 
 
 def _padded(array: pa.Array, length: int) -> pa.Array:
-    """CHAR values with spaces up to `length` characters."""
     least = pc.min(pc.utf8_length(array)).as_py()
     return array if least is None or least >= length else pc.utf8_rpad(array, width=length, padding=" ")
 
 
 def _children(array: pa.Array, tree: OrcType) -> list[pa.Array]:
-    """The arrays below a nested one, cut to what it refers to."""
+    """Return the arrays below a nested array, cut to the range that it refers to."""
     kind = array.type
     if tree.kind == "struct" and pa.types.is_struct(kind) and kind.num_fields == len(tree.children):
         return [array.field(i) for i in range(kind.num_fields)]
@@ -179,7 +172,7 @@ def _children(array: pa.Array, tree: OrcType) -> list[pa.Array]:
 
 
 def _extent(array: pa.Array) -> tuple[int, int]:
-    """First child and number of children that the (sliced) list or map refers to."""
+    """Return the first child and the number of children that the (sliced) list or map refers to."""
     offsets = array.offsets
     first = offsets[0].as_py()
     return first, offsets[len(offsets) - 1].as_py() - first

@@ -1,4 +1,4 @@
-"""Which columns get bloom filters: from the names that a user gives to the column ids of the file."""
+"""Find the columns that get bloom filters: from the names that a user gives to the column ids of the file."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from acidctl.orc.types import KINDS, OrcType, hive_type, row_type
 
 _WITHOUT: Final = ("boolean", "array", "map", "struct", "uniontype")
 BLOOM_KINDS: Final = tuple(kind for kind in KINDS if kind not in _WITHOUT)
-"""Types whose values the ORC library puts into bloom filters."""
+"""Types of columns for which the ORC library writes bloom filters."""
 
 
 def bloom_ids(names: Sequence[str], tree: OrcType) -> dict[str, int]:
-    """The column ids of `names`.
+    """Return the column ids of `names`.
 
     Args:
-        names: columns of the table, ``a`` or ``a.b`` for a field of a struct, in any case as Hive has them.
+        names: columns of the table, ``a`` or ``a.b`` for a field of a struct; as in Hive, case does not matter.
         tree: the root of the file, ACID or not.
 
     Raises:
-        UsageProblem: there is no such column, or its type has no bloom filters.
+        UsageProblem: a column does not exist, or its type cannot have bloom filters.
     """
     row = row_type(tree)
-    # Of equal names the first counts.
-    known = {path.lower(): node for path, node in reversed(list(_paths(row)))} if names else {}
-    found = {}
+    # Reversed, so that the first of equal names counts.
+    columns = {path.lower(): node for path, node in reversed(list(_paths(row)))} if names else {}
+    ids = {}
     for name in names:
-        column = known.get(name.lower())
+        column = columns.get(name.lower())
         if column is None:
             raise UsageProblem(
                 f"there is no column {name} to write bloom filters for",
@@ -43,12 +43,12 @@ def bloom_ids(names: Sequence[str], tree: OrcType) -> dict[str, int]:
                 f"it is of type {hive_type(column)}",
                 f"types that can are {', '.join(BLOOM_KINDS)}",
             )
-        found[name] = column.column_id
-    return found
+        ids[name] = column.column_id
+    return ids
 
 
 def bloom_columns(tail: Tail) -> tuple[str, ...]:
-    """The columns, as :func:`bloom_ids` takes them, for which the file's first stripe has bloom filters.
+    """Return the columns, as :func:`bloom_ids` takes them, with bloom filters in the file's first stripe.
 
     Raises:
         BadDataError: the stripe's footer is damaged.
@@ -61,7 +61,7 @@ def bloom_columns(tail: Tail) -> tuple[str, ...]:
 
 
 def _paths(tree: OrcType, prefix: str = "") -> Iterator[tuple[str, OrcType]]:
-    """The columns, and fields of structs below them, by their dotted names."""
+    """Yield the columns, and fields of structs below them, by their dotted names."""
     for name, child in tree.fields():
         yield prefix + name, child
         if child.kind == "struct":

@@ -1,8 +1,8 @@
-"""Putting an ORC file together from finished stripes and a tail of our own.
+"""Put an ORC file together from finished stripes and a footer of our own.
 
 The stripes come from the encoder or byte for byte from another file; positions inside a stripe are relative to it,
-so only the tail has to know where it came to lie.  Other codecs than zlib are not needed for that: the tail's sections
-are then stored inside "original" chunks, which every reader takes under any compression.
+so only the footer holds the stripe's offset.  For other codecs than zlib the footer's sections are stored inside
+"original" chunks, which every reader accepts under any compression.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from acidctl.orc.write.statistics import merge_column_statistics
 ORC_JAVA: Final = 0
 ORC_CPP: Final = 1
 CPP_WRITER: Final = (ORC_CPP, 6)
-"""Writer code and version that ORC C++ puts into its files: what stripes of the encoder are."""
+"""Writer code and version of ORC C++, which writes the encoder's stripes."""
 
 _COMMON_VERSION: Final = 6
-"""The highest writer version that says the same of every writer: other writers start at 6, Java's own goes on."""
+"""The highest writer version that means the same for every writer: others start at 6, only Java's goes beyond it."""
 
 ByteChunk = bytes | bytearray | memoryview
 
 
 class OrcAssembler:
-    """Writes one ORC file to a sink, stripe after stripe, sequentially; nothing but the tail is held in memory.
+    """Writes one ORC file to a sink, stripe after stripe; only the footer is held in memory.
 
     Args:
-        sink: where the file goes, from its current position on, which becomes offset 0.  It is not closed.
-        compression: what all stripes are compressed with, one of codecs.COMPRESSION_NAMES.
+        sink: the file to write to; its current position becomes offset 0.  It is not closed.
+        compression: the compression of all stripes, one of codecs.COMPRESSION_NAMES.
         block_size: the largest compression block size among the stripes, in bytes.
-        stride: the row index stride that all stripes share; 0 when they have no row index.  A wrong stride makes
-            seeks silently wrong, so never mix.
+        stride: the row index stride that all stripes share; 0 if they have no row index.  A wrong stride makes seeks
+            silently wrong, so never mix strides.
 
     Attributes:
-        rows: of the stripes so far.
+        rows: rows of the stripes so far.
         position: bytes written so far.
     """
 
@@ -58,7 +58,7 @@ class OrcAssembler:
 
     @property
     def stripes(self) -> int:
-        """Number of stripes so far."""
+        """Return the number of stripes so far."""
         return len(self._stripes)
 
     def append_stripe(
@@ -71,7 +71,7 @@ class OrcAssembler:
 
         Args:
             data: the stripe's bytes (index, data and stripe footer), whole or in consecutive chunks.
-            info: lengths and rows of the stripe; its offset is replaced.
+            info: lengths and rows of the stripe; the offset is replaced.
             statistics: the stripe's column statistics, as a message or its bytes.
 
         Raises:
@@ -102,21 +102,16 @@ class OrcAssembler:
         calendar: int = 0,
         writer: tuple[int, int] = CPP_WRITER,
     ) -> int:
-        """Write the tail.
+        """Write the footer and return the length of the whole file in bytes.
 
         Args:
-            types: the footer's type list.
-            user_metadata: the footer's user metadata.
-            calendar: the footer's calendar: 0 unknown, 1 Julian/Gregorian, 2 proleptic Gregorian.
+            calendar: 0 unknown, 1 Julian/Gregorian, 2 proleptic Gregorian.
             writer: writer code and version to claim, see :func:`lowest_writer`.
-
-        Returns:
-            the length of the whole file in bytes.
 
         Raises:
             BadDataError: the stripe statistics do not fit one another or the types.
         """
-        # Repeated fields of one message may be written one by one: no stripe statistic is parsed and built again.
+        # Repeated fields of one message may be written one by one, so stripe statistics need not be parsed again.
         metadata = b"".join(_field(1, raw) for raw in self._statistics)
         footer = pb.Footer(
             headerLength=len(MAGIC),
@@ -176,18 +171,18 @@ class OrcAssembler:
 
 
 def lowest_writer(writers: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    """The (writer code, version) to claim for a file with stripes of all `writers`: the one that promises least.
+    """Return the (writer code, version) to claim for a file with stripes of all `writers`, which promises least.
 
     A version is a list of fixed writer bugs; readers distrust statistics and bloom filters of old ones.
     """
-    known = set(writers) or {CPP_WRITER}
-    version = min(version for _, version in known)
-    codes = {code for code, _ in known}
+    pairs = set(writers) or {CPP_WRITER}
+    version = min(version for _, version in pairs)
+    codes = {code for code, _ in pairs}
     if len(codes) == 1:
         return codes.pop(), version
     return ORC_JAVA, min(version, _COMMON_VERSION)
 
 
 def _field(number: int, payload: bytes) -> bytes:
-    """A length-delimited protobuf field."""
+    """Encode a length-delimited protobuf field."""
     return encoded(number << 3 | 2) + encoded(len(payload)) + payload

@@ -1,9 +1,8 @@
-"""A finished stripe compressed by zlib; and the positions in its row index, which streams these speak of, and what they
-become then.
+"""Compress a finished stripe by zlib, and change the positions in its row index accordingly.
 
-An entry of a column's row index says where its rows begin in each of the column's streams.  For every stream that is
-the byte, or where there is compression the chunk and the byte inside it, and then the place in what a run-length
-encoder made of the bytes: values of the run, and for single bits the bit.
+An entry of a column's row index holds the position of its rows in each of the column's streams.  For every stream this
+is the byte (with compression, the chunk and the byte inside it), then the position in the run-length encoding: the
+number of values of the run to skip, and for single bits the bit.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Int64 = npt.NDArray[np.int64]
 
 StreamKind = pb.Stream.Kind
 Places = tuple[tuple[StreamKind, int], ...]
-"""Streams in the order of the positions, each with how many numbers follow that of the byte."""
+"""Streams in the order of the positions, each with the count of numbers that follow the number of the byte."""
 
 _RAW, _RUN, _BITS = 0, 1, 2
 _PRESENT: Final[Places] = ((pb.Stream.PRESENT, _BITS),)
@@ -47,13 +46,13 @@ _DIRECT: Final[dict[str, Places]] = {
 
 
 def places(kind: str, encoding: pb.ColumnEncoding, streams: Collection[int]) -> Places:
-    """What the positions of a column speak of.
+    """Return the streams that the positions of a column refer to.
 
     Args:
-        kind: its type, see OrcType.kind.
-        encoding: how it is encoded; of a dictionary only the references have positions.
-        streams: kinds of the streams that it has.  A writer that leaves out PRESENT, where nothing is null, leaves
-            out its positions; those of other streams stay though the streams be empty.
+        kind: the column's type, see OrcType.kind.
+        encoding: the column's encoding; of a dictionary only the references have positions.
+        streams: the kinds of the column's streams.  A writer that leaves out PRESENT, if nothing is null, leaves out
+            its positions; positions of other streams stay even if the streams are empty.
     """
     dictionary = encoding.kind in (pb.ColumnEncoding.DICTIONARY, pb.ColumnEncoding.DICTIONARY_V2)
     values = _NUMBERS if dictionary else _DIRECT[kind]
@@ -62,12 +61,12 @@ def places(kind: str, encoding: pb.ColumnEncoding, streams: Collection[int]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one stream was cut into chunks.
+    """The chunks of one stream.
 
     Attributes:
-        length: its bytes before compression.
-        block: bytes that went into each chunk; the last may have less.
-        starts: where each chunk begins in the compressed stream.
+        length: bytes of the stream before compression.
+        block: bytes before compression of each chunk but the last.
+        starts: the offset of each chunk in the compressed stream.
     """
 
     length: int
@@ -75,9 +74,9 @@ class Layout:
     starts: Int64
 
     def locate(self, offsets: Int64) -> tuple[Int64, Int64]:
-        """(start of the chunk, byte inside the chunk before compression) of bytes of the stream.
+        """Return (start of the chunk, byte inside the chunk before compression) for bytes of the stream.
 
-        The stream's end is the end of its last chunk, as other writers say it.
+        The stream's end is the end of its last chunk, as for other writers.
         """
         if len(offsets) and (offsets.min() < 0 or offsets.max() > self.length):
             raise VerifyError("the ORC library wrote a row index that does not fit its streams", "a row is beyond one")
@@ -88,22 +87,22 @@ class Layout:
 
 
 def relocate(index: pb.RowIndex, where: Places, layouts: Sequence[Layout]) -> None:
-    """Change the positions of uncompressed streams into those of compressed ones.
+    """Change the positions of uncompressed streams into positions of compressed streams.
 
     Args:
         index: the row index of one column, changed in place.
         where: see :func:`places`.
-        layouts: of the same streams.
+        layouts: the layouts of the same streams.
 
     Raises:
-        VerifyError: the entries have other positions than the column's streams ask for.
+        VerifyError: the number of positions in the entries does not fit the column's streams.
     """
     width = sum(1 + more for _, more in where)
     if any(len(entry.positions) != width for entry in index.entry):
-        found = sorted({len(entry.positions) for entry in index.entry})
+        counts = sorted({len(entry.positions) for entry in index.entry})
         raise VerifyError(
             "the ORC library wrote a row index that does not fit its streams",
-            f"entries have {found} positions where the streams ask for {width}",
+            f"entries have {counts} positions where the streams ask for {width}",
         )
     if not width:
         return
@@ -124,10 +123,10 @@ def deflate_stripe(parts: StripeParts, tree: OrcType, block_size: int) -> None:
     Args:
         parts: the stripe, changed in place.
         tree: the root of its types, numbered from 0.
-        block_size: compression block size in bytes.
+        block_size: the compression block size in bytes.
 
     Raises:
-        VerifyError: its row index does not fit its streams.
+        VerifyError: the row index does not fit the streams.
     """
     layouts: defaultdict[int, dict[int, Layout]] = defaultdict(dict)
     indexes: dict[int, pb.RowIndex] = {}
@@ -142,7 +141,7 @@ def deflate_stripe(parts: StripeParts, tree: OrcType, block_size: int) -> None:
     nowhere = Layout(0, block_size, np.array([], np.int64))
     kinds = [node.kind for node in tree.walk()]
     for column, index in indexes.items():
-        own = layouts[column]
-        where = places(kinds[column], parts.footer.columns[column], own)
-        relocate(index, where, [own.get(kind, nowhere) for kind, _ in where])
+        by_kind = layouts[column]
+        where = places(kinds[column], parts.footer.columns[column], by_kind)
+        relocate(index, where, [by_kind.get(kind, nowhere) for kind, _ in where])
         parts.streams[column, pb.Stream.ROW_INDEX] = memoryview(parts.stored(index))

@@ -1,7 +1,7 @@
-"""Columns of whole numbers that repeat or count, written as the runs they are: ORC's library looks at every value.
+"""Write columns of integers that repeat or count as runs, without ORC's library, which reads every value.
 
-The ids of ACID rows are such columns: a write id or a bucket is one number throughout, and row ids follow each other
-but for the rows that were deleted.
+The ids of ACID rows are such columns: a write id or a bucket is one number throughout, and row ids are consecutive
+except for deleted rows.
 """
 
 from __future__ import annotations
@@ -15,27 +15,21 @@ from numpy.typing import NDArray
 
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_stream
-from acidctl.orc.counting_runs import LONGEST, encoded_runs
+from acidctl.orc.read.integer_runs import LONGEST, encoded_runs
 from acidctl.orc.write.index_positions import Int64, Layout, places, relocate
 from acidctl.orc.write.stripe_editor import INDEX_KINDS, StripeParts, set_repeated
 
 _ROWS_A_RUN: Final = 64
-"""Shorter runs than this, on average, are no faster written than value by value."""
+"""If runs are shorter than this on average, writing them is not faster than value by value."""
 _MOST: Final = 1 << 62
-"""Numbers below this can be counted on in 64 bits."""
+"""Counting on from numbers below this does not leave 64 bits."""
 
 _ENCODING: Final = pb.ColumnEncoding(kind=pb.ColumnEncoding.DIRECT_V2)
 
 
 @dataclass(frozen=True, slots=True)
 class RunColumn:
-    """A column of an uncompressed stripe.
-
-    Attributes:
-        data: its DATA stream.
-        index: its row index.
-        statistics: of the stripe.
-    """
+    """A column of an uncompressed stripe: its DATA stream, its row index and the stripe's statistics."""
 
     data: bytes
     index: pb.RowIndex
@@ -43,31 +37,31 @@ class RunColumn:
 
 
 def run_columns(columns: Sequence[NDArray[np.signedinteger]], stride: int) -> list[RunColumn] | None:
-    """Columns without NULLs as runs.
+    """Return columns without NULLs as runs.
 
     Args:
-        columns: of one length, at least 1.
+        columns: arrays of one length, at least 1.
         stride: rows per row-index entry.
 
     Returns:
-        None when a column is not worth it: it has many short runs, or numbers that are too large to count on.
+        None if a column is not worth it: it has many short runs, or numbers that are too large to count on.
     """
-    found = []
+    encoded = []
     for column in columns:
-        made = _run_column(np.asarray(column, np.int64), stride)
-        if made is None:
+        run_column = _run_column(np.asarray(column, np.int64), stride)
+        if run_column is None:
             return None
-        found.append(made)
-    return found
+        encoded.append(run_column)
+    return encoded
 
 
 def insert_first(parts: StripeParts, columns: Sequence[RunColumn], statistics: pb.StripeStatistics) -> None:
-    """Make `columns` the first ones of a stripe; those that it has come after them.
+    """Insert `columns` before the columns of a stripe.
 
     Args:
         parts: the stripe, changed in place.  Its root is a struct without NULLs.
-        columns: of the same rows and stride.
-        statistics: of the stripe's columns, changed in place.
+        columns: columns of the same rows and stride.
+        statistics: the statistics of the stripe's columns, changed in place.
     """
     more = len(columns)
     parts.streams = {(column and column + more, kind): raw for (column, kind), raw in parts.streams.items()}
@@ -75,7 +69,7 @@ def insert_first(parts: StripeParts, columns: Sequence[RunColumn], statistics: p
         stream.column = stream.column and stream.column + more
     streams = list(parts.footer.streams)
     first_data = next((i for i, stream in enumerate(streams) if stream.kind not in INDEX_KINDS), len(streams))
-    # The root's index comes first, as writers have it.
+    # The root's index comes first, as other writers do it.
     after_root = next((i for i, stream in enumerate(streams) if stream.column), first_data)
     indexes, data = [], []
     for number, column in enumerate(columns, 1):
@@ -93,8 +87,8 @@ def insert_first(parts: StripeParts, columns: Sequence[RunColumn], statistics: p
     encodings = [parts.footer.columns[0], *[_ENCODING] * more, *parts.footer.columns[1:]]
     set_repeated(parts.footer.streams, ordered)
     set_repeated(parts.footer.columns, encodings)
-    own = statistics.colStats
-    set_repeated(own, [own[0], *(column.statistics for column in columns), *own[1:]])
+    present = statistics.colStats
+    set_repeated(present, [present[0], *(column.statistics for column in columns), *present[1:]])
 
 
 def _run_column(values: Int64, stride: int) -> RunColumn | None:
@@ -122,17 +116,17 @@ def _run_column(values: Int64, stride: int) -> RunColumn | None:
 
 
 def _cut(starts: Int64, rows: int) -> Int64:
-    """Where runs start, none being longer than can be said."""
+    """Return the starts of runs after cutting those that are longer than a run can be."""
     lengths = np.diff(starts, append=rows)
     pieces = -(-lengths // LONGEST)
     before = np.cumsum(pieces) - pieces
     number = np.arange(int(pieces.sum())) - np.repeat(before, pieces)
-    found: Int64 = np.repeat(starts, pieces) + number * LONGEST
-    return found
+    cut: Int64 = np.repeat(starts, pieces) + number * LONGEST
+    return cut
 
 
 def _statistics(values: Int64, firsts: Int64, bounds: tuple[int, int]) -> list[pb.ColumnStatistics]:
-    """Of the rows from each of `firsts` to before the next."""
+    """Return the statistics of the rows from each of `firsts` to before the next."""
     low, high = bounds
     counts = np.diff(firsts, append=len(values)).tolist()
     if low == high:
@@ -144,7 +138,7 @@ def _statistics(values: Int64, firsts: Int64, bounds: tuple[int, int]) -> list[p
     result = []
     for count, (least, most, total) in zip(counts, triples, strict=True):
         block = pb.IntegerStatistics(minimum=least, maximum=most)
-        if max(-least, most) * count < _MOST:  # else it may have overflowed: then writers leave it out
+        if max(-least, most) * count < _MOST:  # otherwise it may have overflowed, and writers leave it out
             block.sum = total
         result.append(pb.ColumnStatistics(numberOfValues=count, intStatistics=block, hasNull=False))
     return result

@@ -1,12 +1,12 @@
-"""Columns that pyarrow cannot write as they are, written as structs that stand in for them.
+"""Write columns that pyarrow cannot write as they are, as structs that stand in for them.
 
-* A union: where a struct around it is null, pyarrow ends the whole process.  ORC stores a union as a stream of tags, in
+* A union: if a struct around it is null, pyarrow ends the whole process.  ORC stores a union as a stream of tags, in
   the encoding of TINYINT, and for each alternative the values that were chosen, packed.  So it is written as a struct
-  of a TINYINT and one list (of no or one value) an alternative.
-* A timestamp whose seconds and nanoseconds no unit of Arrow's says together (see timestamp_units.py): as a struct of
-  two timestamps, of which one has the right seconds, the other the right nanoseconds.
+  of a TINYINT and one list (of no or one value) per alternative.
+* A timestamp whose seconds and nanoseconds no single unit of Arrow can express (see timestamp_units.py): it is written
+  as a struct of two timestamps, one with the right seconds, the other with the right nanoseconds.
 
-Then the streams that ORC has are given to the column itself, and all others dropped.
+Then the column gets the streams that ORC has for it, and all other streams are dropped.
 """
 
 from __future__ import annotations
@@ -26,17 +26,16 @@ from acidctl.orc.write.stripe_editor import StripeParts, set_repeated
 
 HALVES = ("seconds", "nanos")
 _TAG = OrcType("tinyint")
-# What the seconds alone may be off: a second and its fraction downward (times before 1970), a fraction upward.
+# The error of the seconds alone: a second and its fraction downward (times before 1970), a fraction upward.
 _MILLIS_DOWN, _MILLIS_UP = 1000, 999
 
 
 def as_struct(array: pa.UnionArray, alternatives: list[pa.Array], nulls: pa.BooleanArray | None) -> pa.StructArray:
-    """A union as the struct that is written.
+    """Return a union as the struct that is written.
 
     Args:
-        array: the union, for its tags.
-        alternatives: for each alternative the values that were chosen, see :func:`chosen_values`.
-        nulls: where something around the union is null, so that it is not there at all.
+        alternatives: the chosen values of each alternative, see :func:`chosen_values`.
+        nulls: the rows in which a column around the union is null, so that the union has no value.
     """
     tags = tags_of(array)
     absent = tags == len(alternatives)  # NULLs, see union_nulls.py
@@ -55,7 +54,7 @@ def as_struct(array: pa.UnionArray, alternatives: list[pa.Array], nulls: pa.Bool
 
 
 def chosen_values(array: pa.UnionArray) -> list[pa.Array]:
-    """For each alternative of a union the values of the rows that have it, in their order; not that for NULL."""
+    """Return the values of the rows that have each alternative of a union, without the alternative for NULL."""
     tags = tags_of(array)
     values = []
     for i in range(array.type.num_fields - has_null_member(array.type)):
@@ -78,54 +77,51 @@ def _written(tree: OrcType, halved: Collection[int]) -> OrcType:
 
 
 class StandIns:
-    """The columns that are written for those of a file.
+    """The columns that are written in place of a file's columns.
 
     Args:
         tree: the true types, numbered from 0.
-        halved: ids of the timestamps that are written in two halves.
+        halved: the ids of timestamps that are written in two halves.
 
     Attributes:
         written: the types that are written, numbered from 0.
-        speaking: for each column id of `tree` that of the written column whose encoding and statistics it gets.
+        speaking: for each column id of `tree`, the id of the written column whose encoding and statistics it gets.
     """
 
     def __init__(self, tree: OrcType, halved: Collection[int]) -> None:
         self.written = renumbered(_written(tree, halved))
         self.speaking: list[int] = []
         self._halved = halved
-        # By written columns: whose their streams become, and of which kind; None for all of them.
+        # By written column: the column that gets its streams, and the kind of stream; None for all kinds.
         self._owners: dict[int, tuple[int, int | None]] = {}
-        # By written structs: columns inside with positions of a stream that is kept, and its place from their last on.
+        # By written struct: columns inside with positions of a stream that is kept, and its place counted from the end.
         self._positions: dict[int, list[tuple[int, int]]] = {}
         self._visit(self.written, tree)
 
     def _visit(self, written: OrcType, final: OrcType) -> None:
-        """Both trees are walked in pre-order, which is that of the ids."""
-        own, owner = written.column_id, final.column_id
-        self._owners[own] = owner, None
-        self.speaking.append(own)
+        """Walk both trees in pre-order, the order of the ids."""
+        written_id, owner = written.column_id, final.column_id
+        self._owners[written_id] = owner, None
+        self.speaking.append(written_id)
         inside = [child.column_id for child in written.children]
         pairs = list(zip(written.children, final.children, strict=False))
         if owner in self._halved:
             self._owners |= {inside[0]: (owner, pb.Stream.DATA), inside[1]: (owner, pb.Stream.SECONDARY)}
-            self._positions[own] = [(inside[0], 2), (inside[1], 1)]
+            self._positions[written_id] = [(inside[0], 2), (inside[1], 1)]
             self.speaking[owner] = inside[0]
         elif final.kind == "uniontype":
             self._owners[inside[0]] = owner, pb.Stream.DATA
-            self._positions[own] = [(inside[0], 1)]
-            pairs = [(one.children[0], child) for one, child in zip(written.children[1:], final.children, strict=True)]
+            self._positions[written_id] = [(inside[0], 1)]
+            pairs = [(lst.children[0], child) for lst, child in zip(written.children[1:], final.children, strict=True)]
         for pair in pairs:
             self._visit(*pair)
 
     def fold(self, parts: StripeParts, statistics: pb.StripeStatistics) -> pb.StripeStatistics:
-        """Turn a stripe of what was written into one of the true columns.
+        """Turn a stripe of the written columns into a stripe of the true columns, and return the latter's statistics.
 
         Args:
             parts: the stripe, changed in place.
-            statistics: of the columns as they were written.
-
-        Returns:
-            the statistics of the true columns.
+            statistics: the statistics of the written columns.
         """
         for struct, inside in self._positions.items():
             _join_index(parts, struct, inside)
@@ -137,11 +133,11 @@ class StandIns:
                 raw = parts.streams[owner, stream.kind] = streams[stream.column, stream.kind]
                 kept.append(pb.Stream(kind=stream.kind, column=owner, length=len(raw)))
         set_repeated(parts.footer.streams, kept)
-        set_repeated(parts.footer.columns, [parts.footer.columns[one] for one in self.speaking])
-        found = pb.StripeStatistics(colStats=[statistics.colStats[one] for one in self.speaking])
+        set_repeated(parts.footer.columns, [parts.footer.columns[i] for i in self.speaking])
+        folded = pb.StripeStatistics(colStats=[statistics.colStats[i] for i in self.speaking])
         for column in self._halved:
-            _loosen(found.colStats[column])
-        return found
+            _loosen(folded.colStats[column])
+        return folded
 
 
 def _join_index(parts: StripeParts, struct: int, inside: Sequence[tuple[int, int]]) -> None:
@@ -149,12 +145,12 @@ def _join_index(parts: StripeParts, struct: int, inside: Sequence[tuple[int, int
     index, others = parts.row_index(struct), [parts.row_index(column) for column, _ in inside]
     if index is None:
         return
-    for other, (_, place) in zip(others, inside, strict=True):
-        for entry, own in zip(index.entry, other.entry if other else (), strict=True):
-            first = len(own.positions) - place * parts.width
-            entry.positions.extend(own.positions[first : first + parts.width])
-            if place > 1:  # the seconds of a timestamp
-                entry.statistics.CopyFrom(own.statistics)
+    for other, (_, from_end) in zip(others, inside, strict=True):
+        for entry, inner in zip(index.entry, other.entry if other else (), strict=True):
+            first = len(inner.positions) - from_end * parts.width
+            entry.positions.extend(inner.positions[first : first + parts.width])
+            if from_end > 1:  # the seconds of a timestamp
+                entry.statistics.CopyFrom(inner.statistics)
                 _loosen(entry.statistics)
     parts.streams[struct, pb.Stream.ROW_INDEX] = memoryview(parts.stored(index))
 

@@ -1,8 +1,8 @@
-"""Merging column statistics: what several stripes or files say about a column becomes what their union may say.
+"""Merge the column statistics of several stripes or files into statistics of their union.
 
-A reader skips data on the word of a statistic, so the rule of the whole module is: never wrong, rather unknown.
-A typed block (integers, strings, ...) is kept only when every input that holds values has it whole; a block with one
-bound missing would be read by Java as a bound of zero, or as "all values are null".
+Readers skip data because of statistics, so the rule of the whole module is: rather unknown than wrong.  A typed block
+(integers, strings, ...) is kept only if every input that holds values has it whole; Java would read a block with a
+missing bound as a bound of zero, or as "all values are null".
 """
 
 from __future__ import annotations
@@ -23,19 +23,16 @@ _DECIMAL_DIGITS = 38
 # Exact for sums of decimals that _decimal() lets through, whatever their scales.
 _DECIMAL_CONTEXT = Context(prec=4 * _DECIMAL_DIGITS)
 _MAX_NANOS = 999_999
-"""Nanoseconds within a millisecond that stand behind an absent ``maximumNanos``."""
+"""The nanoseconds within a millisecond that an absent ``maximumNanos`` means."""
 
 _Value = TypeVar("_Value", int, str, bytes)
 
 
 def merge_column_statistics(vectors: Sequence[Sequence[pb.ColumnStatistics]]) -> list[pb.ColumnStatistics]:
-    """The statistics of the union of several stripes or files, column by column.
+    """Return the statistics of the union of several stripes or files, column by column.
 
     Args:
-        vectors: one for each stripe or file; each has one entry for each column id, in their order.
-
-    Returns:
-        one entry for each column id; an empty list when there is no vector.
+        vectors: for each stripe or file, the statistics in the order of the column ids.
 
     Raises:
         BadDataError: the vectors differ in length.
@@ -50,64 +47,64 @@ def merge_column_statistics(vectors: Sequence[Sequence[pb.ColumnStatistics]]) ->
 
 
 def merge_statistics(inputs: Sequence[pb.ColumnStatistics]) -> pb.ColumnStatistics:
-    """The statistics of one column over the union of `inputs`."""
+    """Return the statistics of one column over the union of `inputs`."""
     merged = pb.ColumnStatistics()
-    values = sum(one.numberOfValues for one in inputs)
-    if all(one.HasField("numberOfValues") for one in inputs) and values <= _UNSIGNED_MAX:
+    values = sum(column.numberOfValues for column in inputs)
+    if all(column.HasField("numberOfValues") for column in inputs) and values <= _UNSIGNED_MAX:
         merged.numberOfValues = values
     # An absent hasNull means "perhaps" to every reader.
-    if any(one.hasNull for one in inputs):
+    if any(column.hasNull for column in inputs):
         merged.hasNull = True
-    elif all(one.HasField("hasNull") for one in inputs):
+    elif all(column.HasField("hasNull") for column in inputs):
         merged.hasNull = False
-    size = sum(one.bytesOnDisk for one in inputs)
-    if inputs and all(one.HasField("bytesOnDisk") for one in inputs) and size <= _UNSIGNED_MAX:
+    size = sum(column.bytesOnDisk for column in inputs)
+    if inputs and all(column.HasField("bytesOnDisk") for column in inputs) and size <= _UNSIGNED_MAX:
         merged.bytesOnDisk = size
 
-    holders = [one for one in inputs if one.numberOfValues or not one.HasField("numberOfValues")]
-    # Where all values are null the blocks are hollow, yet they tell Java which class of statistics to build.
+    holders = [column for column in inputs if column.numberOfValues or not column.HasField("numberOfValues")]
+    # If all values are null the blocks are empty, but Java needs them to choose the class of the statistics.
     sources = holders or inputs
     for name, merge in _MERGERS.items():
-        if all(one.HasField(name) for one in sources) and sources:
-            block = merge([getattr(one, name) for one in sources], bool(holders))
+        if all(column.HasField(name) for column in sources) and sources:
+            block = merge([getattr(column, name) for column in sources], bool(holders))
             if block is not None:
                 getattr(merged, name).CopyFrom(block)
     return merged
 
 
 def _values(blocks: Iterable[Any], field: str) -> list[Any] | None:
-    """The `field` of every block, None when one of them has none."""
-    found = [getattr(block, field) if block.HasField(field) else None for block in blocks]
-    return None if None in found else found
+    """Return the `field` of every block, None if it is missing in a block."""
+    values = [getattr(block, field) if block.HasField(field) else None for block in blocks]
+    return None if None in values else values
 
 
 def _extreme(blocks: Iterable[Any], field: str, choose: Callable[[Iterable[_Value]], _Value]) -> _Value | None:
-    """The least or greatest `field` of `blocks`, None when one of them has none."""
+    """Return the least or greatest `field` of `blocks`, None if it is missing in a block."""
     values = _values(blocks, field)
     return choose(values) if values else None
 
 
 def _sum(blocks: Iterable[Any], field: str = "sum") -> int | None:
-    """The sum of the blocks' sums, None when one is absent or the total leaves 64 bits (as ORC does)."""
+    """Return the sum of the blocks' sums, None if one is missing or the total leaves 64 bits (as ORC does)."""
     values = _values(blocks, field)
     return sum(values) if values is not None and _LONG_MIN <= sum(values) <= _LONG_MAX else None
 
 
 def _bounded(kind: type[Any], low: str, high: str, total: str = "") -> Callable[[Sequence[Any], bool], Any]:
-    """How blocks of whole numbers merge: least `low`, greatest `high`, and `total` where it is whole."""
+    """Return how to merge blocks of integers: the least `low`, the greatest `high`, and the sum of `total`."""
 
     def merge(blocks: Sequence[Any], filled: bool) -> Any:
-        found = {low: _extreme(blocks, low, min), high: _extreme(blocks, high, max)}
-        # ORC C++ leaves the bounds of collections away and writes a total of 0: such a block is not a statistic.
-        if filled and None in found.values():
+        bounds = {low: _extreme(blocks, low, min), high: _extreme(blocks, high, max)}
+        # ORC C++ leaves out the bounds of collections and writes a total of 0: such a block is not a statistic.
+        if filled and None in bounds.values():
             return None
-        return kind(**found, **({total: _sum(blocks, total)} if total else {}))
+        return kind(**bounds, **({total: _sum(blocks, total)} if total else {}))
 
     return merge
 
 
 def _signed(value: float) -> tuple[float, float]:
-    """A sort key under which -0.0 comes before 0.0, as Java orders them."""
+    """Return a sort key under which -0.0 comes before 0.0, as Java orders them."""
     return value, math.copysign(1.0, value)
 
 
@@ -120,7 +117,7 @@ def _doubles(blocks: Sequence[pb.DoubleStatistics], filled: bool) -> pb.DoubleSt
     whole = total if len(sums) == len(blocks) else None
     if not filled:
         return pb.DoubleStatistics(sum=whole)
-    # A NaN among the values is in no range: with it bounds say nothing, and Java trusts them unless the sum is NaN.
+    # A NaN is in no range and makes bounds meaningless, but Java trusts them unless the sum is NaN.
     if len(bounds) < len(blocks) or any(map(math.isnan, (*chain.from_iterable(bounds), total))):
         return None
     minimum = min((low for low, _ in bounds), key=_signed)
@@ -131,7 +128,7 @@ def _doubles(blocks: Sequence[pb.DoubleStatistics], filled: bool) -> pb.DoubleSt
 def _bound(
     blocks: Iterable[pb.StringStatistics], exact: str, loose: str, choose: Callable[[Iterable[bytes]], bytes]
 ) -> tuple[bytes, bool] | None:
-    """The least or greatest of exact values and of bounds, and whether it is a value that occurs; None if unknown."""
+    """Return the extreme of exact values and of bounds, and whether it is a value that occurs; None if unknown."""
     values: list[bytes] = []
     bounds: list[bytes] = []
     for block in blocks:
@@ -142,7 +139,7 @@ def _bound(
         else:
             return None
     best = choose(values + bounds)
-    # A value that is at least as good as every bound is the true extreme: what hides behind a bound cannot beat it.
+    # A value that is at least as extreme as every bound is the true extreme: values behind a bound cannot beat it.
     return best, best in values
 
 
@@ -160,7 +157,7 @@ def _strings(blocks: Sequence[pb.StringStatistics], filled: bool) -> pb.StringSt
 
 
 def _buckets(blocks: Sequence[pb.BucketStatistics], filled: bool) -> pb.BucketStatistics | None:
-    """Booleans: the first count is the number of true values."""
+    """Merge booleans: the first count is the number of true values."""
     if len({len(block.count) for block in blocks}) != 1 or (filled and not blocks[0].count):
         return None
     totals = [sum(counts) for counts in zip(*(block.count for block in blocks), strict=True)]
@@ -168,7 +165,7 @@ def _buckets(blocks: Sequence[pb.BucketStatistics], filled: bool) -> pb.BucketSt
 
 
 def _decimal(text: str) -> Decimal | None:
-    """The number, None when `text` is none that a DECIMAL column can hold (a hostile exponent among them)."""
+    """Return the number, None if a DECIMAL column cannot hold it (a hostile exponent, for example)."""
     if len(text) > 4 * _DECIMAL_DIGITS:
         return None
     try:
@@ -202,7 +199,7 @@ def _decimals(blocks: Sequence[pb.DecimalStatistics], filled: bool) -> pb.Decima
 
 
 def _decimal_sum(blocks: Sequence[pb.DecimalStatistics]) -> str | None:
-    """The sum as plain text without needless zeros, None if one is unknown or it needs more than 38 digits."""
+    """Return the sum as plain text without needless zeros, None if a sum is unknown or it needs more than 38 digits."""
     sums = [_decimal(block.sum) for block in blocks]
     if None in sums:
         return None
@@ -216,7 +213,7 @@ def _decimal_sum(blocks: Sequence[pb.DecimalStatistics]) -> str | None:
 
 
 def _timestamps(blocks: Sequence[pb.TimestampStatistics], filled: bool) -> pb.TimestampStatistics | None:
-    """Milliseconds in the writer's local time (old writers) and in UTC, with the nanoseconds below the millisecond.
+    """Merge milliseconds in the writer's local time (old writers) and in UTC, with the nanoseconds within them.
 
     The nanosecond fields are stored plus one; absent they mean the widest: 0 for the minimum, 999999 for the maximum.
     """

@@ -1,4 +1,4 @@
-"""A finished stripe taken apart, its streams changed or its index dropped, and put together again."""
+"""Take a finished stripe apart, change its streams or drop its index, and put it together again."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class StripeParts:
 
     @property
     def width(self) -> int:
-        """How many numbers of a row index entry place the last stream of a column.
+        """Return how many numbers of a row index entry give the position in the last stream of a column.
 
-        With compression: the chunk, the place in it, the place in the run; without, there is no chunk.
+        With compression these are the chunk, the byte in it and the value in the run; without, there is no chunk.
         """
         return 2 if self.codec[0] == "none" else 3
 
     def row_index(self, column: int) -> pb.RowIndex | None:
-        """The row index of a column, None where there is none."""
+        """Return the row index of a column, None if it does not exist."""
         raw = self.streams.get((column, pb.Stream.ROW_INDEX))
         return None if raw is None else pb.RowIndex.FromString(decompress(raw, *self.codec))
 
     def joined(self) -> tuple[bytes, pb.StripeInformation]:
-        """The stripe put together again, and its information."""
+        """Return the stripe put together again, and its information."""
         result = pb.StripeInformation()
         result.CopyFrom(self.info)
         parts: list[bytes | memoryview] = []
@@ -63,12 +63,12 @@ class StripeParts:
         return b"".join([*parts, footer]), result
 
     def stored(self, message: Message) -> bytes:
-        """`message` as a section of the file."""
+        """Return `message` as a section of the file."""
         return encode_section(message.SerializeToString(), *self.codec)
 
 
 def set_repeated(repeated: Any, messages: Iterable[Message]) -> None:
-    """Make `messages` the only ones of a repeated field, of which they may come."""
+    """Replace the messages of a repeated field by `messages`, which may come from the same field."""
     kept = list(messages)
     del repeated[:]
     repeated.extend(kept)
@@ -81,9 +81,9 @@ def drop_index(parts: StripeParts) -> None:
 
 
 def mend_doubles(statistics: pb.ColumnStatistics) -> bool:
-    """Make what ORC C++ says of floating point numbers true for all readers; whether there was something to do.
+    """Make ORC C++'s statistics of floating point numbers true for all readers; return whether they changed.
 
-    Bounds beside a NaN are those of the other values, or NaN, and readers of old Java compare with them all the same.
+    If a value is NaN the bounds are those of the other values, or NaN, and old Java readers still compare with them.
     In Java -0.0 comes before 0.0, so that a greatest value of -0.0 would leave out the 0.0 that may follow it.
     """
     if not statistics.HasField("doubleStatistics"):
@@ -99,7 +99,7 @@ def mend_doubles(statistics: pb.ColumnStatistics) -> bool:
 
 
 def mend_index(parts: StripeParts, columns: Iterable[int]) -> bool:
-    """:func:`mend_doubles` for every entry of the row index of some columns; whether there was something to do."""
+    """Apply :func:`mend_doubles` to every entry of the row index of some columns; return whether any changed."""
     changed = False
     for column in columns:
         index = parts.row_index(column)

@@ -1,7 +1,8 @@
-"""Encoding rows into stripes: pyarrow writes a small ORC file in memory, of which only the stripes are kept.
+"""Encode rows into stripes: pyarrow writes a small ORC file in memory, whose stripes are kept.
 
-What pyarrow cannot do is done to the finished stripes: unions, timestamps of any year, no row index.  zlib is the
-last step of all, since ISA-L makes it several times as fast as the ORC library; the other codecs are fast enough.
+The finished stripes are changed for what pyarrow cannot write: unions, timestamps of any year, stripes without a row
+index.  zlib is the last step, since ISA-L makes it several times as fast as the ORC library; other codecs are fast
+enough.
 """
 
 from __future__ import annotations
@@ -31,13 +32,7 @@ from acidctl.storage.port import FileSystem
 
 @dataclass(frozen=True, slots=True)
 class EncodedStripe:
-    """A finished stripe, ready for OrcAssembler.append_stripe.
-
-    Attributes:
-        data: its bytes.
-        info: its lengths and rows; the offset means nothing.
-        statistics: of its columns, by column id.
-    """
+    """A finished stripe for OrcAssembler.append_stripe; the offset in `info` is ignored."""
 
     data: memoryview
     info: pb.StripeInformation
@@ -45,7 +40,7 @@ class EncodedStripe:
 
     @property
     def rows(self) -> int:
-        """Rows of the stripe."""
+        """Return the number of rows of the stripe."""
         return self.info.numberOfRows
 
 
@@ -55,18 +50,18 @@ def encode_stripes(
     tree: OrcType,
     first: Sequence[RunColumn] = (),
 ) -> list[EncodedStripe]:
-    """Encode rows into stripes, in order: usually one, more when they are larger than the stripe size.
+    """Encode rows into stripes, in order: usually one, more if they are larger than the stripe size.
 
     Args:
-        data: the rows; the pieces of a table or sequence may differ in how they hold timestamps.
+        data: the rows; the batches of a table or sequence may hold timestamps differently.
         tree: the root of the schema that the file is to declare.  CHAR and VARCHAR are encoded as ORC encodes them.
-        first: columns that come before those of `data` and `tree`, of all of the rows, which then must go into one
-            stripe; made for the settings' stride.
+        first: columns that come before the columns of `data` and `tree`, made for the settings' stride; all rows must
+            then fit into one stripe.
 
     Raises:
         BadDataError: the rows do not have these types, or hold a value that ORC cannot represent.
         UsageProblem: the settings want bloom filters for a column that cannot have them.
-        VerifyError: the ORC library wrote something else than it was given.
+        VerifyError: the ORC library wrote other rows or types than it was given.
     """
     if isinstance(data, pa.RecordBatch):
         data = [data]
@@ -95,18 +90,17 @@ def encode_stripes(
 
 @dataclass(slots=True)
 class _Draft:
-    """A stripe on its way; `parts` is None as long as it is `stripe` without any change."""
+    """A stripe in progress; `parts` is None while it is `stripe` without any change."""
 
     stripe: EncodedStripe
     codec: Codec
     parts: StripeParts | None = None
 
     def look(self) -> StripeParts:
-        """The stripe taken apart; it stays as it is unless that becomes its parts."""
+        """Take the stripe apart without changing it, unless the caller assigns the result to `parts`."""
         return self.parts or StripeParts(self.stripe.data, self.stripe.info, self.codec)
 
     def open(self) -> StripeParts:
-        """The stripe taken apart, to be changed."""
         self.parts = self.look()
         return self.parts
 
@@ -127,9 +121,9 @@ def _finished(draft: _Draft, settings: WriterSettings, tree: OrcType) -> Encoded
 
 
 def _with_nan_or_zero(statistics: pb.StripeStatistics, tree: OrcType) -> list[int]:
-    """The columns of floating point numbers with a NaN, whose statistics were dropped, or perhaps with a zero."""
-    found = zip(tree.walk(), statistics.colStats, strict=True)
-    floats = [(node.column_id, column) for node, column in found if node.kind in ("float", "double")]
+    """Return the floating point columns with a NaN, whose statistics were dropped, or perhaps with a zero."""
+    columns = zip(tree.walk(), statistics.colStats, strict=True)
+    floats = [(node.column_id, column) for node, column in columns if node.kind in ("float", "double")]
     return [i for i, column in floats if column.numberOfValues and _may_mislead(column)]
 
 
@@ -139,13 +133,12 @@ def _may_mislead(column: pb.ColumnStatistics) -> bool:
 
 
 def _forms(pieces: Sequence[pa.StructArray], tree: OrcType) -> dict[int, TimestampForm]:
-    """The form of every timestamp column, for all pieces together."""
     arrays: defaultdict[int, list[pa.Array]] = defaultdict(list)
     if any(node.kind in TIMESTAMP_KINDS for node in tree.walk()):
         for piece in pieces:
             for leaf, array in timestamp_leaves(piece, tree):
                 arrays[leaf.column_id].append(array)
-    return {column: choose_form(found) for column, found in arrays.items()}
+    return {column: choose_form(pieces_of_column) for column, pieces_of_column in arrays.items()}
 
 
 def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: OrcType, forms: Forms) -> list[_Draft]:
@@ -154,7 +147,7 @@ def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: Or
     batches = [pa.RecordBatch.from_struct_array(to_writable(piece, tree, forms)) for piece in pieces]
     halved = {column for column, form in forms.items() if form is TimestampForm.HALVES}
     stand_ins = StandIns(tree, halved)
-    # That of seconds alone would hide every time with a fraction.
+    # A bloom filter of the seconds alone would hide every time with a fraction.
     blooms = [i for i in bloom_ids(settings.bloom_columns, tree).values() if i not in halved]
     sink = pa.BufferOutputStream()
     with orc.ORCWriter(
@@ -163,7 +156,7 @@ def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: Or
         stripe_size=settings.stripe_size,
         compression="uncompressed" if settings.compression == "none" else settings.compression,
         compression_block_size=settings.block_size,
-        # "speed" makes ORC C++ ask LZ4 for an acceleration at which it compresses next to nothing.
+        # With "speed" ORC C++ gives LZ4 an acceleration at which it compresses next to nothing.
         compression_strategy="compression" if settings.compression == "lz4" else "speed",
         # pyarrow does not write stripes without an index; it is dropped afterwards.
         row_index_stride=settings.stride or ANY_STRIDE,
@@ -185,10 +178,10 @@ def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: Or
 
 
 def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
-    """The stripes of a whole ORC file in memory, without copying them, and its tail.
+    """Return the stripes of a whole ORC file in memory, without copying them, and its footer.
 
     Raises:
-        BadDataError: it is not an ORC file, or has no statistics for some stripe.
+        BadDataError: the bytes are not an ORC file, or have no statistics for some stripe.
     """
     view = memoryview(buffer).cast("B")
     tail = read_tail(ByteSource(cast(FileSystem, _InMemory(view)), "an ORC file in memory", len(view)))
@@ -196,22 +189,17 @@ def split_stripes(buffer: pa.Buffer) -> tuple[list[EncodedStripe], Tail]:
     for info, statistics in zip(tail.stripes, tail.metadata.stripeStats, strict=True):
         end = info.offset + stripe_length(info)
         for column in statistics.colStats:
-            _drop_untrue(column)
+            # ORC C++ never counts a list's or map's children, but writes that there are none.
+            if column.HasField("collectionStatistics") and not column.collectionStatistics.HasField("minChildren"):
+                column.ClearField("collectionStatistics")
+            mend_doubles(column)
         stripes.append(EncodedStripe(view[info.offset : end], info, statistics))
     return stripes, tail
 
 
-def _drop_untrue(column: pb.ColumnStatistics) -> None:
-    """Remove what ORC C++ writes although it is not so."""
-    # It never counts a list's or map's children, yet says that there are none.
-    if column.HasField("collectionStatistics") and not column.collectionStatistics.HasField("minChildren"):
-        column.ClearField("collectionStatistics")
-    mend_doubles(column)
-
-
 @dataclass(frozen=True, slots=True)
 class _InMemory:
-    """Just enough of a file system to read a tail from memory."""
+    """Just enough of a file system to read a footer from memory."""
 
     view: memoryview
 
@@ -220,11 +208,11 @@ class _InMemory:
 
 
 def _check_types(written: Tail, tree: OrcType) -> None:
-    """What was encoded is what the file will declare: a reader would take other types' streams for its own."""
+    """Check that the encoded types are the declared types: readers would misread streams of other types."""
     for got, wanted in zip(written.type_tree.walk(), tree.walk(), strict=True):
         kind = "string" if wanted.kind in ("char", "varchar") else wanted.kind
         same = got.kind == kind and got.names == wanted.names and got.column_id == wanted.column_id
-        # A file of Hive 0.11 does not say the precision of its decimals; then their scale is a value's own.
+        # A file of Hive 0.11 does not state the precision of its decimals; then each value has its own scale.
         if not same or (wanted.precision and (got.precision, got.scale) != (wanted.precision, wanted.scale)):
             raise VerifyError(
                 "the ORC library wrote another type than it was given",

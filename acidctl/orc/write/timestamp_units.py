@@ -1,15 +1,14 @@
-"""Timestamps on their way to ORC C++ through Arrow: which of Arrow's units says exactly what the file must say.
+"""Choose the unit of Arrow in which a timestamp column goes through pyarrow to ORC C++ exactly.
 
-ORC stores a timestamp as whole seconds and, apart, the nanoseconds of the second.  Two things stand between Arrow's
-64-bit timestamps and that:
+ORC stores a timestamp as whole seconds and, separately, the nanoseconds of the second.  Arrow's 64-bit timestamps do
+not always fit:
 
 * nanoseconds end in 2262 (and begin in 1677), Hive's timestamps in 9999;
-* pyarrow cuts a timestamp before 1970 toward zero and hands ORC negative nanoseconds, which only ORC C++ reads back
-  as they were; Java reads another time, or fails.
+* pyarrow cuts a timestamp before 1970 toward zero and gives ORC negative nanoseconds, which only ORC C++ reads back
+  unchanged; Java reads another time, or fails.
 
-So a column is written in nanoseconds where that is exact, in microseconds where that is exact, and otherwise in two
-halves, each exact: its seconds and its nanoseconds, of which the stripe then takes the stream that each has right (see
-stand_ins.py).
+So a column is written in nanoseconds if that is exact, in microseconds if that is exact, and otherwise in two exact
+halves, its seconds and its nanoseconds, from which the stripe takes the right streams (see stand_ins.py).
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.write.stand_ins import HALVES
 
 _NANOS = 10**9
-# The last second whose microseconds fit 64 bits, and the last whose milliseconds, in which statistics are, do.
+# The last second whose microseconds fit 64 bits, and the last whose milliseconds do, the unit of statistics.
 _MAX_MICRO_SECOND = (2**63 - 1) // 10**6 - 1
 _MAX_SECOND = (2**63 - 1) // 10**3 - 2
-# A writer adds one second to a time before 1970 with more nanoseconds than this; a reader takes it off again.
+# A writer adds a second to a time before 1970 with more nanoseconds than this; a reader subtracts it again.
 _ROUNDED_NANOS = 999_999
 
 Int64 = npt.NDArray[np.int64]
@@ -39,7 +38,7 @@ Bool = npt.NDArray[np.bool_]
 
 
 class TimestampForm(IntEnum):
-    """How a timestamp column goes through pyarrow."""
+    """How a timestamp column is passed to pyarrow."""
 
     NANOSECONDS = 0
     MICROSECONDS = 1
@@ -47,7 +46,7 @@ class TimestampForm(IntEnum):
 
 
 def choose_form(arrays: Sequence[pa.Array]) -> TimestampForm:
-    """The form that is exact for all pieces of one column of one stripe."""
+    """Return the form that is exact for all arrays of one column of one stripe."""
     wide = any(isinstance(array.type, WideTimestamp) or array.type.unit != "ns" for array in arrays)
     least = [pc.min(array).cast(pa.int64()).as_py() for array in arrays] if not wide else [-1]
     if all(first is None or first >= 0 for first in least):
@@ -62,15 +61,15 @@ def choose_form(arrays: Sequence[pa.Array]) -> TimestampForm:
 
 
 def in_form(array: pa.Array, form: TimestampForm, zone: str | None) -> pa.Array:
-    """`array` as Arrow timestamps that pyarrow writes exactly; of two halves a struct.
+    """Return `array` as Arrow timestamps that pyarrow writes exactly, or a struct of two halves.
 
     Args:
-        array: timestamps of any unit, or wide ones.
-        form: what :func:`choose_form` said for the column.
+        array: timestamps of any unit, or wide timestamps.
+        form: the form that :func:`choose_form` returned for the column.
         zone: the time zone of the result's type: ``UTC`` for TIMESTAMP WITH LOCAL TIME ZONE, else None.
 
     Raises:
-        BadDataError: a time that ORC cannot represent.
+        BadDataError: ORC cannot represent a time.
     """
     if form is TimestampForm.NANOSECONDS:
         return array
@@ -87,13 +86,13 @@ def in_form(array: pa.Array, form: TimestampForm, zone: str | None) -> pa.Array:
 
 
 def seconds_and_nanos(array: pa.Array) -> tuple[Int64, Int64, Bool | None]:
-    """Whole seconds since 1970 (rounded down), nanoseconds of the second (0 to 999999999), and where nulls are.
+    """Return seconds since 1970 (rounded down), nanoseconds (0 to 999999999), and where nulls are.
 
-    Nulls have seconds and nanoseconds of 0.
+    A null has 0 seconds and 0 nanoseconds.
     """
     nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     seconds, nanos = parts(array)
-    # Normalised, should the maker of a wide one have counted nanoseconds beyond one second or below none.
+    # The maker of a wide timestamp may have counted more than a second of nanoseconds, or less than none.
     carry, nanos = np.divmod(nanos, _NANOS)
     return seconds + carry, nanos, nulls
 

@@ -1,4 +1,4 @@
-"""How ORC files are written: codec, sizes, row index and bloom filters, refused where the library cannot do them."""
+"""Settings for writing ORC files; values that the ORC library cannot use are refused."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from acidctl.errors import UsageProblem
 _KIB, _MIB = 1 << 10, 1 << 20
 
 BLOCK_UNIT: Final = 64 * _KIB
-"""ORC C++ takes only multiples of this as compression block size."""
+"""ORC C++ accepts only multiples of this as compression block size."""
 
 MAX_BLOCK: Final = 8 * _MIB - BLOCK_UNIT
-"""ORC C++ ends the whole process when asked for 8 MiB or more."""
+"""The largest block size: ORC C++ ends the whole process for 8 MiB or more."""
 
 WHOLE: Final = 1 << 40
 """A stripe size that no batch reaches: all rows in one stripe."""
@@ -23,27 +23,27 @@ CODECS: Final = ("none", "zlib", "snappy", "lz4", "zstd")
 """Compression that can be written."""
 
 ANY_STRIDE: Final = 10_000
-"""Of the row index that stripes get on their way to none."""
+"""The stride for encoding stripes whose row index is dropped afterwards."""
 
 _MAX_STRIDE: Final = (1 << 31) - 1
 _MAX_BLOOM: Final = 16 * _MIB
-"""Most bytes of one bloom filter; at 10000 rows and a rate of 0.05 it has 8 KiB."""
+"""The most bytes of one bloom filter; at 10000 rows and a rate of 0.05 a filter has 8 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterSettings:
-    """How stripes are encoded.
+    """Settings for encoding stripes.
 
     Attributes:
         compression: one of CODECS.
         block_size: compression block size in bytes; a multiple of 64 KiB below 8 MiB.
-        stripe_size: bytes at which a stripe ends: decoded bytes when rows are gathered, encoded ones (for zlib
-            before it compresses) inside a batch.
+        stripe_size: bytes at which a stripe ends: decoded bytes while rows are gathered, encoded bytes (for zlib,
+            before compression) inside a batch.
         stride: rows per row-index entry; 0 writes no row index.
-        dictionary_threshold: a string column gets a dictionary when at most this share of its values is distinct.
-        batch_rows: rows that ORC takes at a time; a stripe ends only at a multiple of them.
+        dictionary_threshold: a string column gets a dictionary if at most this share of its values is distinct.
+        batch_rows: rows that ORC takes at a time; a stripe ends only at a multiple of this.
         bloom_columns: columns of the table that get bloom filters, ``a`` or ``a.b`` for a field of a struct.
-        bloom_fpp: the share of false positives that their bloom filters are made for; Hive's default is 0.05.
+        bloom_fpp: the intended rate of false positives of bloom filters; Hive's default is 0.05.
     """
 
     compression: str = "zlib"
@@ -100,10 +100,10 @@ class WriterSettings:
 
     @classmethod
     def for_base(cls, compression: str = "zlib") -> Self:
-        """What Hive uses for a base: stripes of 64 MiB, blocks of 256 KiB (format section 3.5)."""
+        """Return Hive's settings for a base: stripes of 64 MiB, blocks of 256 KiB (format section 3.5)."""
         return cls(compression=compression)
 
     @classmethod
     def for_delta(cls, compression: str = "zlib") -> Self:
-        """What Hive uses for a delta: an eighth of a base's stripe; its blocks of 32 KiB are the least ORC C++ has."""
+        """Return Hive's settings for a delta: an eighth of a base's stripe; blocks of 32 KiB become ORC C++'s least."""
         return cls(compression=compression, block_size=BLOCK_UNIT, stripe_size=8 * _MIB)

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from acidctl.orc.arrow import below, with_children
-from acidctl.orc.read.calendars import proleptic
-from acidctl.orc.read.wide_timestamps import WideTimestamp, as_nanoseconds, parts, wide
+from acidctl.orc.read.wide_timestamps import WideTimestamp, as_nanoseconds, parts, proleptic, wide
 from acidctl.orc.read.zones import is_utc, zone
 
 _SPARK = b"org.apache.spark.version"

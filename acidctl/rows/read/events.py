@@ -26,16 +26,16 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import AcidctlError, BadDataError
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource
-from acidctl.orc.read.calendars import is_hybrid, proleptic_batch
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.read.stripe_size import check_all_rows, check_rows
+from acidctl.orc.read.wide_timestamps import is_hybrid, proleptic_batch
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail
 from acidctl.rows.read.delete_set import Bools, Bound, Keys, Longs
 from acidctl.rows.read.stripe_key_ranges import StripeRange, stripe_ranges
 from acidctl.storage.port import FileSystem
-from acidctl.storage.tail_cache import fetch_tails
+from acidctl.storage.remote import fetch_tails
 
 if TYPE_CHECKING:
     from acidctl.location.declared import Declared

@@ -23,7 +23,7 @@ from acidctl.orc.tail import read_tail
 from acidctl.rows.foreign.format import Format, sniff
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.storage.port import FileSystem, base_name, parent_of
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
 _SIDE_FILES = {
     METADATA_ACID: "it records what wrote the base around it",

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from acidctl.orc import orc_pb2 as pb
-from acidctl.orc.read.calendars import SWITCH, is_hybrid
+from acidctl.orc.read.wide_timestamps import SWITCH, is_hybrid
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.convert.matching import alike

@@ -33,7 +33,7 @@ _LITERALS: dict[str, Callable[[str], Literal]] = {
 
 
 def condition_of(filters: Iterable[Any], columns: Mapping[str, ScanColumn]) -> Predicate | None:
-    """Those of Spark's filters that can be used, as one condition; None where there is none.
+    """Return the usable ones of Spark's filters as one condition; None if no filter can be used.
 
     Args:
         columns: by the names that filters use.
@@ -42,7 +42,7 @@ def condition_of(filters: Iterable[Any], columns: Mapping[str, ScanColumn]) -> P
 
 
 def noted_condition(notes: Iterable[Mapping[str, Any]], columns: Mapping[str, ScanColumn]) -> Predicate | None:
-    """The same of the optimizer rule's notes."""
+    """Return the condition of the optimizer rule's notes."""
     return _condition(notes, columns, _noted)
 
 
@@ -60,7 +60,7 @@ def _is_usable(column: ScanColumn) -> bool:
 
 
 def _noted(one: Mapping[str, Any], columns: Mapping[str, ColumnRef]) -> Node | None:
-    """What a note means; None unless all of it can be used."""
+    """Return the condition of a note; None unless all of it can be used."""
     sign = one["op"]
     if "parts" in one:
         parts = tuple(node for part in one["parts"] if (node := _noted(part, columns)) is not None)
@@ -110,7 +110,7 @@ def _literal(value: Any) -> Literal:
 
 
 def partition_bounds(partition: Iterable[PartitionColumn], hidden: Iterable[str]) -> dict[Path, ColumnBounds]:
-    """What a location's partition values say of its partition columns, but those that data columns `hidden` hide."""
+    """Return the bounds of a location's partition columns, except those that the data columns `hidden` hide."""
     taken = {name.lower() for name in hidden}
     return {
         (column.name,): bounds for column in partition if column.name.lower() not in taken and (bounds := column.bounds)

@@ -112,7 +112,7 @@ _SAID = re.compile(
 
 
 def explain(error: BaseException) -> AcidctlError | None:
-    """The error of acidctl's inside one that Spark raised; None when Spark failed by itself.
+    """Return the error of acidctl's inside one that Spark raised; None when Spark failed by itself.
 
     try:
         orders.count()
@@ -145,11 +145,11 @@ class HiveAcidDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name for ``format(...)``."""
+        """Return the name for ``format(...)``."""
         return "hive_acid"
 
     def schema(self) -> StructType:
-        """The columns: ``ROW__ID`` if wanted, the table's, then the partition columns."""
+        """Return the columns: ``ROW__ID`` if wanted, the table's, then the partition columns."""
         with _told():
             from acidctl.spark.datasource.reading import table_schema  # noqa: PLC0415 - may be missing: told
 
@@ -163,7 +163,7 @@ class HiveAcidDataSource(DataSource):
             return changes_schema(table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """What plans and reads."""
+        """Return the object that plans and reads."""
         with _told():
             from acidctl.spark.datasource.reading import plan_reading  # noqa: PLC0415 - may be missing: told
 
@@ -175,7 +175,7 @@ class HiveAcidDataSource(DataSource):
             return HiveAcidChangesReader(*self._changes(table, schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """What follows the table, write id by write id."""
+        """Return the object that follows the table, write id by write id."""
         with _told():
             table = getattr(self, "_table", None) or self._plan()
             self._table = None
@@ -226,7 +226,7 @@ class HiveAcidReader(DataSourceReader):
 
     @property
     def pushFilters(self) -> Any:  # noqa: N802 - Spark's name
-        """What takes Spark's filters, where Spark wants that.
+        """Take Spark's filters, if Spark offers them.
 
         Spark refuses sources that do while ``spark.sql.python.filterPushdown.enabled`` is off, its default, lest the
         user believe that filters are pushed.  This source answers the same with and without, so it must work with
@@ -245,7 +245,7 @@ class HiveAcidReader(DataSourceReader):
         return push
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The share of each task, stripes of one or more locations; at least one."""
+        """Return the share of each task, stripes of one or more locations; at least one."""
         with _told():
             from acidctl.spark.datasource.table_plan import plan_splits  # noqa: PLC0415 - may be missing: told
 
@@ -254,7 +254,7 @@ class HiveAcidReader(DataSourceReader):
             return [InputPartition(task) for task in tasks or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one partition, in Arrow batches of bounded size."""
+        """Yield the rows of one partition, in Arrow batches of bounded size."""
         with _told():
             from acidctl.spark.datasource.reading import read_split  # noqa: PLC0415 - may be missing: told
 
@@ -286,7 +286,7 @@ class _ChangesReader:
         return self._planner
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The changes of one partition, in Arrow batches of bounded size."""
+        """Yield the changes of one partition, in Arrow batches of bounded size."""
         with _told():
             from acidctl.spark.datasource.table_changes import read_change_split  # noqa: PLC0415 - may be missing: told
 
@@ -298,7 +298,7 @@ class HiveAcidChangesReader(_ChangesReader, DataSourceReader):
     """The changes between two write ids."""
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One for each share of the changes; at least one, which may be empty."""
+        """Return one for each share of the changes; at least one, which may be empty."""
         with _told():
             splits = self._driver.splits_of(self._reading, self._changes)
             return [InputPartition((split,)) for split in splits] or [InputPartition(())]
@@ -308,7 +308,7 @@ class HiveAcidStreamReader(_ChangesReader, DataSourceStreamReader):
     """The changes as they come; the offset is the last write id whose changes were given."""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
-        """Where a new query begins; one that was there before goes on by its checkpoint."""
+        """Return the offset of a new query; an earlier query goes on from its checkpoint."""
         with _told():
             newest = self._driver.newest(require_told=True)
             return {_OFFSET: newest if self._changes.after is None else self._changes.after}
@@ -321,7 +321,7 @@ class HiveAcidStreamReader(_ChangesReader, DataSourceStreamReader):
             return {_OFFSET: newest if last is None else min(newest, last)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """One for each share of the changes from one offset to the other."""
+        """Return one for each share of the changes from one offset to the other."""
         with _told():
             return [
                 InputPartition((split,)) for split in self._driver.splits(self._reading, start[_OFFSET], end[_OFFSET])

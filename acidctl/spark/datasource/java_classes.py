@@ -20,7 +20,7 @@ class JavaClasses:
     compiler: Any
 
     def new(self, name: str) -> Any:
-        """An object of a class whose constructor takes nothing."""
+        """Return an object of a class whose constructor takes nothing."""
         gateway = self.gateway
         made = self.compiler.getClassLoader().loadClass(name)
         none = gateway.new_array(gateway.jvm.Class, 0), gateway.new_array(gateway.jvm.Object, 0)
@@ -33,7 +33,7 @@ class JavaClasses:
 
 
 def java_source(name: str) -> str:
-    """A file beside this one."""
+    """Return a file beside this one."""
     return (importlib.resources.files("acidctl.spark.datasource") / name).read_text("utf-8")
 
 
@@ -54,7 +54,7 @@ def compile_java(spark: Any, source: str) -> JavaClasses:
 
 
 def short_error(error: Exception) -> str:
-    """One line of what Java, or py4j, says."""
+    """Return one line of what Java, or py4j, says."""
     java = getattr(error, "java_exception", None)
     lines = str(java if java is not None else error).strip().splitlines()
     if lines and lines[0].endswith("Trace:"):  # py4j's own first line, without a reason

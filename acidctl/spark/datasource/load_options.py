@@ -112,7 +112,7 @@ class SourceOptions:
 
 
 def _below(given: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """The options whose names begin so, by the rest of their names."""
+    """Return the options whose names begin so, by the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
 
 

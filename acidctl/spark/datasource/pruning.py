@@ -35,7 +35,7 @@ def install_rule(spark: Any) -> str | None:
 
 
 def why_not_pruned(spark: Any) -> str | None:
-    """None when the rule prunes in this session, tried on a plan that reads nothing; else why it does not."""
+    """Return None when the rule prunes in this session, tried on a plan that reads nothing; else why it does not."""
     try:
         plan = spark.read.format("hive_acid").schema("a int, b int").load("/").select("b")._jdf.queryExecution()
         if plan.optimizedPlan().collectLeaves().head().output().size() == 1:

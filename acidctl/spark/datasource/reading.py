@@ -64,7 +64,7 @@ class Reading:
         return {name: column for name, column in named if column is not None}
 
     def cost(self, size: int, rows: int) -> int:
-        """What a stripe of so many bytes costs: the share of its columns, were all alike, and a byte for each value."""
+        """Return the cost of a stripe: the bytes of its columns, if all were alike, and a byte for each value."""
         read = {column.place[:1] for column in self.columns if column and column.kind is not ColumnSource.PARTITION}
         parts = max(1, len(self.row_type.names) // len(read)) if read else MOST_PARTS
         return size // min(MOST_PARTS, parts) + rows * len(read)
@@ -75,7 +75,7 @@ def _namespace(table: TablePlan) -> Namespace:
 
 
 def table_schema(table: TablePlan) -> st.StructType:
-    """The schema when the user gives none.
+    """Return the schema when the user gives none.
 
     Raises:
         NotFoundError: no data file tells one; or a column that was asked for is not there.
@@ -98,7 +98,7 @@ def table_schema(table: TablePlan) -> st.StructType:
 def plan_reading(
     table: TablePlan, schema: st.StructType, is_elsewhere: Callable[[str], bool] = lambda _: False
 ) -> Reading:
-    """How the columns of Spark's schema come about.
+    """Plan where each column of Spark's schema comes from.
 
     Args:
         is_elsewhere: of the name of a column, whether it comes from elsewhere: then only its notes count.
@@ -137,7 +137,7 @@ def _column(known: Namespace, field: st.StructField, note: Mapping[str, Any], pa
 def read_split(
     split: LocationSplit, reading: Reading, condition: Predicate | None, load: str
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one share, less those of stripes that cannot meet the condition, on an executor.
+    """Yield the rows of one share, less those of stripes that cannot meet the condition, on an executor.
 
     Args:
         load: its name, which no other one has.
@@ -177,7 +177,7 @@ def _rows(scan: Scan, reading: Reading) -> Iterator[pa.RecordBatch]:
 
 
 def joined_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in fewer batches, where these are small: each takes Spark the time of a thousand rows.
+    """Yield the same rows in fewer batches, where these are small: each takes Spark the time of a thousand rows.
 
     Who wants few rows gets the first soon: batches grow from the first one on.
     """
@@ -195,7 +195,7 @@ def joined_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def delivered(form: SparkForm, rows: pa.RecordBatch, reading: Reading) -> list[pa.Array]:
-    """The columns that Spark wants, out of those that were read for it.
+    """Return the columns that Spark wants, out of those that were read for it.
 
     Raises:
         BadDataError: a value has no place in Spark's type.

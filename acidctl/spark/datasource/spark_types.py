@@ -44,7 +44,7 @@ class SparkForm(Storable):
         super().__init__(parquet=True)
 
     def column(self, array: pa.Array, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
-        """One column, nested ones with all below them.
+        """Return one column, nested ones with all below them.
 
         Raises:
             BadDataError: a timestamp beyond 292 000 years from 1970, or a value that does not fit `target`.
@@ -72,7 +72,7 @@ def _wide_micros(array: pa.ExtensionArray, where: str) -> pa.Array:
 
 
 def spark_type(orc: OrcType) -> st.DataType:
-    """The type that Spark shows for a column."""
+    """Return the type that Spark shows for a column."""
     column = SparkForm().column(pa.nulls(0, arrow_type(orc)), orc, None, "")
     return from_arrow_type(column.type, prefer_timestamp_ntz=True)
 

@@ -80,7 +80,7 @@ class ChangeSplit:
 
 
 def changes_schema(table: TablePlan) -> st.StructType:
-    """The two columns, and those of the table.
+    """Return the two columns, and those of the table.
 
     Raises:
         UsageProblem: the table has columns of these names.
@@ -99,7 +99,7 @@ def changes_schema(table: TablePlan) -> st.StructType:
 
 
 def plan_change_reading(table: TablePlan, schema: st.StructType) -> ChangeReading:
-    """How the columns of Spark's schema come about; errors as of
+    """Plan where each column of Spark's schema comes from; errors as of
     :func:`acidctl.spark.datasource.reading.plan_reading`.
     """
     rows = plan_reading(table, schema, _is_ours)
@@ -116,7 +116,7 @@ def _is_ours(name: str) -> bool:
 
 
 def require_stream(options: SourceOptions, table: TablePlan) -> ChangeRange:
-    """What a stream is to follow.
+    """Return the table that a stream is to follow.
 
     Raises:
         UsageProblem: it is not said from where on, or nobody says which write ids are committed as time goes by.
@@ -161,7 +161,7 @@ class ChangesPlanner:
         return table_at(options.path, dict(options.storage), lists), lists
 
     def newest(self, *, require_told: bool = False) -> int:
-        """The newest write id up to which nothing can change any more: the one below the first that is open.
+        """Return the newest write id up to which nothing can change any more: the one below the first that is open.
 
         Args:
             require_told: for who goes on from there: somebody must say what is committed.
@@ -182,7 +182,7 @@ class ChangesPlanner:
         return min(newest, limit)
 
     def splits_of(self, reading: ChangeReading, changes: ChangeRange) -> list[ChangeSplit]:
-        """The tasks of a load, by one look at the table.
+        """Return the tasks of a load, by one look at the table.
 
         Raises:
             UsageProblem: changes up to there cannot be told yet: who went on from there would miss some.
@@ -200,7 +200,7 @@ class ChangesPlanner:
         return self._splits(table, lists, reading, last if changes.after is None else changes.after, last)
 
     def splits(self, reading: ChangeReading, after: int, last: int) -> list[ChangeSplit]:
-        """The tasks for the changes of the write ids after..last.
+        """Return the tasks for the changes of the write ids after..last.
 
         Raises:
             HistoryError: a compaction removed what tells them.
@@ -232,7 +232,7 @@ class ChangesPlanner:
 
 
 def _with_way_out(error: HistoryError, path: str, after: int, newest: int) -> HistoryError:
-    """The same for who wants changes, and goes on from the rows that are there now."""
+    """Return the error with a way out: read the rows of now, and follow the changes from there."""
     return HistoryError(
         f"changes of {path} above write id {after} cannot be told any more",
         f"{error.what}: {error.why}",
@@ -241,7 +241,7 @@ def _with_way_out(error: HistoryError, path: str, after: int, newest: int) -> Hi
 
 
 def _ends(table: Table, lists: SnapshotLists) -> tuple[int, int]:
-    """The newest write id of a table, and the last one before what may still change."""
+    """Return the newest write id of a table, and the last one before what may still change."""
     hive = table.found[0].hive
     if lists.asks_metastore and lists.warehouse and hive:
         settled = _settled(lists.warehouse.lists(hive)[0])
@@ -256,7 +256,7 @@ def _settled(ids: ValidWriteIds) -> int:
 
 
 def _end_of(found: Found, lists: SnapshotLists) -> tuple[int, int]:
-    """The newest write id of a location on disk, and the last one before what may still change there."""
+    """Return the newest write id of a location on disk, and the last one before what may still change there."""
     counted = found.lists(lists)
     directories = [directory for directory in map(acid_directory, found.look.listing.by_child) if directory]
     newest = max([0, *(directory.max_write_id for directory in directories)])
@@ -300,7 +300,7 @@ def _splits(
 
 
 def read_change_split(split: ChangeSplit, reading: ChangeReading) -> Iterator[pa.RecordBatch]:
-    """The changes of one share, less those of stripes that cannot meet the condition.
+    """Yield the changes of one share, less those of stripes that cannot meet the condition.
 
     Raises:
         BadDataError: a file cannot be read, or a value has no place in Spark's type.

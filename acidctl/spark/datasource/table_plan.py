@@ -27,7 +27,7 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.rows.scan.table import table_at
 from acidctl.spark.datasource.filters import partition_bounds
 from acidctl.spark.datasource.load_options import SourceOptions
-from acidctl.storage.hdfs.delegation import delegated
+from acidctl.storage.hdfs.filesystem import delegated
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_file_system
 
@@ -45,7 +45,7 @@ CRUMB = 4
 
 
 def bytes_alone(size: int, _: int) -> int:
-    """A stripe costs its bytes."""
+    """Return a stripe costs its bytes."""
     return size
 
 
@@ -144,7 +144,7 @@ def plan_table(options: SourceOptions) -> TablePlan:
 
 
 def facts_of(source: EventFile) -> FileFacts:
-    """What the plan knows of a file whose tail was read."""
+    """Return the facts of a file whose footer was read."""
     file, stripes = source.file, source.tail.stripes
     # What Hive 2 inserted by an update carries the statistics of its delete file: they say "changes", and lie.
     lies = not source.is_delete and source.may_hold_changes
@@ -167,7 +167,7 @@ def facts_of(source: EventFile) -> FileFacts:
 def plan_splits(
     table: TablePlan, condition: Predicate | None, cost: StripeCost = bytes_alone
 ) -> list[tuple[LocationSplit, ...]]:
-    """The tasks, bucket by bucket, of about the same cost; small locations share one.
+    """Return the tasks, bucket by bucket, of about the same cost; small locations share one.
 
     Each has about so many bytes of stripes as the options say.
 
@@ -201,7 +201,7 @@ _Wanted = Callable[[FileFacts, int], bool]
 
 
 def _wanted(location: LocationPlan, condition: Predicate | None, row_type: OrcType | None) -> _Wanted:
-    """Which stripes may hold rows that meet a condition."""
+    """Return which stripes may hold rows that meet a condition."""
     constant = {(column.name,) for column in location.partition}
     files = [file for file in location.snapshot.files() if file.role is not Role.DELETE]
     if condition is None or len(files) > LOOKED_AT or constant.issuperset(condition.paths):
@@ -240,7 +240,7 @@ def pieces_of(
 
 
 def split_of(location: LocationPlan, only: dict[str, Sequence[int]]) -> LocationSplit:
-    """The share of a task, with what it must know besides: what kills its rows, and what numbers them.
+    """Return the share of a task, with what it must know besides: what kills its rows, and what numbers them.
 
     Args:
         only: stripes by the file's path.
@@ -268,7 +268,7 @@ def split_of(location: LocationPlan, only: dict[str, Sequence[int]]) -> Location
 
 
 def with_files(snapshot: Snapshot, kept: Container[str]) -> Snapshot:
-    """A snapshot as a task needs it: of these files alone, and what opens the store without a Kerberos ticket.
+    """Return a snapshot as a task needs it: of these files alone, and what opens the store without a Kerberos ticket.
 
     Args:
         kept: paths of files, relative to the location.
@@ -295,7 +295,7 @@ def with_files(snapshot: Snapshot, kept: Container[str]) -> Snapshot:
 
 
 def _for_executors(fs: FileSystem) -> FileSystem:
-    """The same store, as a process opens it that has no Kerberos ticket.
+    """Return the same store, as a process opens it that has no Kerberos ticket.
 
     Raises:
         AccessError: there is no ticket here either.
@@ -305,7 +305,7 @@ def _for_executors(fs: FileSystem) -> FileSystem:
 
 
 def may_hit(killers: Sequence[StripeRange | None], rows: Sequence[StripeRange | None]) -> bool:
-    """Whether a key of the one may be among those of the other; what is not known may be anything."""
+    """Return whether a key of the one may be among those of the other; what is not known may be anything."""
     if not killers or not rows:
         return False
     if any(keys is None for keys in (*killers, *rows)):

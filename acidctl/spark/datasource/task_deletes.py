@@ -22,7 +22,7 @@ _held: OrderedDict[_Key, DeleteSet] = OrderedDict()
 
 
 def deletes_of(load: str, snapshot: Snapshot, sources: Sequence[EventFile]) -> DeleteSet:
-    """What kills rows of a task's share, as an earlier task of the same load has read it, or read now.
+    """Return the deletes of a task's share, from an earlier task of the same load, or read now.
 
     Args:
         load: the name of the load, which no other one has: in one load a file is one file, and a snapshot one snapshot.

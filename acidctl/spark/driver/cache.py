@@ -48,7 +48,7 @@ def process_dir() -> Path:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether it is there; others may make one of its name once it is gone."""
+    """Return whether it is there; others may make one of its name once it is gone."""
     try:
         found = folder.lstat()
     except OSError:

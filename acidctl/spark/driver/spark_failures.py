@@ -54,7 +54,7 @@ def stage_failure(text: str) -> StageFailure | None:
 
 
 def explained(error: BaseException, log: str, master: str, status: int | None) -> AcidctlError:
-    """The error to show for `error`.
+    """Return the error to show for `error`.
 
     Args:
         error: what PySpark, Py4J or acidctl raised.
@@ -94,7 +94,7 @@ def tells_of_an_end(error: BaseException) -> bool:
 
 
 def message_of(error: BaseException) -> str:
-    """What an exception says, even when Java, which has to be asked for it, is gone."""
+    """Return the message of an exception, even if its Java process has ended."""
     try:
         return str(error) or type(error).__name__
     except Exception:  # noqa: BLE001 - Py4J cannot reach Java any more
@@ -102,7 +102,7 @@ def message_of(error: BaseException) -> str:
 
 
 def unreachable(master: str, why: str) -> EnvironmentProblem:
-    """A master that does not answer."""
+    """Return a master that does not answer."""
     return EnvironmentProblem(
         f"Spark's master {master} cannot be reached",
         why,
@@ -111,7 +111,7 @@ def unreachable(master: str, why: str) -> EnvironmentProblem:
 
 
 def no_executors(master: str, log: str, seconds: float) -> EnvironmentProblem:
-    """A cluster that ran nothing for us in `seconds`."""
+    """Return a cluster that ran nothing for us in `seconds`."""
     told = "Initial job has not accepted any resources" in log
     return EnvironmentProblem(
         f"The cluster {master} gave no executor within {seconds:g} seconds",
@@ -121,7 +121,7 @@ def no_executors(master: str, log: str, seconds: float) -> EnvironmentProblem:
 
 
 def master_addresses(master: str) -> list[tuple[str, int]]:
-    """The hosts and ports of a standalone master; empty for one of another kind.
+    """Return the hosts and ports of a standalone master; empty for one of another kind.
 
     Raises:
         UsageProblem: not a master URL.

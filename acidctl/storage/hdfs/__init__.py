@@ -1,1 +1,1 @@
-"""HDFS: over HTTP, or by its own protocol; what its configuration, its errors and Kerberos say."""
+"""Access HDFS over HTTP or by its own protocol, with its configuration, errors and Kerberos."""

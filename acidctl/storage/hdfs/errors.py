@@ -1,16 +1,20 @@
-"""From the exceptions of a NameNode or DataNode, which WebHDFS and RPC share, to acidctl's own."""
+"""Map the exceptions of a NameNode or DataNode, which WebHDFS and RPC share, to acidctl's own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
-from acidctl.storage.os_errors import printable
+from acidctl.printable import printable
+from acidctl.storage.port import parent_of
 from acidctl.storage.retry import PassingError
 
 _Row = tuple[type[AcidctlError], str, str]
 
 
 class QuotaError(StorageError):
-    """A quota of space is used up: the file was made, and took no bytes, or not all of them."""
+    """A quota of space is used up: the file was created, but not all of its bytes were written."""
 
 
 _BY_EXCEPTION: dict[str, _Row] = {
@@ -56,17 +60,17 @@ _BY_WORDS = {"Name node is in safe mode": "SafeModeException", "Invalid path nam
 
 
 def from_remote(what: str, exception: str | None, message: str) -> AcidctlError:
-    """A server's exception by its class; an IPC wrapper has the class in its message.
+    """Return the error for a server's exception, by its class; an IPC wrapper has the class in its message.
 
     Args:
-        exception: the class, with or without its package; None when the answer names none.
-        message: what the server said, perhaps with Java's stack behind the first line.
+        exception: the class, with or without its package; None if the answer does not name it.
+        message: the server's message, perhaps with Java's stack behind the first line.
     """
     first = message.strip().partition("\n")[0]
     if "InvalidToken" in first:  # within a SecurityException that says less
         exception = "InvalidToken"
-    said = (name for words, name in _BY_WORDS.items() if words in first)
-    for name in ((exception or "").rpartition(".")[2], *(word for word in _BY_EXCEPTION if word in first), *said):
+    by_words = (name for words, name in _BY_WORDS.items() if words in first)
+    for name in ((exception or "").rpartition(".")[2], *(word for word in _BY_EXCEPTION if word in first), *by_words):
         if name in _BY_EXCEPTION:
             kind, why, hint = _BY_EXCEPTION[name]
             return kind(what, why, hint)
@@ -75,3 +79,38 @@ def from_remote(what: str, exception: str | None, message: str) -> AcidctlError:
     if "could only be replicated to 0 nodes" in first or "could only be written to 0" in first:
         return StorageError(what, "no DataNode can take it", "look for full disks: hdfs dfsadmin -report")
     return StorageError(what, printable(f"{exception}: {first}"), "see the NameNode's log")
+
+
+Summary = Mapping[str, Any]
+"""The answer of WebHDFS's GETCONTENTSUMMARY."""
+
+QUOTA_HINT = "free some space there, or have it raised: hdfs dfsadmin -setSpaceQuota"
+
+
+def used_up(summary_of: Callable[[str], Summary], path: str, needed: int) -> str:
+    """Describe the nearest space quota above a path without room for `needed` more bytes; empty if none is known.
+
+    Args:
+        summary_of: returns the summary of a directory; raises an AcidctlError if that is not allowed.
+        needed: HDFS reserves a whole block, times its replication, before the first byte is written.
+    """
+    while path != "/":
+        path = parent_of(path)
+        try:
+            summary = summary_of(path)
+        except AcidctlError:
+            continue
+        for name, quota, consumed in _quotas(summary):
+            if 0 <= quota < consumed + needed:
+                return (
+                    f"the {name} of {printable(path)} is used up: {consumed:,} of {quota:,} bytes are taken, "
+                    f"and another block takes {needed:,}"
+                )
+    return ""
+
+
+def _quotas(summary: Summary) -> Iterator[tuple[str, int, int]]:
+    """Yield names, limits (negative: none) and consumed bytes."""
+    yield "space quota", int(summary.get("spaceQuota", -1)), int(summary.get("spaceConsumed", 0))
+    for kind, quota in (summary.get("typeQuota") or {}).items():
+        yield f"space quota for {kind}", int(quota.get("quota", -1)), int(quota.get("consumed", 0))

@@ -1,4 +1,4 @@
-"""HDFS: over HTTP (``webhdfs://`` and, with TLS, ``swebhdfs://``) or by its own protocol (``hdfs://``)."""
+"""Access HDFS over HTTP (``webhdfs://`` and, with TLS, ``swebhdfs://``) or by its own protocol (``hdfs://``)."""
 
 from __future__ import annotations
 
@@ -6,103 +6,93 @@ import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, BinaryIO, Protocol, cast
 
 from acidctl.acid.listing import Entry, Listing
 from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.printable import printable
 from acidctl.storage import os_errors
-from acidctl.storage.access import Access
-from acidctl.storage.hdfs import quota
-from acidctl.storage.hdfs.errors import QuotaError
+from acidctl.storage.hdfs.cluster import wants_kerberos, web_token
+from acidctl.storage.hdfs.errors import QUOTA_HINT, QuotaError, used_up
 from acidctl.storage.hdfs.new_file import CutShortError, NewFile
-from acidctl.storage.port import FileSystemSpec, base_name, join
+from acidctl.storage.port import Access, FileSystemSpec, base_name, join
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
 from acidctl.storage.read_back import require_content, require_length
 from acidctl.storage.remote import RemoteStore
 from acidctl.storage.retry import PassingError
 
 _LISTERS = 16
-"""Threads that list, for all trees together: no more than there are connections kept."""
+"""The most threads that list, for all trees together: at most as many as connections are kept."""
 
 _WRITE_BUFFER = 1 << 20
 _AGAIN = 4
-"""Times that a tree is listed while directories vanish from it."""
+"""How many times a tree is listed while directories vanish from it."""
+
+_NOT_PASSED_ON = ("kerberos", "keytab", "principal")
+"""Options that executors do not get with a delegation token."""
 
 
 class HdfsClient(Protocol):
-    """The operations of one way to HDFS, each with its errors mapped, its timeout, and, where it may be asked again,
-    its retries.
-    """
+    """The operations of one protocol of HDFS, with mapped errors, a timeout and, if they may be repeated, retries."""
 
     def status(self, path: str, doing: str) -> dict[str, Any]:
-        """``type``, ``length``, ``modificationTime`` (milliseconds), ``owner``, ``group``, ``permission`` (octal) and
-        ``aclBit``, in the words of WebHDFS; of a file also ``blockSize`` and ``replication``.
+        """Return the status of an entry under the keys of WebHDFS.
+
+        These are ``type``, ``length``, ``modificationTime`` (milliseconds), ``owner``, ``group``, ``permission``
+        (octal) and ``aclBit``; for a file also ``blockSize`` and ``replication``.
         """
-        ...
 
     def list_status(self, path: str) -> list[dict[str, Any]]:
-        """The children of a directory, each with its ``pathSuffix``; of a file the one status."""
-        ...
+        """Return the children of a directory, each with its ``pathSuffix``; for a file, its status."""
 
     def make_dirs(self, path: str) -> None: ...
 
     def delete(self, path: str, *, recursive: bool = True) -> bool:
-        """False when nothing was there."""
-        ...
+        """Delete an entry; return False if nothing was there."""
 
     def rename(self, source: str, target: str) -> bool:
-        """False when the server may have nested the source into an existing target."""
-        ...
+        """Rename an entry; return False if the server may have nested it into an existing target."""
 
     def replace(self, source: str, target: str) -> None: ...
 
     def trash_root(self, path: str) -> str | None:
-        """Where the trash of what lies at a path is; None where that cannot be asked."""
-        ...
+        """Return the trash directory for a path; None if the server cannot tell it."""
 
     def read(self, path: str, offset: int, length: int) -> bytes:
-        """Bytes from `offset` on; fewer at the end of the file."""
-        ...
+        """Return bytes from `offset` on; fewer at the end of the file."""
 
     def open_reader(self, path: str) -> tuple[int, Callable[[int, int], bytes]]:
-        """The size of a file, and ``fetch(start, end)`` for ranges of it; NotFoundError for a directory."""
-        ...
+        """Return the size of a file, and ``fetch(start, end)`` for its ranges; NotFoundError for a directory."""
 
     def create(self, path: str, data: bytes) -> None: ...
 
     def open_output(self, path: str, mode: int | None = None) -> NewFile:
-        """A new file that nobody has buffered yet, with the server's mode where none is given."""
-        ...
+        """Create a file without a buffer, with the server's default mode if no mode is given."""
 
     def user(self) -> str:
-        """Who the server takes us for."""
-        ...
+        """Return the name by which the server knows the present user."""
 
     def acl(self, path: str) -> tuple[str, ...]:
-        """The entries beyond the mode, ``user:bob:r--``; asked where a status has its ``aclBit``."""
-        ...
+        """Return the ACL entries beyond the mode, ``user:bob:r--``; called only if a status has its ``aclBit``."""
 
     def set_owner(self, path: str, owner: str, group: str) -> None:
-        """An empty name leaves what is there."""
-        ...
+        """Set owner and group; an empty name leaves the present one."""
 
     def set_permission(self, path: str, mode: int) -> None: ...
 
     def set_acl(self, path: str, entries: tuple[str, ...]) -> None:
-        """All entries of the ACL, those of the mode included; none removes it."""
-        ...
+        """Set all entries of the ACL, including those of the mode; no entries remove it."""
 
     def content_summary(self, path: str) -> dict[str, Any]:
-        """Quotas and what is taken of them, in the words of WebHDFS; asked once."""
-        ...
+        """Return quotas and their use, under the keys of WebHDFS; the request is not repeated."""
 
 
 class HdfsFileSystem(RemoteStore):
     """One HDFS.  Files and directories are created with the server's default permissions, by the spec's user.
 
-    A call that changes something is never simply repeated.  When its answer was lost, or when one of several NameNodes
-    may have done it before another one was asked, what is there now tells whether it was done.
+    A call that changes something is never simply repeated.  If its answer was lost, or if one of several NameNodes may
+    have done it before another was asked, the present state of the paths decides whether it was done.
     """
 
     def __init__(self, spec: FileSystemSpec) -> None:
@@ -115,10 +105,10 @@ class HdfsFileSystem(RemoteStore):
         self._has_several = "," in spec.authority or any("dfs.ha.namenodes" in key for key, _ in spec.options)
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
-        """One LISTSTATUS a directory, the directories of one depth side by side.
+        """List with one LISTSTATUS per directory, for all directories of one depth at the same time.
 
-        When one vanishes meanwhile all is listed again: a cleaner removes what a newer directory replaces, and that
-        one may have appeared after the first look.
+        If a directory vanishes meanwhile, everything is listed again: a cleaner removes what a newer directory
+        replaces, which may have appeared after the first listing.
         """
         for _ in range(_AGAIN):
             entries, is_whole = self._tree(path, top)
@@ -129,7 +119,7 @@ class HdfsFileSystem(RemoteStore):
         return self._tails.listed(Listing(path, tuple(entries)), whole=True)
 
     def _tree(self, path: str, top: Listing | None) -> tuple[list[Entry], bool]:
-        """Everything below a directory, and whether nothing vanished meanwhile."""
+        """Return everything below a directory, and whether nothing vanished meanwhile."""
         is_whole = True
         entries: list[Entry] = list(top.entries) if top else []
         level = [entry.path for entry in entries if entry.is_dir] if top else [""]
@@ -137,12 +127,12 @@ class HdfsFileSystem(RemoteStore):
             below: list[str] = []
             gone: set[str] = set()
             answers = self._listers.map(partial(self._below, path), level)
-            for prefix, found in zip(level, answers, strict=True):
-                if found is None:
+            for prefix, children in zip(level, answers, strict=True):
+                if children is None:
                     gone.add(prefix)
                     continue
-                entries += found
-                below += [entry.path for entry in found if entry.is_dir]
+                entries += children
+                below += [entry.path for entry in children if entry.is_dir]
             if gone:
                 is_whole = False
                 entries = [entry for entry in entries if entry.path not in gone]
@@ -158,10 +148,10 @@ class HdfsFileSystem(RemoteStore):
 
     def open_input(self, path: str) -> BinaryIO:
         size, fetch = self._client.open_reader(path)
-        return cast(BinaryIO, RangedReader(fetch, size, os_errors.printable(self.display(path))))
+        return cast(BinaryIO, RangedReader(fetch, size, printable(self.display(path))))
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
-        if offset >= 0 and length:  # the common case: one request, when all of it is there
+        if offset >= 0 and length:  # the common case: one request if the file has the whole range
             try:
                 data = self._client.read(path, offset, length)
             except StorageError as error:  # WebHDFS refuses an offset behind the end
@@ -173,7 +163,7 @@ class HdfsFileSystem(RemoteStore):
         data = fetch(start, end) if start < end else b""
         if len(data) != end - start:
             raise StorageError(
-                f"cannot read {os_errors.printable(self.display(path))}",
+                f"cannot read {printable(self.display(path))}",
                 f"asked for {end - start} bytes at offset {start}, got {len(data)}",
                 "the connection broke, or the file changes: try again",
             )
@@ -191,8 +181,8 @@ class HdfsFileSystem(RemoteStore):
         return self._access(path, self._client.status(path, "look at"))
 
     def access_below(self, path: str, name: str | None = None) -> dict[str, Access]:
-        found = {str(one["pathSuffix"]): one for one in self._client.list_status(path)}
-        return {key: self._access(join(path, key), one) for key, one in found.items() if name in (None, key)}
+        statuses = {str(status["pathSuffix"]): status for status in self._client.list_status(path)}
+        return {key: self._access(join(path, key), status) for key, status in statuses.items() if name in (None, key)}
 
     def set_access(self, path: str, access: Access) -> None:
         now = self.access(path)
@@ -226,7 +216,7 @@ class HdfsFileSystem(RemoteStore):
 
     @cached_property
     def _trusted(self) -> frozenset[str]:
-        """Who runs this, and the superuser, to whom the root belongs."""
+        """Return the present user and the superuser, who owns the root."""
         return frozenset({self._client.user(), str(self._client.status("/", "look at")["owner"])})
 
     def open_output(self, path: str, *, private: bool = False) -> BinaryIO:
@@ -234,19 +224,19 @@ class HdfsFileSystem(RemoteStore):
         return cast(BinaryIO, _Output(self, self._client.open_output(path, 0o600 if private else None), path))
 
     def _create(self, path: str, data: bytes) -> None:
-        self._require_free(path)  # else a big body meets a closed connection instead of the reason
+        self._require_free(path)  # otherwise a big body meets a closed connection instead of the reason
         try:
             self._client.create(path, data)
         except PassingError as error:
-            if not data or not self._holds(path, data):  # of an empty file nobody can say whose it is
+            if not data or not self._holds(path, data):  # an empty file may be anybody's
                 raise _unsure(error, "what it wrote may be there, incomplete") from error
         except QuotaError as error:
             raise self._cut_short(path, error) from error
 
     def _cut_short(self, path: str, error: StorageError) -> StorageError:
-        """With the quota by its name; the file, of which HDFS has no more than the beginning, is removed.
+        """Remove a file that HDFS has only in part, and return an error with the name of the quota.
 
-        It is ours: HDFS looks at quotas of space when a block is wanted for a file that it has made.
+        The file is ours: HDFS checks quotas of space when it allocates a block for a file that it has created.
         """
         why, hint = self._why_short(path)
         with suppress(AcidctlError):
@@ -254,14 +244,14 @@ class HdfsFileSystem(RemoteStore):
         return StorageError(error.what, why or error.why, hint or error.hint)
 
     def _why_short(self, path: str) -> tuple[str, str]:
-        """The quota in the way of a file; DataNodes of Hadoop 2 answer WebHDFS that all is well when one is."""
+        """Return the quota that keeps a file short; DataNodes of Hadoop 2 report success over WebHDFS."""
         try:
             status = self._client.status(path, "look at")
             needed = int(status.get("blockSize", 1)) * int(status.get("replication", 1))
         except AcidctlError:
             needed = 1
-        why = quota.used_up(self._client.content_summary, path, needed)
-        return why, quota.HINT if why else ""
+        why = used_up(self._client.content_summary, path, needed)
+        return why, QUOTA_HINT if why else ""
 
     def make_dirs(self, path: str, *, below: str = "") -> None:
         if below:
@@ -270,7 +260,7 @@ class HdfsFileSystem(RemoteStore):
 
     def rename(self, source: str, target: str) -> None:
         self._tails.forget()
-        doing = f"rename {os_errors.printable(self.display(source))} to"
+        doing = f"rename {printable(self.display(source))} to"
         if self.exists(target):  # the server refuses too, but HttpFS would nest
             raise os_errors.already_exists(doing, self.display(target))
         try:
@@ -293,8 +283,8 @@ class HdfsFileSystem(RemoteStore):
             nested = join(target, base_name(source))
             if base_name(source) != base_name(target) and self.exists(nested):
                 raise StorageError(
-                    f"cannot {doing} {os_errors.printable(self.display(target))}",
-                    f"the target appeared meanwhile and HttpFS moved the source into it: {os_errors.printable(nested)}",
+                    f"cannot {doing} {printable(self.display(target))}",
+                    f"the target appeared meanwhile and HttpFS moved the source into it: {printable(nested)}",
                     "move it out by hand; use the NameNode's WebHDFS, whose rename is safe",
                 )
 
@@ -309,7 +299,7 @@ class HdfsFileSystem(RemoteStore):
         raise os_errors.cannot_copy(self.display(source))
 
     def trash_root(self, path: str) -> str | None:
-        """The user's ``.Trash`` for what lies at a path, of an encryption zone its own; None where nobody can tell."""
+        """Return the user's ``.Trash`` for a path, in its encryption zone if it has one; None if unknown."""
         return self._client.trash_root(path)
 
     def remove_tree(self, path: str) -> None:
@@ -334,14 +324,14 @@ class HdfsFileSystem(RemoteStore):
                 raise
 
     def _look(self, path: str) -> bool | None:
-        """Whether something is there; None when that cannot be told."""
+        """Return whether an entry exists; None if the store cannot tell."""
         try:
             return self.exists(path)
         except AcidctlError:
             return None
 
     def _below(self, root: str, prefix: str) -> list[Entry] | None:
-        """The children of a directory below `root`; None when it has vanished since its parent was listed."""
+        """Return the children of a directory below `root`; None if it vanished after its parent was listed."""
         try:
             return self._children(root, prefix)
         except NotFoundError:
@@ -352,7 +342,7 @@ class HdfsFileSystem(RemoteStore):
     def _children(self, root: str, prefix: str) -> list[Entry]:
         directory = join(root, prefix) if prefix else root
         statuses = self._client.list_status(directory)
-        # For a file, a NameNode answers with its status without a name, HttpFS with its name.
+        # For a file, a NameNode returns its status without a name, HttpFS with its name.
         if len(statuses) == 1 and statuses[0]["type"] != "DIRECTORY":
             name = statuses[0]["pathSuffix"]
             if not name or (name == base_name(directory) and not self.stat(directory).is_dir):
@@ -362,7 +352,7 @@ class HdfsFileSystem(RemoteStore):
 
 
 class _Output(io.BufferedWriter):
-    """A new file; once ``close()`` has returned HDFS says that it has all of it."""
+    """A new file, which HDFS has confirmed in full once ``close()`` has returned."""
 
     def __init__(self, fs: HdfsFileSystem, raw: NewFile, path: str) -> None:
         super().__init__(raw, _WRITE_BUFFER)
@@ -379,7 +369,7 @@ class _Output(io.BufferedWriter):
 
 
 def full_acl(access: Access) -> tuple[str, ...]:
-    """All entries of an ACL; those of the mode, which HDFS keeps there, included."""
+    """Return all entries of an ACL, including those that HDFS keeps in the mode."""
     owner, mask, other = (_RIGHTS[access.mode >> shift & 7] for shift in (6, 3, 0))
     return (f"user::{owner}", *access.acl, f"mask::{mask}", f"other::{other}")
 
@@ -403,5 +393,27 @@ def _client(spec: FileSystemSpec) -> HdfsClient:
 
 
 def _unsure(error: PassingError, may_be: str) -> StorageError:
-    """No answer came, and it was not done so far."""
+    """Return the error for a call that was not answered and has not taken effect so far."""
     return StorageError(error.what, f"{error.why}, and {may_be}", f"look what is there, then: {error.hint}")
+
+
+@lru_cache(maxsize=16)
+def delegated(spec: FileSystemSpec) -> FileSystemSpec:
+    """Return the spec to send to executors: for WebHDFS with Kerberos it holds a delegation token instead of a ticket.
+
+    All tasks of a process share one token, which the server ends after its renewal interval (default: a day).  Specs
+    of other stores are returned unchanged: over ``hdfs://`` executors use the tokens that Spark fetches for them
+    (:func:`acidctl.storage.hdfs.cluster.rpc_address`), or a ticket or keytab of their own.
+
+    Raises:
+        AccessError: the server gives no token, or there is no ticket.
+        StorageError: the server cannot be reached.
+    """
+    options = dict(spec.options)
+    if spec.protocol not in ("webhdfs", "swebhdfs") or options.get("token") or not wants_kerberos(options):
+        return spec
+    from acidctl.storage.hdfs.webhdfs import WebHdfsClient  # noqa: PLC0415 - with requests: only for WebHDFS
+
+    options["token"] = web_token(spec) or WebHdfsClient(spec).delegation_token()
+    kept = {key: value for key, value in options.items() if key not in _NOT_PASSED_ON}
+    return FileSystemSpec(spec.protocol, tuple(sorted(kept.items())), spec.authority)

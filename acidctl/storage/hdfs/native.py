@@ -1,8 +1,8 @@
-"""HDFS by its own protocol, through PyPI `hdfs-native`: no Java, no HTTP gateway, one connection to a DataNode a range.
+"""Access HDFS by its own protocol, through PyPI `hdfs-native`, without Java and without an HTTP gateway.
 
-The package keeps what the port promises (its rename and its create fail where something is), with three corners that
-are seen to here: its calls know no timeout, it panics when a range reaches behind the end of a file, and it takes the
-user's name from the environment alone.
+The package does what the port promises (its rename and create fail if the target exists), except for three things that
+this module adds: its calls have no timeout, it panics if a range reaches behind the end of a file, and it takes the
+user's name only from the environment.
 """
 
 from __future__ import annotations
@@ -12,26 +12,27 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 from acidctl.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
 from acidctl.kerberos import KINIT, ticket_problem
+from acidctl.printable import printable
 from acidctl.storage import os_errors
-from acidctl.storage.hdfs.callers import Callers
+from acidctl.storage.hdfs.cluster import is_a_job, rpc_address, wants_kerberos
 from acidctl.storage.hdfs.errors import from_remote
-from acidctl.storage.hdfs.kerberos import is_a_job, rpc_address, wants_kerberos
 from acidctl.storage.hdfs.new_file import NewFile
-from acidctl.storage.os_errors import printable
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
 
 _PIECE = 32 << 20
-"""Bytes of one read or write: the timeout is for one of them."""
+"""Bytes of one read or write, to which the timeout applies."""
 
 _DIRECTORY_MODE = 0o755
 _NO_QUOTA = 1 << 63
-"""The package gives numbers without a sign."""
+"""The package returns unsigned numbers, and this or more if no quota is set."""
 
 _ACL_BIT = 1 << 12
 _USER = "HADOOP_USER_NAME"
@@ -48,6 +49,7 @@ _TOKEN_HINT = "this job has no token for it either: have Spark fetch one, `spark
 _DATA_NODE_HINT = "this machine must reach the DataNodes; hdfs dfsadmin -report says which ones live"
 
 _Result = TypeVar("_Result")
+_Work = tuple["Future[Any]", Callable[[], Any]]
 _user_lock = threading.Lock()
 _users: set[str] = set()
 
@@ -61,7 +63,7 @@ class NativeClient:
         self._retry_policy = RetryPolicy.of(options)
         hadoop = {key: value for key, value in options.items() if "." in key}
         names = hadoop.get(f"dfs.ha.namenodes.{spec.authority}", "")
-        # Each NameNode is asked once in a call; how often a call is repeated is decided here.
+        # The package asks each NameNode once in a call; RetryPolicy decides how often a call is repeated.
         hadoop.setdefault("dfs.client.failover.max.attempts", str(names.count(",")))
         instead = "pip install 'acidctl[hdfs]', or use webhdfs://NAMENODE:9870/path"
         with importing(f"cannot open {self._url}", instead, "its Python package is missing: "):
@@ -76,7 +78,7 @@ class NativeClient:
         self._callers = Callers("acidctl-hdfs")
         if options.get("keytab") and not options.get("principal"):
             raise UsageProblem("a keytab without a principal", "hdfs:// needs both", "give principal=NAME@REALM too")
-        # Where there is a token neither is needed, and on an executor the keytab need not exist.
+        # With a token neither is needed, and on an executor the keytab need not exist.
         login = {f"kerberos_{key}": options[key] for key in ("principal", "keytab") if options.get(key) and not address}
         try:
             self._client: Any = Client(f"hdfs://{address or spec.authority}", hadoop, **login)
@@ -87,10 +89,11 @@ class NativeClient:
         return self._ask(doing, path, lambda: _status(self._client.get_file_info(path)))
 
     def list_status(self, path: str) -> list[dict[str, Any]]:
-        found = self._ask("list", path, lambda: list(self._client.list_status(path)))
+        infos = self._ask("list", path, lambda: list(self._client.list_status(path)))
         prefix = path.rstrip("/") + "/"
         return [
-            _status(one) | {"pathSuffix": one.path.removeprefix(prefix) if one.path != path else ""} for one in found
+            _status(info) | {"pathSuffix": info.path.removeprefix(prefix) if info.path != path else ""}
+            for info in infos
         ]
 
     def make_dirs(self, path: str) -> None:
@@ -100,7 +103,7 @@ class NativeClient:
         return bool(self._within("remove", path, lambda: self._client.delete(path, recursive)))
 
     def rename(self, source: str, target: str) -> bool:
-        """True: the rename that fails when the target exists."""
+        """Rename with the call that fails if the target exists, and return True."""
         doing = f"rename {printable(self._url + source)} to"
         self._within(doing, target, lambda: self._client.rename(source, target, False))
         return True
@@ -109,8 +112,8 @@ class NativeClient:
         doing = f"rename {printable(self._url + source)} to"
         self._within(doing, target, lambda: self._client.rename(source, target, True))
 
-    def trash_root(self, path: str) -> str | None:  # noqa: ARG002 - the package asks for no zones
-        """None: only WebHDFS can be asked."""
+    def trash_root(self, path: str) -> str | None:  # noqa: ARG002 - the package cannot ask for zones
+        """Return None: only WebHDFS can tell the trash."""
         return None
 
     def read(self, path: str, offset: int, length: int) -> bytes:
@@ -137,12 +140,12 @@ class NativeClient:
         return _Output(self, path, mode)
 
     def user(self) -> str:
-        """Who we said we are; of a Kerberos principal its first part."""
+        """Return the name that we gave; of a Kerberos principal its first part."""
         return re.split("[/@]", self._user)[0]
 
     def acl(self, path: str) -> tuple[str, ...]:
-        found = self._ask("look at the ACL of", path, lambda: self._client.get_acl_status(path))
-        return tuple(_acl_text(entry) for entry in found.entries)
+        status = self._ask("look at the ACL of", path, lambda: self._client.get_acl_status(path))
+        return tuple(_acl_text(entry) for entry in status.entries)
 
     def set_owner(self, path: str, owner: str, group: str) -> None:
         self._within("set the owner of", path, lambda: self._client.set_owner(path, owner or None, group or None))
@@ -156,29 +159,25 @@ class NativeClient:
             return
         from hdfs_native import AclEntry  # noqa: PLC0415 - optional
 
-        made = [AclEntry(kind, scope, rights, name or None) for scope, kind, name, rights in map(_acl_parts, entries)]
-        self._within("set the ACL of", path, lambda: self._client.set_acl(path, made))
+        acl = [AclEntry(kind, scope, rights, name or None) for scope, kind, name, rights in map(_acl_parts, entries)]
+        self._within("set the ACL of", path, lambda: self._client.set_acl(path, acl))
 
     def content_summary(self, path: str) -> dict[str, Any]:
-        """Quotas, those that are not set negative as in WebHDFS."""
-        found = self._within("ask for the quota of", path, lambda: self._client.get_content_summary(path))
-        quota = -1 if found.space_quota >= _NO_QUOTA else found.space_quota
-        return {"spaceQuota": quota, "spaceConsumed": found.space_consumed}
+        """Return quotas; unset ones are negative as in WebHDFS."""
+        summary = self._within("ask for the quota of", path, lambda: self._client.get_content_summary(path))
+        quota = -1 if summary.space_quota >= _NO_QUOTA else summary.space_quota
+        return {"spaceQuota": quota, "spaceConsumed": summary.space_consumed}
 
     def begin(self, path: str, mode: int | None = None) -> Any:
-        """The package's writer of a new file."""
+        """Return the package's writer of a new file."""
         options = self._write_options(permission=mode, create_parent=False)
         return self._within("create", path, lambda: self._client.create(path, options))
-
-    def proceed(self, path: str, step: Callable[[], object]) -> None:
-        """One step of writing a file."""
-        self._within("write", path, step)
 
     def _ask(self, doing: str, path: str, question: Callable[[], _Result]) -> _Result:
         return self._retry_policy.call(lambda: self._within(doing, path, question))
 
     def _within(self, doing: str, path: str, function: Callable[[], _Result]) -> _Result:
-        """Call the package in a thread that is left behind when it does not return in time."""
+        """Call the package in a thread that is left behind if it does not return in time."""
         if sys.is_finalizing():  # a thread that is begun now never runs
             raise StorageError(f"cannot {doing} {printable(self._url + path)}", "the program is ending")
         with self._mapped(doing, path):
@@ -213,7 +212,7 @@ class NativeClient:
         if "lookup address" in text:
             return StorageError(what, f"no such host: {text}", _PORT_HINT)
         hint = _PORT_HINT
-        if "disconnected" in text:  # how a server answers a client that comes without Kerberos
+        if "disconnected" in text:  # a server with Kerberos does this to clients without
             hint += "; where Kerberos is wanted, give the option kerberos=true"
         return PassingError(what, f"no connection to {self._url}: {text}", hint)
 
@@ -230,8 +229,6 @@ class NativeClient:
 
 
 class _Output(NewFile):
-    """A new file; complete once ``close()`` has returned."""
-
     def __init__(self, client: NativeClient, path: str, mode: int | None = None) -> None:
         super().__init__()
         self._client, self._path = client, path
@@ -240,15 +237,15 @@ class _Output(NewFile):
     def _send(self, chunk: bytes) -> None:
         for start in range(0, len(chunk), _PIECE):
             piece = chunk[start : start + _PIECE]
-            self._client.proceed(self._path, lambda piece=piece: self._writer.write(piece))  # type: ignore[misc]
+            self._client._within("write", self._path, lambda piece=piece: self._writer.write(piece))  # type: ignore[misc]
 
     def _finish(self) -> None:
-        if not sys.is_finalizing():  # no thread runs any more; HDFS closes what was left open
-            self._client.proceed(self._path, self._writer.close)
+        if not sys.is_finalizing():  # no thread runs any more; HDFS closes open files itself
+            self._client._within("write", self._path, self._writer.close)
 
 
 def _be(user: str) -> None:
-    """Give the package its user: it reads the environment whenever it connects, so there is one for the process."""
+    """Set the user of the whole process: the package reads the environment whenever it connects."""
     with _user_lock:
         if _users - {user}:
             raise UsageProblem(
@@ -260,17 +257,17 @@ def _be(user: str) -> None:
         os.environ[_USER] = user
 
 
-def _status(one: Any) -> dict[str, Any]:
+def _status(info: Any) -> dict[str, Any]:
     return {
-        "type": "DIRECTORY" if one.isdir else "FILE",
-        "length": one.length,
-        "modificationTime": one.modification_time,
-        "blockSize": one.blocksize or 1,
-        "replication": one.replication or 1,
-        "owner": one.owner,
-        "group": one.group,
-        "permission": f"{one.permission & 0o777:o}",
-        "aclBit": bool(one.permission & _ACL_BIT),
+        "type": "DIRECTORY" if info.isdir else "FILE",
+        "length": info.length,
+        "modificationTime": info.modification_time,
+        "blockSize": info.blocksize or 1,
+        "replication": info.replication or 1,
+        "owner": info.owner,
+        "group": info.group,
+        "permission": f"{info.permission & 0o777:o}",
+        "aclBit": bool(info.permission & _ACL_BIT),
     }
 
 
@@ -283,3 +280,43 @@ def _acl_parts(text: str) -> tuple[Any, Any, str, Any]:
     scope = "default" if text.startswith("default:") else "access"
     kind, name, rights = text.removeprefix("default:").split(":")
     return scope, kind, name, rights
+
+
+class Callers:
+    """Threads that run calls, as many as there are calls at once, and that do not keep the process from ending.
+
+    A thread serves one call after the other, since starting a thread takes longer than a short call.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._idle: list[SimpleQueue[_Work]] = []
+
+    def call(self, function: Callable[[], Any], timeout: float) -> Any:
+        """Return or raise the result of the function.
+
+        Raises:
+            TimeoutError: the function did not return in time; it may still be running.
+        """
+        future: Future[Any] = Future()
+        try:
+            inbox = self._idle.pop()
+        except IndexError:
+            inbox = SimpleQueue()
+            threading.Thread(target=self._serve, args=(inbox,), name=self._name, daemon=True).start()
+        inbox.put((future, function))
+        return future.result(timeout)
+
+    def _serve(self, inbox: SimpleQueue[_Work]) -> None:
+        while True:
+            future, function = inbox.get()
+            try:
+                result = function()
+            except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+                self._idle.append(inbox)
+                future.set_exception(error)
+                result = None
+            else:
+                self._idle.append(inbox)
+                future.set_result(result)
+            del future, function, result  # hold no objects while waiting

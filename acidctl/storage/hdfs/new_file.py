@@ -1,4 +1,4 @@
-"""Files that are written from start to end, and are complete once they are closed."""
+"""Write files from start to end, complete once they are closed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from acidctl.errors import StorageError
-from acidctl.storage.os_errors import printable
+from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -19,7 +19,7 @@ _CHUNKS_WAITING = 4
 
 
 class NewFile(io.RawIOBase):
-    """What raw files over a store have in common."""
+    """The common part of raw files over a store."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,11 +28,11 @@ class NewFile(io.RawIOBase):
 
     @abstractmethod
     def _send(self, chunk: bytes) -> None:
-        """Pass on bytes, of which there is at least one."""
+        """Pass on bytes, at least one."""
 
     @abstractmethod
     def _finish(self) -> None:
-        """All has been passed on."""
+        """Finish the file after all bytes have been passed on."""
 
     def writable(self) -> bool:
         return True
@@ -43,7 +43,7 @@ class NewFile(io.RawIOBase):
     def write(self, data: ReadableBuffer, /) -> int:
         if self.closed:
             raise ValueError("I/O operation on closed file.")
-        if self._failure is not None:  # a buffer above gives its bytes once more when it is closed
+        if self._failure is not None:  # a buffer above passes its bytes once more when it is closed
             raise self._failure
         chunk = bytes(data)
         if chunk:
@@ -69,14 +69,14 @@ class NewFile(io.RawIOBase):
 
 
 class CutShortError(StorageError):
-    """The server said that it has all before it had: the file is ours, and not whole."""
+    """The server reported success before it had everything: the file is ours, and incomplete."""
 
 
 class Upload(NewFile):
     """A raw file over a function that takes an iterator; at most a few megabytes wait in memory.
 
     Args:
-        create: ``create(path, chunks)`` makes the file; called in a thread of its own.
+        create: ``create(path, chunks)`` creates the file; it is called in a thread of its own.
         shown: the path for messages.
     """
 

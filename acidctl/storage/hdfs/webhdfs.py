@@ -1,40 +1,49 @@
-"""WebHDFS: HDFS over HTTP, by a NameNode, HttpFS, or a gateway such as Knox.
+"""Access HDFS over HTTP (WebHDFS), by a NameNode, HttpFS, or a gateway such as Knox.
 
-PyPI `hdfs` knows the logins; the requests are our own, since its public calls expand names with ``#LATEST``, follow
-redirects with the login, and do not tell a server in trouble from one that says no.
+PyPI `hdfs` does the logins; the requests are our own, since its public calls expand names with ``#LATEST``, follow
+redirects with the login, and do not distinguish a failing server from a refusal.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from http.cookiejar import DefaultCookiePolicy
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 
 import requests
+from hdfs import InsecureClient, TokenClient
 
-from acidctl.errors import AccessError, NotFoundError, StorageError
-from acidctl.kerberos import KINIT
+from acidctl.errors import AccessError, NotFoundError, StorageError, importing
+from acidctl.kerberos import KINIT, ticket_problem
+from acidctl.printable import printable
+from acidctl.storage.hdfs.cluster import wants_kerberos, web_token
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.new_file import Upload
-from acidctl.storage.hdfs.webhdfs_auth import anonymous, log_in, login_problem
 from acidctl.storage.hdfs.webhdfs_http import Http, HttpAnswer, NoAnswerError
-from acidctl.storage.os_errors import is_a_directory, printable
+from acidctl.storage.os_errors import is_a_directory
 from acidctl.storage.port import FileSystemSpec
 from acidctl.storage.retry import PassingError, RetryPolicy
+
+# The packages log errors that they also raise; without a handler Python would print them on stderr.
+for _name in ("hdfs", "requests_kerberos", "spnego"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 _ROOT = "/webhdfs/v1"
 _PUT = ("CREATE", "MKDIRS", "REMOVEACL", "RENAME", "SETACL", "SETOWNER", "SETPERMISSION")
 _VERBS = {"DELETE": "DELETE", **dict.fromkeys(_PUT, "PUT")}
-"""Of the operations that change something; all others are GET."""
+"""HTTP verbs of the operations that change something; all others are GET."""
 
 _LEAD_ON = ("CREATE", "OPEN")
 """Operations whose answer names a DataNode."""
 
 _NOT_THIS_ONE = ("RetriableException", "StandbyException")
-"""What a NameNode says when another one is to be asked."""
+"""Exceptions after which another NameNode is asked."""
 
 _PROBE = "/acidctl-no-such-file-%41"
 _PROBE_DECODED = b"/acidctl-no-such-file-A"
@@ -46,16 +55,19 @@ _REDIRECT, _BAD_REQUEST, _UNAUTHORIZED, _SERVER_TROUBLE = 300, 400, 401, 500
 _PORT_HINT = "check host and port: WebHDFS is on the NameNode's web port, 9870 or, before Hadoop 3, 50070"
 _REACH_HINT = "check that the NameNode runs, the host and its web port (9870; 50070 before Hadoop 3), and the firewall"
 
+_CLIENT_KEYTAB = "KRB5_CLIENT_KTNAME"
+"""The variable with the keytab from which MIT Kerberos gets a ticket by itself if there is none."""
+
 
 class WebHdfsClient:
     """The operations of :class:`~acidctl.storage.hdfs.filesystem.HdfsClient` over HTTP.
 
-    The login goes to the hosts that the user named, and to no other one, wherever a redirect leads: the URL of a
-    DataNode holds what lets one in.
+    The login is sent only to the hosts that the user named, wherever a redirect leads: the URL of a DataNode already
+    holds the access right.
 
     A percent sign in a path needs care: DataNodes (2.7.3 among them) and some NameNodes decode a path twice, so that
-    Hive's ``p=a%3Ab`` would be read from, or silently written to, ``p=a:b``.  Whether a server does is asked once, by
-    the name it says it cannot find, before the first such path goes to it.
+    Hive's ``p=a%3Ab`` would be read from, or silently written to, ``p=a:b``.  Before the first such path goes to a
+    server, a request for a missing file shows, by the name in the server's error, whether it decodes twice.
     """
 
     def __init__(self, spec: FileSystemSpec) -> None:
@@ -81,16 +93,16 @@ class WebHdfsClient:
         return list(self._ask("list", path, "LISTSTATUS", "FileStatuses", "FileStatus"))
 
     def make_dirs(self, path: str) -> None:
-        if not self._ask("create", path, "MKDIRS", "boolean"):  # may be done twice
+        if not self._ask("create", path, "MKDIRS", "boolean"):  # may be repeated
             raise StorageError(f"cannot create {self._shown(path)}", "HDFS said no without a reason")
 
     def delete(self, path: str, *, recursive: bool = True) -> bool:
         return bool(self._call("remove", path, "DELETE", "boolean", recursive=str(recursive).lower()))
 
     def rename(self, source: str, target: str) -> bool:
-        """With renameoptions=NONE, which fails when the target exists, where the plain one nests.
+        """Rename with renameoptions=NONE, which fails if the target exists; the plain rename nests.
 
-        HttpFS does not know the option, does the plain one, and says so.
+        HttpFS ignores the option, does the plain rename, and its answer shows that.
         """
         doing = f"rename {self._shown(source)} to"
         done = self._rename(doing, source, target, "NONE")
@@ -99,9 +111,9 @@ class WebHdfsClient:
         return done is None
 
     def replace(self, source: str, target: str) -> None:
-        """With renameoptions=OVERWRITE: the NameNode takes the old file away and puts the new one in at once.
+        """Rename with renameoptions=OVERWRITE: the NameNode exchanges the files in one step.
 
-        HttpFS does not know the option and refuses, as the target exists.
+        HttpFS ignores the option and refuses, as the target exists.
         """
         doing = f"rename {self._shown(source)} to"
         if self._rename(doing, source, target, "OVERWRITE") is False:
@@ -112,13 +124,13 @@ class WebHdfsClient:
             )
 
     def _rename(self, doing: str, source: str, target: str, option: str) -> bool | None:
-        """None is a NameNode's way to say that it is done."""
+        """Return None if a NameNode did it; HttpFS returns a boolean."""
         with self._mapped(doing, target):
             answer = self._to_name_node("RENAME", source, destination=target, renameoptions=option)
             return bool(json.loads(answer.data)["boolean"]) if answer.data.strip() else None
 
     def trash_root(self, path: str) -> str | None:
-        """None from a server that does not know it, as before Hadoop 2.9."""
+        """Return the trash directory; None from a server without this call (before Hadoop 2.9)."""
 
         def ask() -> str | None:
             with self._mapped("ask for the trash of", path):
@@ -135,7 +147,7 @@ class WebHdfsClient:
         def read() -> bytes:
             with self._mapped("read", path):
                 answer = self._to_name_node("OPEN", path, offset=offset, length=length)
-                if answer.status < _REDIRECT:  # HttpFS gives the bytes by itself
+                if answer.status < _REDIRECT:  # HttpFS returns the bytes itself
                     return answer.data
                 return self._follow("GET", path, answer).data
 
@@ -151,7 +163,7 @@ class WebHdfsClient:
         return Upload(partial(self.create, mode=mode), path, self._url + path)
 
     def user(self) -> str:
-        """The name of our home directory."""
+        """Return the name of our home directory."""
         return str(self._ask("ask who we are at", "/", "GETHOMEDIRECTORY", "Path")).rpartition("/")[2]
 
     def acl(self, path: str) -> tuple[str, ...]:
@@ -174,13 +186,13 @@ class WebHdfsClient:
         return dict(self._call("ask for the quota of", path, "GETCONTENTSUMMARY", "ContentSummary"))
 
     def create(self, path: str, data: Any, mode: int | None = None) -> None:
-        """In two steps as WebHDFS wants it: ask where, then send the bytes there.
+        """Create a file in WebHDFS's two steps: ask for a DataNode, then send the bytes to it.
 
-        Servers before Hadoop 2.8 make missing parents all the same.
+        Servers before Hadoop 2.8 create missing parents in spite of the parameter.
         """
-        given = {} if mode is None else {"permission": f"{mode:o}"}
+        permission = {} if mode is None else {"permission": f"{mode:o}"}
         with self._mapped("create", path):
-            answer = self._to_name_node("CREATE", path, overwrite="false", createparent="false", **given)
+            answer = self._to_name_node("CREATE", path, overwrite="false", createparent="false", **permission)
             self._follow("PUT", path, answer, data)
         if "%" in path:
             try:
@@ -193,25 +205,25 @@ class WebHdfsClient:
                 ) from error
 
     def delegation_token(self) -> str:
-        """What stands for this user's ticket where there is none."""
+        """Return a token that replaces this user's ticket in other processes."""
         token = self._call("get a delegation token from", "/", "GETDELEGATIONTOKEN", "Token")
-        if not token:  # as a server without Kerberos answers
+        if not token:  # the answer of a server without Kerberos
             raise AccessError(f"cannot get a delegation token from {self._url}", "the server gives none", KINIT)
         return str(token["urlString"])
 
     def _ask(self, doing: str, path: str, operation: str, *keys: str) -> Any:
-        """As :meth:`_call`, for what may be asked again."""
+        """Do the same as :meth:`_call` for requests that may be repeated."""
         return self._retry_policy.call(lambda: self._call(doing, path, operation, *keys))
 
     def _call(self, doing: str, path: str, operation: str, *keys: str, **parameters: str) -> Any:
-        """What the JSON of the answer has under these keys; nothing of an answer without any."""
+        """Return the value under these keys in the JSON of the answer; without keys the answer is not parsed."""
         with self._mapped(doing, path):
             return _value(self._to_name_node(operation, path, **parameters), *keys)
 
     def _to_name_node(self, operation: str, path: str, **parameters: str | int) -> HttpAnswer:
-        """The good answer of the first NameNode that gives one; the next call asks that one first.
+        """Return the answer of the first NameNode that accepts the request; the next call starts with it.
 
-        Where one of them did not answer, it may have done it.  See :class:`HdfsFileSystem` for what comes of that.
+        A NameNode that did not answer may have done it; :class:`HdfsFileSystem` finds that out.
         """
         verb = _VERBS.get(operation, "GET")
         query = "&".join(filter(None, (f"op={operation}", urlencode(parameters), self._login)))
@@ -228,14 +240,13 @@ class WebHdfsClient:
         raise AssertionError("there is at least one NameNode")
 
     def _follow(self, verb: str, path: str, answer: HttpAnswer, data: Any = None) -> HttpAnswer:
-        """The good answer of the server that a NameNode names."""
         url = self._for_data_node(path, urlsplit(answer.headers["location"]))
         if not (url.netloc and url.path):
             raise ValueError(f"it leads to {url.geturl()!r}")
-        found = self._http_of(url).send(verb, url.geturl(), data)
-        if found.status == _UNAUTHORIZED and _place(url) not in self._own_hosts:
+        reply = self._http_of(url).send(verb, url.geturl(), data)
+        if reply.status == _UNAUTHORIZED and _place(url) not in self._own_hosts:
             raise _NoLoginError(url.netloc)
-        return _checked(found)
+        return _checked(reply)
 
     def _http_of(self, url: SplitResult) -> Http:
         return self._own if _place(url) in self._own_hosts else self._others
@@ -246,10 +257,10 @@ class WebHdfsClient:
         key = "NameNode"
         if key not in self._decodes_twice:
             try:
-                said = self._to_name_node("GETFILESTATUS", _PROBE).data
+                answer = self._to_name_node("GETFILESTATUS", _PROBE).data
             except _RefusedError as error:
-                said = error.data
-            self._decodes_twice[key] = _PROBE_DECODED in said
+                answer = error.data
+            self._decodes_twice[key] = _PROBE_DECODED in answer
         return quote(path, "/") if self._decodes_twice[key] else path
 
     def _for_data_node(self, path: str, url: SplitResult) -> SplitResult:
@@ -292,18 +303,14 @@ class WebHdfsClient:
             late, lost = f"{error.host} did not answer in time", f"no connection to {error.host}"
             raise PassingError(what, late if error.is_late else lost, _REACH_HINT if is_known else hint) from error
         except (requests.exceptions.RequestException, KeyError, TypeError, ValueError) as error:
-            if type(error).__name__ == "MutualAuthenticationError":  # of requests-kerberos: an answer without proof
+            if type(error).__name__ == "MutualAuthenticationError":  # from requests-kerberos: no proof in the answer
                 raise login_problem(what, self._options) from error
             why = f"{self.authority} does not answer as WebHDFS does: {printable(str(error))}"
             raise StorageError(what, why, _PORT_HINT) from error
 
 
 class _RefusedError(Exception):
-    """A server's answer that is not a good one, before it is known what was being done.
-
-    Attributes:
-        exception: the class of the server's exception; None when the answer names none.
-    """
+    """A server refused a request; `exception` is the class of its exception, None if the answer names none."""
 
     def __init__(self, answer: HttpAnswer) -> None:
         self.status, self.data = answer.status, answer.data
@@ -319,11 +326,10 @@ class _RefusedError(Exception):
 
 
 class _NoLoginError(Exception):
-    """A host that wants a login, and is none of those that the user named."""
+    """A host that the user did not name wants a login."""
 
 
 def _checked(answer: HttpAnswer, may_lead_on: bool = False) -> HttpAnswer:
-    """The answer when it is a good one."""
     if answer.status >= (_BAD_REQUEST if may_lead_on else _REDIRECT):
         raise _RefusedError(answer)
     return answer
@@ -338,3 +344,61 @@ def _value(answer: HttpAnswer, *keys: str) -> Any:
 
 def _place(url: SplitResult) -> tuple[str, str | None, int]:
     return url.scheme, url.hostname, url.port or (443 if url.scheme == "https" else 80)
+
+
+def log_in(spec: FileSystemSpec) -> tuple[requests.Session, dict[str, str]]:
+    """Return a session with the login of a spec, and the parameters for the query of every URL.
+
+    The clients of PyPI `hdfs` put the login into a given session.
+
+    Options: ``user``; ``token``, a delegation token; ``kerberos=true`` with a token of this job, else the ticket
+    cache, or ``keytab``, with ``principal`` if there are several; ``doas``, the user to act for; ``gateway``, the
+    path of a proxy such as Knox (``/gateway/default``), and its ``password`` if it needs one.
+
+    Raises:
+        EnvironmentProblem: the Kerberos packages are missing.
+    """
+    options = dict(spec.options)
+    token = options.get("token") or (web_token(spec) if wants_kerberos(options) else "")
+    session = requests.Session()
+    if token:
+        TokenClient(spec.authority, token, session=session)
+    elif wants_kerberos(options):
+        _kerberos(spec.authority, session, options)
+    elif options.get("password"):
+        session.auth = (options["user"], options["password"])
+    else:
+        InsecureClient(spec.authority, user=options["user"], session=session)
+    parameters = {key: str(value) for key, value in dict(session.params or {}).items()}
+    session.params = {}
+    if options.get("doas") and not token:  # a token holds who acts for whom
+        parameters["doas"] = options["doas"]
+    return session, parameters
+
+
+def anonymous() -> requests.Session:
+    """Return a session that sends no login, no cookie, and no entry of ``~/.netrc``."""
+    session = requests.Session()
+    session.auth = lambda request: request
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    return session
+
+
+def _kerberos(authority: str, session: requests.Session, options: dict[str, str]) -> None:
+    with importing(f"cannot log in to {authority} with Kerberos", "pip install 'acidctl[kerberos]'"):
+        from hdfs.ext.kerberos import KerberosClient  # noqa: PLC0415 - optional: hdfs[kerberos]
+    if options.get("keytab"):
+        os.environ[_CLIENT_KEYTAB] = options["keytab"]
+    principal = {"principal": options["principal"]} if options.get("principal") else {}
+    KerberosClient(authority, session=session, **principal)
+
+
+def login_problem(what: str, options: dict[str, str]) -> AccessError:
+    """Return the error for a server's answer 401."""
+    if options.get("token"):
+        return AccessError(what, "the server does not take the delegation token", "get a new token")
+    if options.get("password"):
+        return AccessError(what, "the gateway does not take this user and password", "check user and password")
+    if not wants_kerberos(options):
+        return AccessError(what, "the server wants a login", "kinit, and the option kerberos=true")
+    return AccessError(what, ticket_problem(), KINIT)

@@ -1,7 +1,7 @@
-"""HTTP for WebHDFS: one request, one answer, held in memory; redirects are told, not followed.
+"""Send HTTP requests for WebHDFS; answers are held in memory, and redirects are returned, not followed.
 
-`requests` knows logins, cookies, proxies and certificates, and takes most of the time of a small question for it.  So
-what one question sent to a host, its headers and its connections, serves the ones after it without `requests`.
+`requests` handles logins, cookies, proxies and certificates, which takes most of the time of a small request.  So the
+headers and connections of one request to a host are used for later requests without `requests`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from requests.utils import select_proxy
 
 _CONNECT_TIMEOUT = 10.0
 _FIRST_TIMEOUT = 10.0
-"""Seconds: of some hundred thousand questions one may never be answered.  Who is only slow is asked once more, and
-waited for as long as the user says."""
+"""Seconds: one of some hundred thousand requests may never be answered.  A server that is only slow gets the request
+once more, with the user's timeout."""
 
 _CONNECTIONS = 32
-"""To one host, kept between requests."""
+"""The most connections to one host that are kept between requests."""
 
 _HOSTS = 100
-"""That connections are kept to: one for each DataNode."""
+"""The most hosts to which connections are kept: one for each DataNode."""
 
 _SETTLED = (200, 307, 404)
-"""After any other status of a quick question the login may have to be made anew."""
+"""After any other status of a quick request the login may have to be repeated."""
 
 
 class HttpAnswer(NamedTuple):
-    """What a server answered; the names of headers may be asked for in any case."""
+    """The answer of a server; names of headers may be in any case."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,12 +40,12 @@ class HttpAnswer(NamedTuple):
 
 
 class NoAnswerError(Exception):
-    """No answer came from a host.
+    """A host did not answer.
 
     Attributes:
-        host: with its port.
-        is_late: it did not come in time.
-        tls: what is wrong with the encryption or the certificate; else empty.
+        host: the host with its port.
+        is_late: the answer did not come in time.
+        tls: the problem with the encryption or the certificate; else empty.
     """
 
     def __init__(self, url: str, cause: Exception) -> None:
@@ -57,11 +57,11 @@ class NoAnswerError(Exception):
 
 
 class Http:
-    """May be used by several threads.
+    """Sends requests; may be shared by threads.
 
     Args:
-        session: with the login that every request of this object is sent with.
-        timeout: seconds that the user waits for an answer.
+        session: holds the login of all requests.
+        timeout: seconds to wait for an answer.
     """
 
     def __init__(self, session: requests.Session, timeout: float) -> None:
@@ -73,17 +73,17 @@ class Http:
         self._known: dict[str, tuple[Any, dict[str, str]]] = {}
 
     def send(self, verb: str, url: str, data: Any = None) -> HttpAnswer:
-        """One request and its answer, whatever its status.
+        """Send one request and return its answer, whatever its status.
 
         Args:
-            url: with a path.
-            data: bytes, or an iterator of them, of a PUT.
+            url: a URL with a path.
+            data: the body of a PUT, bytes or an iterator of bytes.
 
         Raises:
             NoAnswerError: there is no connection, it broke, or it took too long.
-            requests.exceptions.RequestException: the login failed, or this is not an URL.
+            requests.exceptions.RequestException: the login failed, or the URL is not valid.
         """
-        host = _host(url)
+        host = "/".join(url.split("/", 3)[:3])
         if verb == "GET" and (known := self._known.get(host)):
             answer = self._quickly(host, url, *known)
             if answer is not None and answer.status in _SETTLED:
@@ -98,9 +98,9 @@ class Http:
                 headers={"content-type": "application/octet-stream"},  # HttpFS wants it
                 stream=True,
                 allow_redirects=False,
-            ) as found:
+            ) as response:
                 # `content` would read in pieces of 10 KB.
-                answer = HttpAnswer(found.status_code, found.raw.headers, found.raw.read(decode_content=True))
+                answer = HttpAnswer(response.status_code, response.raw.headers, response.raw.read(decode_content=True))
         except (
             requests.exceptions.ConnectionError,
             requests.exceptions.Timeout,
@@ -109,15 +109,15 @@ class Http:
         ) as error:
             raise NoAnswerError(url, error) from error
         if verb == "GET" and answer.status in _SETTLED:
-            self._learn(host, found.request)
+            self._learn(host, response.request)
         return answer
 
     def _quickly(self, host: str, url: str, pool: Any, headers: dict[str, str]) -> HttpAnswer | None:
-        """None when the answer did not come, or `requests`, which keeps only so many, has closed the connections."""
+        """Return None if no answer came, or `requests`, which keeps only some connections, has closed these."""
         target, timeout = url[len(host) :], self._first_timeout
         try:
-            found = pool.urlopen("GET", target, headers=headers, timeout=timeout, retries=False, redirect=False)
-            return HttpAnswer(found.status, found.headers, found.data)
+            response = pool.urlopen("GET", target, headers=headers, timeout=timeout, retries=False, redirect=False)
+            return HttpAnswer(response.status, response.headers, response.data)
         except (urllib3.exceptions.ClosedPoolError, urllib3.exceptions.ReadTimeoutError):
             return None
         except urllib3.exceptions.HTTPError as error:
@@ -125,8 +125,8 @@ class Http:
             raise NoAnswerError(url, error) from error
 
     def _learn(self, host: str, request: requests.PreparedRequest) -> None:
-        """From a request that was answered well, where `requests` connects directly."""
-        # Kerberos' own token is good for one request; what comes after it has a cookie.
+        """Keep headers and connections of a request that was answered well, if `requests` connects directly."""
+        # Kerberos' own token is valid for one request; later requests have a cookie.
         if "Negotiate" in str(request.headers.get("Authorization")):
             return
         url = str(request.url)
@@ -135,11 +135,7 @@ class Http:
         if not isinstance(adapter, HTTPAdapter) or select_proxy(url, settings["proxies"]):
             return
         headers = {key: str(value) for key, value in request.headers.items()}
-        if cookies := get_cookie_header(self._session.cookies, request):  # those of this answer are among them
+        if cookies := get_cookie_header(self._session.cookies, request):  # including those of this answer
             headers["Cookie"] = cookies
         pool = adapter.get_connection_with_tls_context(request, settings["verify"], cert=settings["cert"])
         self._known[host] = pool, headers
-
-
-def _host(url: str) -> str:
-    return "/".join(url.split("/", 3)[:3])

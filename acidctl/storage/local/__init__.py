@@ -1,1 +1,1 @@
-"""The local disk: paths opened without others' links, listings, renames that replace nothing, durable writes."""
+"""Access the local disk: list, rename without replacing, write durably, and follow no links of other users."""

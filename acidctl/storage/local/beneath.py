@@ -1,9 +1,9 @@
-"""Paths below a directory, opened without going through other people's symbolic links.
+"""Open paths below a directory without following other users' symbolic links.
 
-Whoever owns a table may put a link anywhere in it, at any moment: a look before the act proves nothing. So the
-directory is opened once, and what lies below is reached from its descriptor, step by step, each on a descriptor too. A
-link is followed only where its owner also owns what it leads to: he could have put that there himself. What lies above
-that is not his: nobody else's link is followed by a ``..``.
+The owner of a table may put a link anywhere in it, at any moment, so that a check before an access proves nothing.
+Therefore the directory is opened once, and paths below it are opened from its descriptor, one component after the
+other. A link is followed only if its owner also owns the target, which he could have put there himself. He need not
+own the directories above the target, so a ``..`` is refused after another user's link.
 """
 
 # ruff: noqa: PTH103, PTH116 (descriptors, not paths, are the subject)
@@ -12,31 +12,30 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from acidctl.errors import RefusedError
-from acidctl.storage.local.openat2 import NO_SYMLINKS, held, openat2
-from acidctl.storage.os_errors import printable
+from acidctl.printable import printable
+
+NO_XDEV = 0x01
+"""Refuse to enter another mount: the error is EXDEV."""
+NO_SYMLINKS = 0x04
+"""Refuse to follow a symbolic link: the error is ELOOP."""
+OPENAT2 = 437
+"""The number of the call, the same on every architecture; Linux has had it since 5.6."""
 
 _WALKED = (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN)
-"""Errors of ``openat2`` after which the way is gone component by component."""
+"""Errors of ``openat2`` after which a path is opened component by component."""
 _MOST_LINKS = 40
-_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ForeignLinkError(RefusedError):
-    """A symbolic link to what somebody else owns."""
-
-
-def foreign_link(path: str, link: str, owner: int, other: int) -> ForeignLinkError:
-    """The error for a link of one user that leads to what is of another, by their numbers."""
-    return ForeignLinkError(
-        f"will not follow the symbolic link at {printable(path)}",
-        f"{printable(link)} is of user {owner}, and leads to what is of user {other}",
-        "if that is meant, say so: `follow_links`",
-    )
+    """A symbolic link leads to what somebody else owns."""
 
 
 def _parent_behind(path: str, link: str, owner: int) -> ForeignLinkError:
@@ -47,24 +46,57 @@ def _parent_behind(path: str, link: str, owner: int) -> ForeignLinkError:
     )
 
 
+@cache
+def _libc() -> tuple[Callable[..., int], Callable[[], int]]:
+    """Return the C library's function for calls of the kernel, and the function for the last error."""
+    import ctypes  # noqa: PLC0415 - commands that only read do not need it
+
+    return ctypes.CDLL(None, use_errno=True).syscall, ctypes.get_errno
+
+
+def openat2(directory: int, path: bytes, flags: int, resolve: int) -> tuple[int, int]:
+    """Open a path below a directory's descriptor with the kernel's ``openat2``, which Python does not have.
+
+    Args:
+        flags: as for ``os.open``.
+        resolve: NO_XDEV or NO_SYMLINKS.
+
+    Returns:
+        The descriptor and 0; or -1 and the number of the error. ENOSYS, EPERM, EINVAL and E2BIG may come from an old
+        kernel or from a sandbox.
+    """
+    syscall, last_error = _libc()
+    how = struct.pack("=QQQ", flags, 0, resolve)
+    descriptor = syscall(OPENAT2, directory, path, how, len(how))
+    return (descriptor, 0) if descriptor >= 0 else (-1, last_error())
+
+
+@contextmanager
+def held(descriptor: int) -> Iterator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def _open_without_links(directory: int, path: bytes, flags: int) -> int:
-    """Open a path on which no component is a symbolic link; -1 where one is, or the kernel has no such call.
+    """Open a path without symbolic links; return -1 if there is one, or the kernel does not have openat2.
 
     Raises:
         OSError: as ``os.open``.
     """
-    found, number = openat2(directory, path, flags, NO_SYMLINKS)
-    if found >= 0 or number in _WALKED:
-        return found
+    descriptor, number = openat2(directory, path, flags, NO_SYMLINKS)
+    if descriptor >= 0 or number in _WALKED:
+        return descriptor
     raise OSError(number, os.strerror(number), os.fsdecode(path))
 
 
 class Beneath:
-    """A directory, and what lies below it; may be shared by threads.
+    """A directory and everything below it; may be shared by threads.
 
     Args:
-        root: absolute; links on the way to it are followed where they are ours, root's, or lead to what their owner
-            owns.
+        root: an absolute path; links in it are followed if we or root own them, or if their owner owns the target.
     """
 
     def __init__(self, root: str) -> None:
@@ -77,31 +109,31 @@ class Beneath:
             os.close(self._descriptor)
 
     def open(self, path: str, flags: int) -> int:
-        """A descriptor of what is at a path below the root, or of the root.
+        """Return a descriptor of a path below the root, or of the root.
 
         Args:
-            flags: for ``os.open``, without those that create.
+            flags: for ``os.open``, without flags that create.
 
         Raises:
-            ForeignLinkError: a link leads to it, or is it, and leads to what somebody else owns.
+            ForeignLinkError: the path is, or leads through, a link to what somebody else owns.
             OSError: as ``os.open``.
         """
         parts = self._parts(path)
         if not parts:
             return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._opened())
         relative = "/".join(parts)
-        found = _open_without_links(self._opened(), os.fsencode(relative), flags | os.O_CLOEXEC)
-        if found >= 0:
-            return found
+        descriptor = _open_without_links(self._opened(), os.fsencode(relative), flags | os.O_CLOEXEC)
+        if descriptor >= 0:
+            return descriptor
         with _Walk(self._opened(), path) as walk:
             return walk.open(parts, flags)
 
     @contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """A descriptor of the directory that a path lies in, and the last component, which may be a link or missing.
+        """Yield a descriptor of the directory of a path, and the last component, which may be a link or missing.
 
         Raises:
-            ForeignLinkError: a link leads to that directory, and it belongs to somebody else.
+            ForeignLinkError: the path leads through a link to what somebody else owns.
             RefusedError: the path is the root, or outside of it.
             OSError: as ``os.open``.
         """
@@ -112,12 +144,12 @@ class Beneath:
             yield descriptor, name
 
     def stat(self, path: str) -> os.stat_result:
-        """What is at a path; errors as for :meth:`open`."""
+        """Return the status of a path; errors as for :meth:`open`."""
         with held(self.open(path, os.O_PATH)) as descriptor:
             return os.fstat(descriptor)
 
     def exists(self, path: str) -> bool:
-        """Whether anything is there; a link is, wherever it leads."""
+        """Return whether anything is at a path; a link exists wherever it leads."""
         if not self._parts(path):
             self._opened()
             return True
@@ -129,12 +161,13 @@ class Beneath:
         return True
 
     def make_dirs(self, path: str, below: str = "") -> None:
-        """As ``os.makedirs``, for directories that may be there; new ones nobody but this user may write to.
+        """Make directories as ``os.makedirs`` does if they may exist; only this user may write to new ones.
 
-        A default ACL above takes the place of the umask: whoever owns that directory could let himself in so.
+        The mode is explicit because a default ACL replaces the umask: the owner of the directory above could gain
+        access by it.
 
         Args:
-            below: a directory above it that is not made, nor what lies above that.
+            below: an ancestor; neither it nor directories above it are made.
         """
         if path.rstrip("/") in (self.root.rstrip("/"), ""):
             return
@@ -165,7 +198,7 @@ class Beneath:
         return [part for part in parts if part not in ("", ".")]
 
     def _opened(self) -> int:
-        """The root's descriptor: opened once, so that nothing on the way to it can be exchanged afterwards."""
+        """Return the root's descriptor, opened once, so that the path to it cannot be exchanged afterwards."""
         with self._lock:
             if self._descriptor < 0:
                 with (
@@ -178,7 +211,7 @@ class Beneath:
 
 
 class Anywhere:
-    """The same for any path, links followed as the kernel follows them: for reading what others may have linked."""
+    """The same operations for any path, with links followed as the kernel does, for paths that need no protection."""
 
     def open(self, path: str, flags: int) -> int:
         return os.open(path, flags | os.O_CLOEXEC)
@@ -204,10 +237,10 @@ class Anywhere:
 
 
 class _Walk:
-    """One way from a directory to something below it, component by component.
+    """Opens a path below a directory component by component.
 
     Attributes:
-        trusted: owners whose links are followed wherever they lead.
+        trusted: users whose links are followed wherever they lead.
     """
 
     def __init__(self, start: int, shown: str, trusted: frozenset[int] = frozenset()) -> None:
@@ -215,7 +248,7 @@ class _Walk:
         self._at = os.dup(start)
         self._links = 0
         self._open: list[tuple[int, int, str]] = []  # (components left when the target is reached, owner, link)
-        self._arrived: tuple[int, str] | None = None  # by the link of another user that was followed last
+        self._arrived: tuple[int, str] | None = None  # owner and link that was followed last, if not trusted
 
     def __enter__(self) -> _Walk:
         return self
@@ -224,36 +257,36 @@ class _Walk:
         os.close(self._at)
 
     def open(self, parts: list[str], flags: int) -> int:
-        """What the components lead to; of a link its target."""
+        """Open what the components lead to; of a link its target."""
         rest = parts[::-1]
         while rest:
             name = rest.pop()
             if name == ".." and self._arrived and not self._open:
                 raise _parent_behind(self._shown, self._arrived[1], self._arrived[0])
-            found = os.open(name, _LOOK, dir_fd=self._at)
-            info = os.fstat(found)
+            entry = os.open(name, LOOK, dir_fd=self._at)
+            info = os.fstat(entry)
             if stat.S_ISLNK(info.st_mode):
-                self._follow(found, info, name, rest)
+                self._follow(entry, info, name, rest)
                 continue
             try:
                 self._arrive(info, len(rest))
             except ForeignLinkError:
-                os.close(found)
+                os.close(entry)
                 raise
             if rest:
                 os.close(self._at)
-                self._at = found
+                self._at = entry
                 continue
-            os.close(found)
+            os.close(entry)
             return self._last(name, flags, info)
-        self._arrive(os.fstat(self._at), 0)  # of a link that leads to the root
+        self._arrive(os.fstat(self._at), 0)  # a link may have led to the root
         return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._at)
 
-    def _follow(self, found: int, info: os.stat_result, name: str, rest: list[str]) -> None:
+    def _follow(self, link: int, info: os.stat_result, name: str, rest: list[str]) -> None:
         try:
-            target = os.readlink("", dir_fd=found)
+            target = os.readlink("", dir_fd=link)
         finally:
-            os.close(found)
+            os.close(link)
         self._links += 1
         if self._links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._shown)
@@ -264,16 +297,20 @@ class _Walk:
             os.close(self._at)
             self._at = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    def _arrive(self, info: os.stat_result, left: int) -> None:
-        """Where the targets of links were reached, they must be their owners'."""
-        while self._open and self._open[-1][0] >= left:
+    def _arrive(self, info: os.stat_result, remaining: int) -> None:
+        """Check that the targets of links that were reached belong to the links' owners."""
+        while self._open and self._open[-1][0] >= remaining:
             _, owner, name = self._open.pop()
             if info.st_uid != owner:
-                raise foreign_link(self._shown, name, owner, info.st_uid)
+                raise ForeignLinkError(
+                    f"will not follow the symbolic link at {printable(self._shown)}",
+                    f"{printable(name)} is of user {owner}, and leads to what is of user {info.st_uid}",
+                    "if that is meant, say so: `follow_links`",
+                )
             self._arrived = owner, name
 
     def _last(self, name: str, flags: int, seen: os.stat_result) -> int:
-        """Open what was looked at; O_NOFOLLOW, as a link may have taken its place meanwhile."""
+        """Open what was checked before, with O_NOFOLLOW, as a link may have replaced it meanwhile."""
         descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._at)
         info = os.fstat(descriptor)
         if (info.st_dev, info.st_ino) != (seen.st_dev, seen.st_ino):

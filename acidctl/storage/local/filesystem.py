@@ -1,4 +1,4 @@
-"""The local disk (and whatever is mounted on it): one scandir walk, exclusive creates, durable writes, safe renames."""
+"""Access the local disk, and whatever is mounted on it, with durable writes and renames that never replace."""
 
 # ruff: noqa: PTH118, PTH120
 # Paths stay text: pathlib would fold "//" and ".", and one object per call buys nothing here.
@@ -14,12 +14,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, cast
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.errors import BadDataError, ConflictError, StorageError
+from acidctl.errors import BadDataError, ConflictError, RefusedError, StorageError
+from acidctl.printable import printable
 from acidctl.storage import os_errors
-from acidctl.storage.access import Access
-from acidctl.storage.local.beneath import Anywhere, Beneath
-from acidctl.storage.local.mounts import refuse_mounts
-from acidctl.storage.local.openat2 import held
+from acidctl.storage.local.beneath import LOOK, NO_XDEV, Anywhere, Beneath, held, openat2
 from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local.rename import is_there, rename_no_replace
 from acidctl.storage.local.tree import (
@@ -29,7 +27,7 @@ from acidctl.storage.local.tree import (
     list_everything,
     list_everything_beneath,
 )
-from acidctl.storage.port import FileSystemSpec, base_name, parent_of
+from acidctl.storage.port import Access, FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp
 from acidctl.storage.read_back import incomplete, require_content
 
@@ -37,18 +35,18 @@ _WRITE_BUFFER = 128 << 10  # larger pieces go to the disk as they come, and are 
 _READ_CHUNK = 1 << 30  # one read call never returns more than 2 GiB on Linux
 _CHECKSUM_MAGIC = b"crc\0"
 
-
 BENEATH = "beneath"
-"""An option of the spec: the directory below which no link is followed but those to what their owners own."""
+"""An option of the spec: a directory below which only links to what their owners own are followed."""
 
 
 class LocalFileSystem:
     """Files of this machine.  Names that are not UTF-8 are kept, by Python's surrogateescape.
 
-    One whose spec names a directory (:data:`BENEATH`) works below it only, and through nobody's symbolic links.
+    If the spec names a directory (:data:`BENEATH`), only paths below it are accepted, and other users' symbolic links
+    are not followed.
 
     Hadoop's local file system keeps a checksum of `name` in a hidden `.name.crc` beside it and refuses to read `name`
-    when the two differ; so the checksum file moves and goes with its file, and never outlives it under a new one.
+    if the two differ; so the checksum file is moved and removed with its file, and never stays beside a new one.
     """
 
     def __init__(self, spec: FileSystemSpec | None = None) -> None:
@@ -67,11 +65,11 @@ class LocalFileSystem:
 
     def local_path(self, path: str) -> str | None:
         if isinstance(self._paths, Beneath):
-            return None  # whoever opens it by its name would go through links
+            return None  # opening it by its name would follow links
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
-            return None  # C++ libraries take UTF-8 only; open_input takes any name
+            return None  # C++ libraries accept UTF-8 only; open_input accepts any name
         return path
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
@@ -109,7 +107,7 @@ class LocalFileSystem:
             with os_errors.mapped("read", path):
                 while start < end:
                     chunk = os.pread(descriptor, min(_READ_CHUNK, end - start), start)
-                    if not chunk:  # cut by somebody else meanwhile
+                    if not chunk:  # somebody else has cut the file meanwhile
                         break
                     chunks.append(chunk)
                     start += len(chunk)
@@ -128,7 +126,7 @@ class LocalFileSystem:
             require_content(self, path, data)
         except BaseException:
             with os_errors.mapped("remove", path), suppress(FileNotFoundError), self._paths.parent(path) as (at, name):
-                os.unlink(name, dir_fd=at)  # ours, by O_EXCL; half a file must not look like a whole one
+                os.unlink(name, dir_fd=at)  # it is ours, by O_EXCL; half a file must not look like a whole one
             raise
 
     def access(self, path: str) -> Access | None:
@@ -159,7 +157,7 @@ class LocalFileSystem:
             self._paths.make_dirs(path, below)
 
     def rename(self, source: str, target: str) -> None:
-        doing = f"rename {os_errors.printable(source)} to"
+        doing = f"rename {printable(source)} to"
         with (
             os_errors.mapped(doing, target),
             self._parent(source, "rename", source) as (old_at, old),
@@ -182,7 +180,7 @@ class LocalFileSystem:
             self._sync(parent_of(source), parent_of(target))
 
     def replace(self, source: str, target: str) -> None:
-        doing = f"rename {os_errors.printable(source)} to"
+        doing = f"rename {printable(source)} to"
         with (
             os_errors.mapped(doing, target),
             self._parent(source, "rename", source) as (old_at, old),
@@ -191,7 +189,7 @@ class LocalFileSystem:
             for name, at, path in ((old, old_at, source), (new, new_at, target)):
                 if not _is_file(name, at):
                     raise os_errors.missing("rename" if path == source else "replace", path)
-            # Before: Hadoop refuses a file that differs from its checksum, and takes one without.
+            # This comes first: Hadoop refuses a file that differs from its checksum, and accepts a file without one.
             _remove_checksum(new, new_at)
             os.replace(old, new, src_dir_fd=old_at, dst_dir_fd=new_at)
             _move_checksum(old, new, old_at, new_at)
@@ -224,30 +222,30 @@ class LocalFileSystem:
 
     @contextmanager
     def _parent(self, path: str, doing: str, missing: str) -> Iterator[tuple[int | None, str]]:
-        """Where a path lies; what is missing on the way is told as `missing`."""
+        """Yield the parent of a path; if a directory is missing, the error names `missing`."""
         with ExitStack() as stack:
             try:
-                found = stack.enter_context(self._paths.parent(path))
+                parent = stack.enter_context(self._paths.parent(path))
             except FileNotFoundError:
                 raise os_errors.missing(doing, missing) from None
-            yield found
+            yield parent
 
     def _open_file(self, path: str) -> tuple[int, int]:
-        """A descriptor of an ordinary file, and its size."""
+        """Return a descriptor of a regular file, and its size."""
         with os_errors.mapped("read", path):
             # Without O_NONBLOCK, opening a pipe would wait for a writer for ever.
             descriptor = self._paths.open(path, os.O_RDONLY | os.O_NONBLOCK)
             try:
-                found = os.fstat(descriptor)
+                info = os.fstat(descriptor)
             except BaseException:
                 os.close(descriptor)
                 raise
-        if stat.S_ISREG(found.st_mode):
-            return descriptor, found.st_size
+        if stat.S_ISREG(info.st_mode):
+            return descriptor, info.st_size
         os.close(descriptor)
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(info.st_mode):
             raise os_errors.is_a_directory("read", path)
-        raise BadDataError(f"cannot read {os_errors.printable(path)}", "it is a device or a pipe, not a file")
+        raise BadDataError(f"cannot read {printable(path)}", "it is a device or a pipe, not a file")
 
     def _sync(self, *directories: str) -> None:
         for directory in set(directories):
@@ -255,7 +253,7 @@ class LocalFileSystem:
 
 
 class _Input(io.FileIO):
-    """A file that is read: what the kernel says then names it, as everywhere."""
+    """A file that is read, with the kernel's errors mapped to errors that name the file."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         super().__init__(descriptor, "rb")
@@ -273,7 +271,7 @@ class _Input(io.FileIO):
 class _DurableFile(io.FileIO):
     """A new file whose bytes, and whose name, are on the disk once ``close()`` has returned.
 
-    One that could not be written whole is removed when it is closed.
+    A file that could not be written whole is removed when it is closed.
     """
 
     def __init__(self, path: str, paths: Beneath | Anywhere, mode: int = 0o666) -> None:
@@ -313,17 +311,17 @@ class _DurableFile(io.FileIO):
             sync_directory(parent_of(self._path), self._paths)
 
     def _unlink(self) -> None:
-        """Take the name away, where it is still this file's."""
+        """Remove the name if it still belongs to this file."""
         with suppress(OSError), self._paths.parent(self._path) as (at, name):
             if os.path.samestat(os.lstat(name, dir_fd=at), os.fstat(self.fileno())):
                 os.unlink(name, dir_fd=at)
 
 
 def sync_directory(path: str, paths: Beneath | Anywhere | None = None) -> None:
-    """Make new names in a directory survive a power cut, where the file system can; else do nothing."""
+    """Make new names in a directory survive a power cut, if the file system can; otherwise do nothing."""
     try:
         descriptor = (paths or Anywhere()).open(path, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:  # not readable for us: the bytes are safe, only the name is not forced out
+    except OSError:  # we may not read the directory: the bytes are safe, only the name is not forced to the disk
         return
     try:
         os.fsync(descriptor)
@@ -342,7 +340,7 @@ def _is_file(name: str, at: int | None) -> bool:
 
 
 def _remove_directory(path: str, name: str, at: int | None) -> None:
-    """``shutil.rmtree``, which goes through no link; others may remove from, or add to, the same tree."""
+    """Remove a tree by ``shutil.rmtree``, which follows no link, while others may change the same tree."""
     for attempt in range(3):
         try:
             refuse_mounts(path, name, at)
@@ -355,13 +353,13 @@ def _remove_directory(path: str, name: str, at: int | None) -> None:
                 raise
         except RecursionError as error:
             raise StorageError(
-                f"cannot remove {os_errors.printable(path)}", "directories are nested too deeply", "use rm -r"
+                f"cannot remove {printable(path)}", "directories are nested too deeply", "use rm -r"
             ) from error
         else:
             return
     if is_there(name, at):
         raise ConflictError(
-            f"cannot remove {os_errors.printable(path)}",
+            f"cannot remove {printable(path)}",
             "it changes while it is removed",
             "something else works in it: try again when it is done",
         )
@@ -372,7 +370,7 @@ def _checksum_of(name: str) -> str:
 
 
 def _is_checksum(name: str, at: int | None) -> bool:
-    """Told by Hadoop's magic bytes, so that a user's own file of such a name is left alone."""
+    """Recognise a checksum file by Hadoop's magic bytes, so that a user's own file of such a name is kept."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with held(os.open(name, flags, dir_fd=at)) as descriptor:
@@ -392,3 +390,49 @@ def _move_checksum(source: str, target: str, source_at: int | None, target_at: i
         os.replace(old, new, src_dir_fd=source_at, dst_dir_fd=target_at)
     else:
         _remove_checksum(target, target_at)
+
+
+def refuse_mounts(path: str, name: str, at: int | None) -> None:
+    """Look for mount points in a directory before any of it is removed.
+
+    Args:
+        path: the path for messages.
+        name, at: the directory, and a descriptor of its parent; None if `name` is a path.
+
+    Raises:
+        RefusedError: the directory is, or contains, a mount point; its content would be deleted.
+        OSError: the directory cannot be read. Children that cannot be listed cannot be removed, and are skipped.
+    """
+    parent, _, last = name.rpartition("/")
+    if at is not None:
+        _refuse(path, last, at)
+    elif last:
+        parent = parent or ("/" if name.startswith("/") else ".")
+        with held(os.open(parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as above:
+            _refuse(path, last, above)
+    for here, directories, _, descriptor in os.fwalk(name, dir_fd=at):
+        for child in directories:
+            _refuse(f"{path}{here[len(name) :]}/{child}", child, descriptor)
+
+
+def _refuse(shown: str, name: str, at: int) -> None:
+    if _is_mount(name, at):
+        raise RefusedError(
+            f"will not remove {printable(shown)}",
+            "it is a mount point: what is mounted there would be deleted",
+            "unmount it, and run it again",
+        )
+
+
+def _is_mount(name: str, at: int) -> bool:
+    """Return whether something is mounted on a directory; False for a link to a mount point."""
+    descriptor, number = openat2(at, os.fsencode(name), LOOK | os.O_DIRECTORY, NO_XDEV)
+    if descriptor >= 0:
+        os.close(descriptor)
+        return False
+    if number == errno.EXDEV:
+        return True
+    if number in (errno.ENOTDIR, errno.ELOOP, errno.ENOENT):  # a link, or gone meanwhile
+        return False
+    # If the kernel lacks the call or a sandbox forbids it, only another device shows a mount.
+    return os.stat(name, dir_fd=at, follow_symlinks=False).st_dev != os.fstat(at).st_dev

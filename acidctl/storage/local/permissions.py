@@ -1,4 +1,4 @@
-"""Owners, modes and ACLs of the local disk, by descriptors."""
+"""Read and set owners, modes and ACLs on the local disk, by descriptors."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 import stat
 from contextlib import suppress
 
-from acidctl.storage.access import Access
-from acidctl.storage.local.openat2 import held
+from acidctl.storage.local.beneath import held
+from acidctl.storage.port import Access
 
 _ACLS = ("system.posix_acl_access", "system.posix_acl_default")
 _NONE = (errno.ENODATA, errno.ENOTSUP)
 
 
 def access_of(info: os.stat_result, descriptor: int | None = None) -> Access:
-    """Of an entry; its ACL only where a descriptor says what it is of."""
+    """Return the rights of an entry, with its ACL only if a descriptor of it is given."""
     return Access(
         str(info.st_uid),
         str(info.st_gid),
@@ -27,17 +27,18 @@ def access_of(info: os.stat_result, descriptor: int | None = None) -> Access:
 
 
 def all_access(directory: int, name: str | None = None) -> dict[str, Access]:
-    """Of the children of a directory, or one; of what we may not read, and of what is not a file, without an ACL."""
-    found = {}
+    """Return the rights of a directory's children, or of the one called `name`."""
+    rights = {}
     with os.scandir(directory) as items:
         for item in items:
-            with suppress(FileNotFoundError):  # it went meanwhile
+            with suppress(FileNotFoundError):  # it was removed meanwhile
                 if name in (None, item.name):
-                    found[item.name] = _child(directory, item)
-    return found
+                    rights[item.name] = _child(directory, item)
+    return rights
 
 
 def _child(directory: int, item: os.DirEntry[str]) -> Access:
+    # An entry that we may not read, or that is neither a file nor a directory, has no ACL here.
     info = item.stat(follow_symlinks=False)
     if not (stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode)):
         return access_of(info)
@@ -51,10 +52,10 @@ def _child(directory: int, item: os.DirEntry[str]) -> Access:
 
 
 def set_access(descriptor: int, access: Access) -> None:
-    """Give an entry of ours an owner, a group, a mode and ACLs; fewer rights where it cannot be given away.
+    """Give an entry of ours an owner, a group, a mode and ACLs; fewer rights if it cannot be given away.
 
     Raises:
-        OSError: it is not ours.
+        OSError: the entry is not ours.
     """
     now = os.fstat(descriptor)
     access = access.of_someone(access_of(now))
@@ -70,22 +71,22 @@ def set_access(descriptor: int, access: Access) -> None:
 
 
 def require_made_here(made: int, directory: int) -> None:
-    """Raises OSError where somebody may have put something else at the place of what we made in a directory of ours.
+    """Refuse, by OSError, an entry that somebody may have exchanged for the entry that we made in our directory.
 
-    Another user's file could be moved there, and be given away then. Owners are compared with each other and not with
-    this user, as NFS may store all that root makes under another name.
+    Otherwise another user's file could be moved there and be given away. Owners are compared with each other and not
+    with this user, as NFS may store everything that root makes under another name.
     """
-    now, place = os.fstat(made), os.fstat(directory)
+    now, parent = os.fstat(made), os.fstat(directory)
     is_linked = stat.S_ISREG(now.st_mode) and now.st_nlink != 1
-    if now.st_uid != place.st_uid or is_linked or place.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if now.st_uid != parent.st_uid or is_linked or parent.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise OSError(errno.ESTALE, "it was exchanged meanwhile, or others may write to its directory")
 
 
 def _given(descriptor: int, access: Access, now: os.stat_result) -> Access:
-    """What it may grant with the owner and the group that it has in the end."""
+    """Change owner and group as far as possible, and return the rights that may then be granted."""
     try:
         os.fchown(descriptor, int(access.owner), int(access.group))
-    except OSError:  # only root gives files away, and to whom it knows
+    except OSError:  # only root gives files away, and only to known users
         if now.st_gid != int(access.group):
             try:
                 os.fchown(descriptor, -1, int(access.group))
@@ -95,14 +96,14 @@ def _given(descriptor: int, access: Access, now: os.stat_result) -> Access:
 
 
 def _acl(descriptor: int) -> tuple[str, ...]:
-    found = []
+    entries = []
     for name in _ACLS:
         try:
-            found.append(f"{name}={os.getxattr(descriptor, name).hex()}")
+            entries.append(f"{name}={os.getxattr(descriptor, name).hex()}")
         except OSError as error:
             if error.errno not in _NONE:
                 raise
-    return tuple(found)
+    return tuple(entries)
 
 
 def _remove_acl(descriptor: int, name: str) -> None:

@@ -1,6 +1,5 @@
-"""A rename that never replaces: Linux's renameat2 with RENAME_NOREPLACE, and the best that is left without it."""
+"""Rename without ever replacing: Linux's renameat2 with RENAME_NOREPLACE, and the best substitute without it."""
 
-# The file system calls themselves are the subject.
 from __future__ import annotations
 
 import ctypes
@@ -29,24 +28,24 @@ _renameat2 = _load()
 
 
 def rename_no_replace(source: str, target: str, source_dir: int | None = None, target_dir: int | None = None) -> None:
-    """Move a file or directory to a name that is free, in one step; a link is moved, not what it leads to.
+    """Move a file or directory to a free name in one step; a link is moved, not its target.
 
-    Where the kernel or the file system (NFS, some FUSE ones) has no such call, a file gets its new name by a hard link,
-    which never replaces either. A directory, or a file where there are no links, is moved by ``os.rename`` after a look
-    for the target: one that appears between the two is replaced if it is a file or an EMPTY directory, and still
-    refused if it is a directory with something in it.
+    If the kernel or the file system (NFS, some FUSE file systems) does not have the call, a file gets its new name by a
+    hard link, which never replaces either. A directory, or a file on a file system without links, is moved by
+    ``os.rename`` after a check that the target is free: a target that appears between the two is replaced if it is a
+    file or an EMPTY directory, and still refused if it is a directory with entries.
 
     Args:
-        source_dir, target_dir: descriptors of the directories that the names are in; None for paths.
+        source_dir, target_dir: descriptors of the directories of the names; None for paths.
 
     Raises:
-        FileExistsError: the target exists, as a broken symbolic link too.
+        FileExistsError: the target exists, even as a broken symbolic link.
         OSError: as ``os.rename``.
     """
     if "\0" in source or "\0" in target:
         raise ValueError("embedded null byte")  # C would cut the name there and rename something else
     if _renameat2 is not None:
-        at = [_AT_FDCWD if one is None else one for one in (source_dir, target_dir)]
+        at = [_AT_FDCWD if directory is None else directory for directory in (source_dir, target_dir)]
         if _renameat2(at[0], os.fsencode(source), at[1], os.fsencode(target), _RENAME_NOREPLACE) == 0:
             return
         number = ctypes.get_errno()
@@ -76,7 +75,7 @@ def _rename_after_look(source: str, target: str, source_dir: int | None, target_
 
 
 def is_there(path: str, directory: int | None) -> bool:
-    """Whether anything is at a path, a broken link too."""
+    """Return whether anything is at a path, even a broken link."""
     try:
         os.lstat(path, dir_fd=directory)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Listing the local disk with os.scandir, through symbolic links but never round in circles."""
+"""List the local disk with os.scandir, through symbolic links but never in circles."""
 
 # ruff: noqa: PTH114, PTH116, PTH118, PTH120
 # Pathlib would build an object for every name of a listing.
@@ -13,9 +13,8 @@ from operator import itemgetter
 
 from acidctl.acid.listing import Entry
 from acidctl.errors import ConflictError, StorageError
-from acidctl.storage.local.beneath import Beneath, ForeignLinkError
-from acidctl.storage.local.openat2 import held
-from acidctl.storage.os_errors import printable
+from acidctl.printable import printable
+from acidctl.storage.local.beneath import Beneath, ForeignLinkError, held
 
 _PATH = itemgetter(0)
 _NESTED_LINKS = 1000
@@ -23,11 +22,11 @@ _KIND_BITS = 0o170000
 _made = tuple.__new__
 _BROKEN_LINK = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 UNREADABLE_BYTES = 1
-"""The size given to a pipe, a device or a broken link: 0 bytes would mean a file without rows."""
+"""The size listed for a pipe, a device or a broken link: 0 bytes would mean a file without rows."""
 
 
 def list_children(directory: str) -> list[Entry]:
-    """The direct children, sorted by name; sizes and times are those of a link's target.
+    """Return the direct children, sorted by name; sizes and times are those of a link's target.
 
     Raises:
         OSError: as ``os.scandir`` and ``os.stat``.
@@ -38,23 +37,23 @@ def list_children(directory: str) -> list[Entry]:
 
 
 def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int = 3) -> list[Entry]:
-    """Everything below `root`, sorted by path.
+    """Return everything below `root`, sorted by path.
 
-    A link to a directory is followed wherever it stands, so that two partitions may share their data; it is listed
-    but not entered when its target (by device and inode) is a directory on the path to it, which would never end.
-    A link whose target is missing is listed as a file of size 0.
+    A link to a directory is always followed, so that two partitions may share their data; it is listed but not entered
+    if its target (by device and inode) is a directory on the path to it, which would never end.  A link whose target
+    is missing is listed as a file of :data:`UNREADABLE_BYTES`.
 
-    When a directory vanishes during the walk, it begins again: a cleaner removes what a newer directory replaces, and
-    that one may have appeared after the first look.  What vanishes in the last walk too is left out.
+    If a directory vanishes during the walk, the walk starts again: a cleaner removes what a newer directory replaces,
+    which may have appeared after the first listing.  Directories that vanish in the last walk are left out.
 
     Args:
-        top: the children of `root`, where they were listed a moment ago.
-        again: how often to begin again.
+        top: the children of `root`, if they have just been listed.
+        again: how many times to start again.
 
     Raises:
-        OSError: as ``os.scandir`` and ``os.stat``, for any directory below: a part of a listing is never returned.
+        OSError: as ``os.scandir`` and ``os.stat``, for any directory below: a listing is never partial.
         ConflictError: a directory became a file meanwhile.
-        StorageError: links that lead to each other, more than a thousand of them.
+        StorageError: more than a thousand links lead through each other.
     """
     entries: list[Entry] = []
     base = root.rstrip("/")
@@ -99,13 +98,13 @@ def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int
 
 
 class _Plain(Entry):
-    """A directory that is known to be no symbolic link."""
+    """A directory that is known not to be a symbolic link."""
 
     __slots__ = ()
 
 
 def _with_links(root: str, entries: Sequence[Entry]) -> list[tuple[Entry, bool]]:
-    """The directories, each with whether it is a symbolic link."""
+    """Return the directories, each with whether it is a symbolic link."""
     return [
         (entry, not isinstance(entry, _Plain) and os.path.islink(os.path.join(root, entry.path)))
         for entry in entries
@@ -114,10 +113,10 @@ def _with_links(root: str, entries: Sequence[Entry]) -> list[tuple[Entry, bool]]
 
 
 def _scan(directory: str, prefix: str) -> tuple[Sequence[Entry], list[tuple[Entry, bool]]]:
-    """All children, and the directories among them, each with whether it is a symbolic link."""
+    """Return all children, and the directories among them, each with whether it is a symbolic link."""
     entries: list[Entry] = []
     directories: list[tuple[Entry, bool]] = []
-    # Written for speed: this is most of the time that a large listing takes.
+    # This is written for speed: a large listing spends most of its time here.
     with os.scandir(directory) as items:
         for item in items:
             is_link = item.is_symlink()
@@ -148,7 +147,7 @@ def _own_time(item: os.DirEntry[str]) -> float | None:
 
 
 def leads_back(link: str) -> bool:
-    """Whether a link's target is one of the directories that lead to the link; False when it has none any more."""
+    """Return whether a link's target is a directory on the path to the link; False if the target is missing."""
     try:
         target = os.stat(link)
     except FileNotFoundError:
@@ -163,28 +162,25 @@ def leads_back(link: str) -> bool:
         ancestor = parent
 
 
-# --- below a directory, through nobody's links -----------------------------------------------------------------------
-
-
 def list_children_beneath(paths: Beneath, directory: str) -> list[Entry]:
-    """The direct children, sorted by name.
+    """Return the direct children, sorted by name.
 
-    What is said of a link is what it leads to; where it may not be followed it can neither be opened nor listed.
+    Sizes and times are those of a link's target, even if it may not be followed and can neither be opened nor listed.
 
     Raises:
-        ForeignLinkError: a link on the way to the directory leads to what somebody else owns.
+        ForeignLinkError: a link on the path to the directory leads to what somebody else owns.
         OSError: as ``os.open`` and ``os.scandir``.
     """
     with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor, os.scandir(descriptor) as items:
-        found = [_beneath(paths, directory, item, "") for item in items]
-    return sorted((entry for entry, _ in filter(None, found)), key=_PATH)
+        entries = [_beneath(paths, directory, item, "") for item in items]
+    return sorted((entry for entry, _ in filter(None, entries)), key=_PATH)
 
 
 def list_everything_beneath(paths: Beneath, root: str, *, again: int = 3) -> list[Entry]:
-    """Everything below `root`, sorted by path; as :func:`list_everything`, but through links that may be followed only.
+    """Return everything below `root`, sorted by path, as :func:`list_everything` without foreign links.
 
     Raises:
-        ForeignLinkError: there is one that may not.
+        ForeignLinkError: a link leads to what somebody else owns.
         OSError: as ``os.open`` and ``os.scandir``.
     """
     entries: list[Entry] = []
@@ -193,7 +189,7 @@ def list_everything_beneath(paths: Beneath, root: str, *, again: int = 3) -> lis
     while waiting:
         prefix, above = waiting.pop()
         try:
-            found, identity = _scan_beneath(paths, f"{base}/{prefix}".rstrip("/") or "/", prefix)
+            children, identity = _scan_beneath(paths, f"{base}/{prefix}".rstrip("/") or "/", prefix)
         except FileNotFoundError:
             if not prefix:
                 raise
@@ -203,8 +199,8 @@ def list_everything_beneath(paths: Beneath, root: str, *, again: int = 3) -> lis
             continue
         if identity in above:
             continue  # a link that leads back
-        entries += (entry for entry, _ in found)
-        waiting += [(f"{entry.path}/", (*above, identity)) for entry, _ in found if entry.is_dir]
+        entries += (entry for entry, _ in children)
+        waiting += [(f"{entry.path}/", (*above, identity)) for entry, _ in children if entry.is_dir]
     entries.sort(key=_PATH)
     return entries
 
@@ -217,15 +213,15 @@ def _scan_beneath(paths: Beneath, directory: str, prefix: str) -> tuple[list[tup
     with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
         info = os.fstat(descriptor)
         with os.scandir(descriptor) as items:
-            found = list(filter(None, (_beneath(paths, directory, item, prefix) for item in items)))
-    for entry, is_foreign in found:
+            entries = list(filter(None, (_beneath(paths, directory, item, prefix) for item in items)))
+    for entry, is_foreign in entries:
         if is_foreign:
-            paths.stat(f"{directory}/{entry.path.removeprefix(prefix)}")  # which raises, and says why
-    return found, (info.st_dev, info.st_ino)
+            paths.stat(f"{directory}/{entry.path.removeprefix(prefix)}")  # this raises the error with the reason
+    return entries, (info.st_dev, info.st_ino)
 
 
 def _beneath(paths: Beneath, directory: str, item: os.DirEntry[str], prefix: str) -> tuple[Entry, bool] | None:
-    """An entry, and whether it is a link that may not be followed; None for what has vanished."""
+    """Return an entry, and whether it is a link that may not be followed; None if it has vanished."""
     try:
         info = item.stat(follow_symlinks=False)
         is_foreign = False

@@ -20,8 +20,8 @@ from acidctl.orc.types import ACID_COLUMNS, OrcType, hive_type
 from acidctl.rows.convert.matching import is_numbered
 from acidctl.rows.foreign.format import Format, TableFile, read_any_tail
 from acidctl.storage.port import FileSystem, FileSystemSpec
+from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.storage.registry import open_file_system
-from acidctl.storage.small_files import MOST_LENGTHS, read_small
 from acidctl.validation.checks.column_types import misfit
 from acidctl.validation.checks.listing import V13, V24, V25, V36
 from acidctl.validation.findings import Finding, Severity, Unchecked

@@ -14,7 +14,7 @@ from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.errors import BadDataError
 from acidctl.orc.byte_source import ByteSource
-from acidctl.orc.read.map_keys import NullMapKey
+from acidctl.orc.read.hostile_streams import NullMapKey
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.tail import RecordKey, Tail
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail

@@ -22,7 +22,7 @@ def test_clean_table_has_no_findings(acidctl, crud: Path) -> None:  # type: igno
     found = acidctl("validate", crud)
     assert (found.status, found.err) == (0, "")
     assert found.out == f"{crud}: nothing found\n1 location checked: nothing found\n"
-    deep = acidctl("check", "--deep", crud)
+    deep = acidctl("validate", "--deep", crud)
     assert deep.status == 0
     assert re.search(r"^1 location, 4 files, 6 rows checked(?: in [0-9.]+ s)?: nothing found$", deep.out, re.MULTILINE)
 

@@ -152,15 +152,16 @@ def test_many_are_ended_at_once(ask: Ask, fake4: FakeHive) -> None:
 def test_servers_that_zookeeper_knows_are_asked_whether_they_keep_house(
     acidctl: Ask, fake4: FakeHive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from acidctl.metastore import client, discovery, server
+    from acidctl.metastore import client
     from acidctl.metastore.settings import MetastoreSettings, address_of
+
+    server_addresses = client.server_addresses
 
     def known(settings: MetastoreSettings) -> object:
         """What ZooKeeper would say."""
-        return (address_of(fake4.address, settings),) if settings.quorum else discovery.server_addresses(settings)
+        return (address_of(fake4.address, settings),) if settings.quorum else server_addresses(settings)
 
-    for module in (client, server):
-        monkeypatch.setattr(module, "server_addresses", known)
+    monkeypatch.setattr(client, "server_addresses", known)
     dead = fake4.begin(ago=9000)
     fake4.config["metastore.housekeeping.threads.on"] = "true"
     line = ("hive", "housekeep", "--yes", "--metastore", "zk:2181", "--metastore-option", "discovery=zookeeper")

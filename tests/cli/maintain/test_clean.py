@@ -307,21 +307,6 @@ def test_a_failing_location_does_not_stop_the_others(acidctl, tree: Path) -> Non
     assert "day=11" in last
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("clean", "--dry-run"),
-        ("compact", "--assume-committed=0s", "--auto", "--dry-run"),
-        ("validate",),
-        ("purge", "--dry-run"),
-    ],
-)
-def test_trees_are_walked_with_recursive_and_without(acidctl, tree: Path, command: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
-    found = acidctl(*command, "--recursive", "-o", "jsonl", tree)
-    assert (found.status, found.out) == ((plain := acidctl(*command, "-o", "jsonl", tree)).status, plain.out)
-    assert found.err.replace("--recursive ", "") == plain.err
-
-
 def test_what_many_locations_keep_is_told_by_reason(acidctl, tree: Path) -> None:  # type: ignore[no-untyped-def]
     for day in range(20, 25):
         make(tree / f"day={day:02}", "base_5", "delta_4_4_0")

@@ -12,7 +12,7 @@ from support.command_line import Result
 from support.made.due import write_deltas
 from support.tables import age, read_rows
 
-from acidctl import nightly
+import acidctl
 from acidctl.verbs.nightly import NightlyOptions
 from acidctl.verbs.policy import Policies, TablePolicy
 
@@ -238,11 +238,11 @@ def test_nobody_is_asked_without_a_terminal_and_nothing_is_assumed(acidctl: Acid
 
 def test_the_verb_does_the_same(warehouse: Path, tmp_path: Path) -> None:
     policies = Policies({"sales.orders": TablePolicy(min_deltas=3)})
-    plan = NightlyOptions(dry_run=True)
-    planned = [*nightly(warehouse, options=plan, policies=policies, assume_committed=3600)]
+    tables, plan = acidctl.find(warehouse, assume_committed=3600), NightlyOptions(dry_run=True)
+    planned = [*tables.nightly(plan, policies)]
     assert [step.location.rpartition("/")[2] for step in planned if step.result == "planned"] == ["orders"]
     assert not list(warehouse.rglob("base_*"))
     options = NightlyOptions(state=str(tmp_path / "state"))
-    done = [*nightly(warehouse, options=options, policies=policies, assume_committed=3600)]
+    done = [*tables.nightly(options, policies)]
     assert [step.location.rpartition("/")[2] for step in done if step.is_changed] == ["orders"]
     assert not [step for step in done if step.error]

@@ -136,13 +136,6 @@ def test_the_name_of_a_file_tells_the_form(acidctl: Call, table: Path, tmp_path:
     assert (tmp_path / name).read_bytes().startswith(magic)
 
 
-def test_the_name_that_the_option_had(acidctl: Call, table: Path, tmp_path: Path) -> None:
-    assert acidctl("cat", table, "--to", tmp_path / "rows.csv").status == 0
-    assert acidctl("cat", table, "--to", tmp_path / "rows.csv").status == 9
-    assert acidctl("cat", table, "--to", tmp_path / "a.csv", "--out", tmp_path / "b.csv").status == 2
-    assert "--to" not in acidctl("cat", "--help").out
-
-
 def test_a_name_that_does_not_tell_the_form(acidctl: Call, table: Path, tmp_path: Path) -> None:
     (tmp_path / "config").write_text('[cat]\noutput = "csv"\n')
     for more, words in (

@@ -9,7 +9,7 @@ from support.metastore.fake_hive import FakeHive
 from support.trouble.bad_line import BadLine
 
 from acidctl.metastore import client as module
-from acidctl.metastore import interface, late
+from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, MetastoreError
 from acidctl.metastore.interface import TxnState, TxnType
@@ -22,7 +22,7 @@ from acidctl.metastore.wire import Method
 @pytest.fixture(params=[3, 4], ids=["hive-3", "hive-4"])
 def fake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHive]:
     monkeypatch.setattr(module, "_PAUSE", 0.01)
-    monkeypatch.setattr(late, "PATIENCE", 1.0)
+    monkeypatch.setattr(module, "PATIENCE", 1.0)
     with FakeHive(request.param) as server:
         server.begin(host="another")
         yield server

@@ -19,10 +19,10 @@ from acidctl.errors import AccessError, AcidctlError, RefusedError
 from acidctl.metastore.connection import Connection
 from acidctl.metastore.errors import MetastoreError, Unreachable
 from acidctl.metastore.settings import MetastoreSettings, Protection, find_settings
-from acidctl.metastore.tokens import Token
 from acidctl.metastore.transport import sasl_digest, transports
 from acidctl.metastore.transport.sasl import Plain, chosen_protection
 from acidctl.metastore.transport.sasl_digest import Digest, Sealed, Signed, _pairs, _rc4
+from acidctl.tokens import Token
 
 TOKEN = Token(b"\0who", b"secret!", "HIVE_DELEGATION_TOKEN")
 _START, _OK, _BAD, _ERROR, _COMPLETE = range(1, 6)

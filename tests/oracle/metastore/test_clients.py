@@ -19,7 +19,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.own.read_lock import ReadLock
+from acidctl.metastore.own.locks import ReadLock
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
 from acidctl.metastore.transactions import Transactions, bits

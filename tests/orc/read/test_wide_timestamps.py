@@ -18,9 +18,8 @@ from support.files.orc_bytes import RAW, Remote, local_tail, retailed, tail_of, 
 from acidctl.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read import wide_timestamps
-from acidctl.orc.read.calendars import is_hybrid, proleptic_batch, same_labels
 from acidctl.orc.read.reader import open_orc
-from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
+from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp, is_hybrid, proleptic_batch, same_labels
 from acidctl.orc.read.zones import is_utc, zone
 from acidctl.storage.local.filesystem import LocalFileSystem
 

@@ -175,7 +175,7 @@ def test_what_holds_no_transactional_table_is_not_looked_at(acidctl: Acidctl, tm
     assert acidctl("clean", "--yes", *TOLD, "--metrics-file", metrics, tmp_path / "mnt").status == 17
     assert "acidctl_last_success" not in metrics.read_text()
     with pytest.raises(StopIteration):
-        night = acidctl_library.nightly(tmp_path / "mnt", assume_committed=0)
+        night = acidctl_library.find(tmp_path / "mnt", assume_committed=0).nightly()
         assert next(night).error
         next(night)
 

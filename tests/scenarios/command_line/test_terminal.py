@@ -187,7 +187,7 @@ def test_commands_that_change_tables_send_nothing_hostile(terminal: Terminals, f
         [*CLEAN_NOW, "-o", "json", "{w}"],
         ["restore", "--yes", "{w}"], [*CLEAN_NOW, "{w}"], ["purge", "--yes", "{w}"],
         ["clean", "--report", plan, "{w}"], ["clean", "--report", "{t}/x", "{w}"], ["demo", "{t}"], ["demo", "{t}2"],
-        ["cat", "{t}", "--to", "{t}/x"], ["cat", "{t}", "--to", plan],
+        ["cat", "{t}", "--out", "{t}/x"], ["cat", "{t}", "--out", plan],
     ]  # fmt: skip
     for line in lines:
         status, shown = terminal.run(*filled(line))

@@ -9,7 +9,7 @@ import pytest
 from support.command_line import Result
 from support.metastore.bad_days import BadDay, make_warehouse
 
-from acidctl.metastore import client, late
+from acidctl.metastore import client
 
 
 @pytest.fixture(scope="session")
@@ -24,5 +24,5 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def day(pristine: Path, tmp_path: Path, acidctl: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> BadDay:
     """A copy of it, and a client that does not wait long between two tries."""
     monkeypatch.setattr(client, "_PAUSE", 0.001)
-    monkeypatch.setattr(late, "PATIENCE", 0.5)
+    monkeypatch.setattr(client, "PATIENCE", 0.5)
     return BadDay(pristine, tmp_path / "warehouse", acidctl)

@@ -77,7 +77,7 @@ def compacted(metastore: dict[str, str]) -> object:
 
 
 def cleaned(metastore: dict[str, str]) -> object:
-    return [one.clean() for one in acidctl.find_locations("hive:sales.*", metastore=metastore)]
+    return [one.clean() for one in acidctl.find("hive:sales.*", metastore=metastore)]
 
 
 @pytest.mark.sampled

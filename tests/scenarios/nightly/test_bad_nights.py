@@ -20,7 +20,7 @@ from support.tables import age, read_rows
 from support.terminals import Terminals
 from support.trouble.crash import Death, Killed, a_dead_owner  # noqa: F401
 
-from acidctl import nightly
+import acidctl
 from acidctl.cleaning.retention import FLOOR_SECONDS
 from acidctl.cleaning.trash import TRASH
 from acidctl.errors import EnvironmentProblem
@@ -53,7 +53,7 @@ def warehouse(tmp_path: Path) -> Path:
 
 def night(place: Path, tmp_path: Path) -> list[Step]:
     options = NightlyOptions(state=str(tmp_path / "state"))
-    return [*nightly(place, options=options, policies=POLICIES, assume_committed=3600)]
+    return [*acidctl.find(place, assume_committed=3600).nightly(options, POLICIES)]
 
 
 def rows(warehouse: Path) -> dict[str, int]:

@@ -20,8 +20,7 @@ from support.stores import Store
 from acidctl.errors import AcidctlError, ConflictError, StorageError
 from acidctl.location.change.own_files import write_checked, write_whole
 from acidctl.storage import fsspec_fs
-from acidctl.storage.hdfs.errors import QuotaError, from_remote
-from acidctl.storage.hdfs.quota import used_up
+from acidctl.storage.hdfs.errors import QuotaError, from_remote, used_up
 from acidctl.storage.local import filesystem
 from acidctl.storage.port import FileSystem, FileSystemSpec, join
 from acidctl.storage.registry import open_location

@@ -20,11 +20,12 @@ from acidctl.errors import (
     NotFoundError,
     StorageError,
 )
+from acidctl.printable import printable
 from acidctl.storage.local import filesystem, rename, tree
 from acidctl.storage.local.beneath import Anywhere
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.options import StorageOptions
-from acidctl.storage.os_errors import from_os_error, printable
+from acidctl.storage.os_errors import from_os_error
 from acidctl.storage.registry import open_location
 
 FS = LocalFileSystem()

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from acidctl import find
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.api import Location, find_locations
+from acidctl.api import Location
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth, Severity
@@ -156,7 +157,7 @@ class Story:
         assert not hives, (hives.keys(), self.statements)
 
     def _locations(self, told: Told) -> list[Location]:
-        return list(find_locations(f"hive:default.{told.name}", metastore=self._hive.metastore))
+        return list(find(f"hive:default.{told.name}", metastore=self._hive.metastore))
 
     def _rows_of_hive(self, told: Told, where: str) -> dict[tuple[str, ...], Rows]:
         """By the values of the partition."""

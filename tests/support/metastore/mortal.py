@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from acidctl.metastore import late
+from acidctl.metastore import client
 from support.fork_server import import_all
 from support.paths import PYTHONPATH
 
@@ -61,7 +61,7 @@ def mortals() -> Iterator[Mortals]:
 
 def _serve() -> None:
     import_all()
-    late.PATIENCE = 0.5
+    client.PATIENCE = 0.5
     for text in sys.stdin:
         said, *line = json.loads(text)
         child = os.fork()

@@ -7,7 +7,7 @@ from support.metastore.fake_hive import FakeHive
 
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import DeltaFigure, QueueEntry
-from acidctl.metastore.queue.delta_figures import DeltaThresholds, find_delta_thresholds, tell_figures
+from acidctl.metastore.queue.queue_work import DeltaThresholds, find_delta_thresholds, tell_figures
 from acidctl.metastore.settings import find_settings
 
 

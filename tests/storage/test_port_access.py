@@ -18,8 +18,8 @@ from support.servers.hdfs_server import HdfsServer
 from support.tables import CLEAN_NOW
 
 from acidctl.errors import StorageError
-from acidctl.storage.access import Access, narrowest
 from acidctl.storage.options import StorageOptions
+from acidctl.storage.port import Access, narrowest
 from acidctl.storage.registry import open_location
 
 OTHER = 65534
@@ -229,7 +229,7 @@ def test_what_cannot_be_given_away_grants_its_group_nothing(tmp_path: Path) -> N
     code = (
         "import os, sys\n"
         f"os.setgroups([]); os.setgid({OTHER}); os.setuid({OTHER})\n"
-        "from acidctl.storage.access import Access\n"
+        "from acidctl.storage.port import Access\n"
         "from acidctl.storage.registry import open_location\n"
         "fs, path = open_location(sys.argv[1])\n"
         "fs.set_access(path, Access('0', '0', 0o664))\n"

@@ -18,7 +18,7 @@ from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
 from acidctl.metastore.interface import HeartbeatRequest, LockType, TxnType
-from acidctl.metastore.own.read_lock import ReadLock
+from acidctl.metastore.own.locks import ReadLock
 from acidctl.metastore.server import txn_timeout
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import HiveTable, get_table

@@ -13,7 +13,7 @@ from kazoo.exceptions import ConnectionLoss, NoAuthError, NoNodeError  # noqa: E
 from kazoo.handlers.threading import KazooTimeoutError  # noqa: E402
 
 from acidctl.errors import UsageProblem  # noqa: E402
-from acidctl.metastore.discovery import server_addresses  # noqa: E402
+from acidctl.metastore.client import server_addresses  # noqa: E402
 from acidctl.metastore.errors import MetastoreError, Unreachable  # noqa: E402
 from acidctl.metastore.settings import MetastoreSettings, find_settings  # noqa: E402
 

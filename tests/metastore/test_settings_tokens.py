@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acidctl.errors import UsageProblem
-from acidctl.metastore.tokens import token_of_file, token_of_text
+from acidctl.metastore.settings import token_of_file
+from acidctl.metastore.transport.sasl_digest import token_of_text
 from acidctl.tokens import VARIABLE, Token
 
 TOKENS = st.builds(

@@ -10,8 +10,7 @@ from support.command_line import Result
 from support.metastore.fake_hive import FakeHive
 
 from acidctl.errors import NotFoundError
-from acidctl.storage.near_paths import naming_near
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import naming_near, open_location
 
 Acidctl = Callable[..., Result]
 CHANGING = ("--assume-committed=0s",)

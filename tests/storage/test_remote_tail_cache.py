@@ -18,7 +18,7 @@ from acidctl.rows.scan.scan import Scan
 from acidctl.storage.hdfs.filesystem import HdfsFileSystem
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.tail_cache import END, fetch_tails
+from acidctl.storage.remote import END, fetch_tails
 
 
 class Disk:

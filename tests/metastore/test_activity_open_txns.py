@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.metastore import open_txns
+from acidctl.metastore import activity
 from acidctl.metastore.activity import find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable
@@ -14,7 +14,7 @@ from acidctl.metastore.settings import find_settings
 
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_it_is_asked_once_more(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
-    monkeypatch.setattr(open_txns, "_GAP", 0.01)
+    monkeypatch.setattr(activity, "_GAP", 0.01)
     with FakeHive(4) as fake:
         txn = fake.begin()
         settings = find_settings({"uris": fake.address}, {})

@@ -19,8 +19,8 @@ from support.servers.kerberos_server import KerberosHdfsServer
 
 from acidctl.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage.hdfs import native
-from acidctl.storage.hdfs.delegation import delegated
-from acidctl.storage.hdfs.kerberos import rpc_address, web_token
+from acidctl.storage.hdfs.cluster import rpc_address, web_token
+from acidctl.storage.hdfs.filesystem import delegated
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
 from acidctl.tokens import Token

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from acidctl.storage.local import mounts
-from acidctl.storage.local.filesystem import LocalFileSystem
+from acidctl.storage.local.filesystem import LocalFileSystem, refuse_mounts
 
 REMOVE = """
 import sys
@@ -18,8 +17,8 @@ from acidctl.errors import RefusedError
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
 if sys.argv[1] == "old":
-    from acidctl.storage.local import openat2
-    openat2.NUMBER = 100000  # no kernel has it
+    from acidctl.storage.local import beneath
+    beneath.OPENAT2 = 100000  # no kernel has it
 for guarded, name in [(guarded, name) for guarded in (True, False) for name in sys.argv[3:]] + [(True, "plain")]:
         fs, path = open_location(sys.argv[2], StorageOptions(own_links=guarded))
         try:
@@ -73,4 +72,4 @@ def test_links_in_what_is_removed_are_no_mount_points(table: Path) -> None:
 
 def test_relative_path_has_no_mounts_to_refuse(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(table)
-    mounts.refuse_mounts("x", "x", None)
+    refuse_mounts("x", "x", None)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from acidctl.storage.hdfs.callers import Callers
+from acidctl.storage.hdfs.native import Callers
 
 
 def test_one_thread_serves_calls_one_after_the_other() -> None:

@@ -1,0 +1,214 @@
+"""Many locations of transactional tables, with the verbs that the command line has for them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.api import DAY, Location, compact_options, lists_of_user, storage_of
+from acidctl.arguments import as_path
+from acidctl.cleaning.retention import Policy
+from acidctl.compaction.local_engine import LocalEngine
+from acidctl.compaction.run import Engine
+from acidctl.deadline import Duration, as_seconds
+from acidctl.errors import AcidctlError
+from acidctl.location.find import Found, once
+from acidctl.location.find import find as find_places
+from acidctl.location.named_metastore import open_warehouse
+from acidctl.outcome import Outcome, Result
+from acidctl.overview.location_status import LocationStatus, status_of
+from acidctl.rows.scan.arrow_rows import ArrowRows
+from acidctl.verbs.clean import CleanOptions, clean
+from acidctl.verbs.compact import compact
+from acidctl.verbs.compact_options import CompactOptions
+from acidctl.verbs.events import Events
+from acidctl.verbs.nightly import NightlyOptions, Part, Step, nightly
+from acidctl.verbs.policy import Policies
+from acidctl.verbs.purge import PurgeOptions, purge
+from acidctl.verbs.restore import RestoreOptions, restore
+from acidctl.verbs.selection import Selection
+
+SCHEMA = pa.schema(
+    [
+        ("location", pa.string()),
+        ("table", pa.string()),
+        ("bytes", pa.int64()),
+        ("deltas", pa.int64()),
+        ("score", pa.int64()),
+        ("due", pa.string()),
+        ("gain", pa.float64()),
+        ("free", pa.int64()),
+        ("freeLater", pa.int64()),
+        ("aborted", pa.int64()),
+        ("trash", pa.int64()),
+        ("problem", pa.string()),
+    ]
+)
+"""Sizes are bytes; `gain` is what every full read saves for each byte that a compaction rewrites once."""
+
+_ROWS = 100
+"""In a batch."""
+
+
+def find(
+    *urls: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None = None,
+    metastore: str | Mapping[str, str] | None = None,
+    exclude: Sequence[str] = (),
+    write_ids: str | ValidWriteIds | None = None,
+    valid_txns: str | ValidTxns | None = None,
+    assume_committed: Duration | None = None,
+) -> Locations:
+    """Return the locations at or below paths, and of the tables that names like ``hive:db.*`` mean.
+
+    Args and errors are those of :class:`acidctl.Location`; one write-id list is good for one table. `exclude` are names
+    of tables, ``db.tmp_*``, that are left out where such a name means several. Nothing is looked at yet.
+    """
+    lists = lists_of_user(write_ids, valid_txns, assume_committed, open_warehouse(metastore, exclude))
+    return Locations(Selection(tuple(map(as_path, urls)), storage_of(storage_options), lists))
+
+
+class Locations(ArrowRows):
+    """Locations that are looked for each time anew, by a loop or by a verb.
+
+    A verb does what the command of its name does, without a question: calling it is consent. It yields an outcome for
+    each location; one that failed has its `error`, and does not stop the others. As rows for Arrow, pandas and polars
+    there is one for each location, with its size, what is due, and what a cleaning can free.
+    """
+
+    def __init__(self, where: Selection) -> None:
+        self._where = where
+
+    def __repr__(self) -> str:
+        return f"<acidctl locations at {self._where.shown}>"
+
+    def __iter__(self) -> Iterator[Location]:
+        """Yield each location."""
+        where = self._where
+        for found in find_places(where.places, where.storage, where.lists, looks=False):
+            yield Location.of(found, where.storage, where.lists)
+
+    def compact(self, options: CompactOptions | str = "auto", engine: Engine | None = None) -> Iterator[Outcome]:
+        """Compact them; options and engine are those of :meth:`acidctl.Location.compact`.
+
+        Raises:
+            RefusedError: nobody said which write ids are committed, or a path itself is not known to be transactional.
+        """
+        events = Events()
+        yield from compact(self._now(), compact_options(options), events, engine or LocalEngine(1))
+        yield from _failures(events)
+
+    def clean(self, options: CleanOptions | None = None) -> Iterator[Outcome]:
+        """Remove what is obsolete or aborted; the plans come first, then what was removed."""
+        events = Events()
+        yield from clean(self._now(), options or CleanOptions(), events)
+        yield from _failures(events)
+
+    def restore(self, options: RestoreOptions | None = None) -> Iterator[Outcome]:
+        """Bring back what a cleaning moved to the trash; raises NotFoundError if there is nothing."""
+        events = Events()
+        yield from restore(self._now(), options or RestoreOptions(), events)
+        yield from _failures(events)
+
+    def purge(self, options: PurgeOptions | None = None) -> Iterator[Outcome]:
+        """Delete what cleanings moved to the trash; raises NotFoundError for a run that no trash holds."""
+        events = Events()
+        yield from purge(self._now(), options or PurgeOptions(), events)
+        yield from _failures(events)
+
+    def nightly(
+        self, options: NightlyOptions | None = None, policies: Policies | None = None, engine: Engine | None = None
+    ) -> Iterator[Step]:
+        """Compact what is due, clean what is obsolete and purge what is old.
+
+        Args:
+            policies: what is wanted of some tables.
+            engine: where compactions run; without one in this process.
+
+        Raises:
+            RefusedError: as :meth:`compact`.
+            ConflictError: another run works with the same folder.
+        """
+        events, run_id = Events(), ""
+        wanted = options or NightlyOptions()
+        for step in nightly(self._now(), wanted, events, engine or LocalEngine(1), policies=policies):
+            run_id = step.run
+            yield step
+        for one in _failures(events):
+            yield Step(location=one.location, result=one.result, error=one.error, part=Part.COMPACT, of=one, run=run_id)
+
+    def status(self, older_than: Duration = DAY) -> Iterator[LocationStatus]:
+        """Yield what each location holds, costs its readers and needs.
+
+        Args:
+            older_than: the retention that a cleaning would have.
+
+        Raises:
+            AcidctlError: a location cannot be listed, or its snapshot is not known; as rows, such a location has this
+                as its `problem`.
+        """
+        for _, one in self._statuses(as_seconds(older_than, "older_than")):
+            if isinstance(one, AcidctlError):
+                raise one
+            yield one
+
+    def _statuses(self, older_than: float) -> Iterator[tuple[Found, LocationStatus | AcidctlError]]:
+        where, now = self._now(), time.time()
+        lists = where.lists.begun()
+        for found in once(find_places(where.places, where.storage, lists)):
+            try:
+                yield found, status_of(found, lists, Policy(older_than), now)
+            except AcidctlError as error:
+                yield found, error
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See :data:`SCHEMA`."""
+        return SCHEMA
+
+    def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield one row for each location."""
+        rows: list[dict[str, Any]] = []
+        for found, one in islice(self._statuses(DAY), limit):
+            rows.append(_row(found, one))
+            if len(rows) == _ROWS:
+                yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+                rows = []
+        if rows:
+            yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+    def _now(self) -> Selection:
+        return replace(self._where, lists=self._where.lists.renewed())
+
+
+def _row(found: Found, one: LocationStatus | AcidctlError) -> dict[str, Any]:
+    if isinstance(one, AcidctlError):
+        return {"location": found.shown, "table": found.location.table, "problem": str(one)}
+    return {
+        "location": one.location,
+        "table": one.table,
+        "bytes": one.bytes,
+        "deltas": one.deltas,
+        "score": one.reading.score,
+        "due": one.due.kind.value if one.due else None,
+        "gain": one.reading.gain,
+        "free": one.free,
+        "freeLater": one.soon + one.later,
+        "aborted": one.aborted,
+        "trash": one.trash.bytes,
+        "problem": str(one.refused[0]) if one.refused else None,
+    }
+
+
+def _failures(events: Events) -> Iterator[Outcome]:
+    """Yield what failed besides the outcomes: a directory that cannot be listed, a place with nothing to look at."""
+    errors: list[tuple[str, AcidctlError]] = events.errors
+    for location, error in errors:
+        yield Outcome(location=location, result=Result.FAILED, error=error)
