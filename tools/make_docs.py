@@ -23,11 +23,9 @@ from metastore_settings import MEANINGS as METASTORE_SETTINGS
 
 from acidctl import __version__
 from acidctl.acid.reasons import Code
-from acidctl.cli.command_table import GROUPS, SECTIONS, SUMMARIES
+from acidctl.cli.command_table import GROUPS, SECTIONS, SUMMARIES, shell_spelling
 from acidctl.cli.main import cli
-from acidctl.cli.report.status_advice import TO_DO
-from acidctl.cli.report.terms import STATES, TERMS
-from acidctl.cli.spelling import shell_spelling
+from acidctl.cli.report.terms import STATES, TERMS, TO_DO
 from acidctl.errors import ExitStatus
 from acidctl.metastore.settings import NAMES
 from acidctl.orc.limits import LIMITS

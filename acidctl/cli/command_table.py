@@ -1,7 +1,8 @@
-"""The commands: their names, one line of each, and how one is imported when it is called."""
+"""The commands: their names and summaries, how one is imported when it is called, and how hints spell them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "doctor": "Show which Java, Spark, packages and metastore are used.",
     },
 }
-"""Every command with its one line; a command's module is imported when it is called, and not before."""
+"""Every command with its summary, by section of the help."""
 
 GROUPS: dict[str, dict[str, str]] = {
     "hive": {
@@ -61,7 +62,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "housekeep": "End transactions and locks of dead clients.",
     },
 }
-"""Commands below another one, each in a module of the folder of that name."""
+"""Subcommands, each in a module of the folder with the name of the group."""
 
 FOLDERS = {
     "See": "inspect",
@@ -69,7 +70,7 @@ FOLDERS = {
     "Compact and clean": "maintain",
     "Try and check": "check",
 }
-"""Where in this package the modules of a section's commands lie."""
+"""The folder with the command modules of each section."""
 
 SUMMARIES = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
@@ -91,14 +92,14 @@ AFTER_INTERRUPT = {
 
 
 WATCHED = frozenset(SECTIONS["Read rows"])
-"""Commands that decode rows in their own process: they run in a child, whose parent says which file crashed it."""
+"""Commands that decode rows in their own process: they run in a child, whose parent reports which file crashed it."""
 
 GOING_ON = frozenset(("erasure",))
-"""Those that print at their end only: after a crash they begin again, with a process of its own for each file."""
+"""Watched commands that print only at their end: after a crash they start again, with one process for each file."""
 
 
 def command_named(name: str) -> click.Command | None:
-    """A command, imported now; None where none is called so."""
+    """Import a command and return it; None if there is no such command."""
     if name not in SUMMARIES:
         return None
     command: click.Command = import_module(module_of(name)).command
@@ -106,7 +107,7 @@ def command_named(name: str) -> click.Command | None:
 
 
 def module_of(name: str, group: str = "") -> str:
-    """Where a command is defined, as a name to import."""
+    """Return the name of the module that defines a command."""
     if name in GROUPS:
         return f"{__package__}.groups"
     folder = group or next(FOLDERS[title] for title, commands in SECTIONS.items() if name in commands)
@@ -114,7 +115,7 @@ def module_of(name: str, group: str = "") -> str:
 
 
 def command_in(line: Sequence[str]) -> str:
-    """The command on a line, ``hive txns`` of a group; empty without any."""
+    """Return the command on a line, ``hive txns`` for a subcommand; empty without one."""
     words = iter(line)
     name = next((word for word in words if word in SUMMARIES), "")
     part = next((word for word in words if word in GROUPS.get(name, ())), "")
@@ -122,14 +123,14 @@ def command_in(line: Sequence[str]) -> str:
 
 
 def walk() -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command with its path, those of groups after their group; all are imported."""
+    """Import every command and yield it with its path, a group before its subcommands."""
     for name in SUMMARIES:
         if command := command_named(name):
             yield from below((name,), command)
 
 
 def below(path: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """A command and those that are parts of it, each with its path."""
+    """Yield a command and its subcommands, each with its path."""
     yield path, command
     parts: Mapping[str, click.Command] = getattr(command, "commands", {})
     for name, part in parts.items():
@@ -137,5 +138,68 @@ def below(path: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple
 
 
 def examples(*lines: str) -> str:
-    """An epilog of examples; ``\\b`` keeps click from wrapping it."""
+    """Return an epilog of examples; ``\\b`` keeps click from wrapping it."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+OPTIONS = frozenset(
+    (
+        "accept_fewer", "apply_all_deletes",
+        "assume_committed", "break_lock", "buckets", "debug", "engine", "exit_code", "fail_on",
+        "follow_links", "force",
+        "jobs",
+        "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
+        "order_by", "queue", "read_lock",
+        "reader", "storage_option", "table", "table_type", "take_over", "task_bytes", "trash",
+        "unsafe_retention", "valid_txns", "verify", "visibility_txn", "wait", "write_ids", "write_ids_form",
+        "write_ids_from",
+    )
+)  # fmt: skip
+"""Options that hints name, of any command."""
+
+_RENAMED = {"reader": "for"}  # a word that Python keeps for itself
+
+COMMANDS = {
+    "clean()": "clean",
+    "clean(leftovers=True)": "clean --leftovers",
+    "clean(plan=FILE)": "clean --plan FILE",
+    "compact()": "compact",
+    "compact('auto')": "compact --auto",
+    "compact('major')": "compact --major",
+    "dump()": "dump",
+    "forget_repair()": "repair forget",
+    "purge()": "purge",
+    "repair('empty-result')": "repair empty-result",
+    "repair('flush-length')": "repair flush-length",
+    "repair('key-index')": "repair key-index",
+    "repair('nested')": "repair nested",
+    "repair('version-file')": "repair version-file",
+    "restore()": "restore",
+    "state()": "ls",
+    "trash()": "restore --list",
+    "undo_repair()": "repair undo",
+    "undo_repair(list)": "repair undo --list",
+    "validate()": "validate",
+    "why()": "why",
+}
+"""Python calls that hints name, as command lines."""
+
+_SETTING = re.compile(r"([a-z_]+)(?:=(.*))?")
+_PROPERTY = re.compile(r"spark(\.[A-Za-z]+)+=.*")
+
+
+def shell_spelling(quoted: str) -> str | None:
+    """Return how users of the command line type what a hint quotes in Python; None for other quotes.
+
+    An option is ``--table-type full-acid`` for ``table_type='full-acid'``, a property of Spark is ``--conf spark...``,
+    and a verb is a command line.
+    """
+    if quoted in COMMANDS:
+        return f"`acidctl {COMMANDS[quoted]}`"
+    if _PROPERTY.fullmatch(quoted):
+        return f"--conf {quoted}"
+    setting = _SETTING.fullmatch(quoted)
+    if setting is None or setting[1] not in OPTIONS:
+        return None
+    value = "" if setting[2] is None else " " + setting[2].strip("'")
+    return "--" + _RENAMED.get(setting[1], setting[1]).replace("_", "-") + value

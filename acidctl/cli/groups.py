@@ -13,7 +13,7 @@ from acidctl.nearest import asked, near_names
 
 
 class LazyCommands(MutableMapping[str, click.Command]):
-    """Commands by their names, in the order of their table."""
+    """Commands by name in the order of the table, each imported when it is first used."""
 
     def __init__(self, lines: Mapping[str, str], group: str = "") -> None:
         self.lines, self._group = lines, group
@@ -43,11 +43,11 @@ class LazyCommands(MutableMapping[str, click.Command]):
 
 
 class LazyGroup(click.Group):
-    """A group of :class:`LazyCommands`, with their lines in sections.
+    """A group of :class:`LazyCommands`, which its help shows in sections.
 
     Args:
-        sections: the lines of the commands, by the title of their section.
-        folder: of the modules, where that is one; without it the table of sections has it.
+        sections: the summaries of the commands, by the title of their section.
+        folder: the folder of the modules; if empty, :data:`~acidctl.cli.command_table.FOLDERS` has it by section.
     """
 
     def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, str]], folder: str = "", **kwargs: Any) -> None:
@@ -68,7 +68,7 @@ class LazyGroup(click.Group):
         try:
             name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
-            # click compares with the commands that are loaded already: here there are none.
+            # click compares only with commands that are loaded, and here none is.
             near = _near(args[0], self._lines)
             if not near:
                 raise
@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
 
 
 def _near(name: str, known: Mapping[str, str]) -> str:
-    """A question for commands that were meant; the name may be that of a command of a group, without the group."""
+    """Return a question about the command that was meant, which may be a subcommand without its group."""
     groups = [f"`acidctl {group} {name}`" for group, lines in GROUPS.items() if name in lines and group in known]
     return asked(groups or near_names(name, known))
 

@@ -1,4 +1,4 @@
-"""The entry point: a lazy command group and the one place where errors become exit statuses."""
+"""The entry point: the group of all commands, and the only place where errors become exit statuses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from acidctl import __version__
-from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCHED, command_in
+from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCHED, command_in, shell_spelling
 from acidctl.cli.groups import LazyGroup
 from acidctl.cli.options.local_completion import complete_profiles
 from acidctl.cli.options.param_types import FILE
@@ -22,23 +22,22 @@ from acidctl.cli.output.last_line import ERASE, is_dumb, listings, own_stream
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.streams import ending_signals, standard_streams
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.cli.spelling import shell_spelling
 from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
 from acidctl.guardian import NOTES, watched
 from acidctl.imports import forget_current_directory, leave_out_pandas
 from acidctl.spelling import speaking
 
 _SELDOM = 100_000
-"""New objects; Python's own collector looks at every 700."""
+"""Collect garbage after this many new objects; Python's default is 700."""
 
 COMPLETION = "_ACIDCTL_COMPLETE"
-"""Set by the shells' completion scripts."""
+"""The variable that the completion scripts of shells set."""
 
 GLOBAL = ("--log-format", "--profile", "--config")
-"""Options of the program that take a value: they may stand anywhere on the line, as --debug may."""
+"""Program options with a value; like --debug they may stand anywhere on the line."""
 
 SWITCHES = ("--no-pager",)
-"""The same without a value."""
+"""Program options without a value."""
 
 
 @click.group(
@@ -88,7 +87,7 @@ def cli(ctx: click.Context, log_format: str, no_pager: bool, profile: str | None
     if log_format == "json":
         _log_json(command_in(ctx.obj or ()))
     if ctx.invoked_subcommand == "config":
-        return  # which looks itself, to tell what is wrong
+        return  # it reads the settings itself, to report what is wrong
     from acidctl.cli.config.setting_files import load  # noqa: PLC0415 - --help does without
     from acidctl.orc.limits import configure  # noqa: PLC0415 - --help does without
 
@@ -111,7 +110,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     if args is None:
         forget_current_directory()
         leave_out_pandas()
-        # OpenBLAS, which nothing here uses, starts one thread per core, and ends a process that may have no more.
+        # OpenBLAS, unused here, starts a thread per core, and ends the process if it may have no more threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     VERBOSITY.forget()
     given = list(sys.argv[1:] if args is None else args)
@@ -119,34 +118,34 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     has_crashed = args is None and _watched(given)
     try:
         with standard_streams(), ending_signals(), _seldom_collected(), speaking(shell_spelling):
-            # Wherever it stands: whoever meets an error appends it to the line.
+            # --debug may stand anywhere: users append it to a line that failed.
             line = with_program_options_first([arg for arg in given if arg != "--debug"])
             if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):
                 _log_json(command_in(line))
             status = _run(line, debug, has_crashed)
-    except KeyboardInterrupt:  # before the command began, or while its end was told
+    except KeyboardInterrupt:  # before the command began, or while its end was reported
         status = ExitStatus.INTERRUPTED
-    # Where one came while source in a string ran, as for every dataclass, Python remembers it as one that nobody
-    # caught, and ``python -m`` ends by SIGINT instead of this status.  The next such string that ends well forgets it.
+    # A KeyboardInterrupt inside exec(), which every dataclass uses, counts as uncaught for Python, and ``python -m``
+    # ends by SIGINT instead of with this status.  Another exec() that succeeds resets that.
     exec("")
     if NOTES.shared is None:
         sys.exit(status)
-    # To take every object apart would first copy the memory that the parent of this process has, too.
+    # Freeing every object would first copy the memory that this process shares with its parent.
     atexit._run_exitfuncs()
     os._exit(status)
 
 
 def _watched(given: Sequence[str]) -> bool:
-    """Continue in a child where the command reads files; whether this is the parent of one that crashed.
+    """Continue in a child if the command reads files; return whether this is the parent of a child that crashed.
 
-    A program of somebody else that calls :func:`main` is not forked.
+    Another program that calls :func:`main` is not forked.
     """
     name, program = command_in(given), sys.modules["__main__"]
     is_module = program.__spec__ is not None and program.__spec__.name == "acidctl.__main__"
     is_ours = is_module or os.path.basename(getattr(program, "__file__", "")) == "acidctl"  # noqa: PTH119 - not loaded
     if not is_ours or name not in WATCHED or COMPLETION in os.environ or not {"-h", "--help"}.isdisjoint(given):
         return False
-    # What comes by standard input is there once.
+    # Standard input can be read only once.
     goes_on = name in GOING_ON and not any(arg == "-" or arg.endswith("=-") for arg in given)
     has_crashed = watched(ends_hanging=goes_on)
     if has_crashed and goes_on and not NOTES["written"]:
@@ -157,8 +156,10 @@ def _watched(given: Sequence[str]) -> bool:
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """A command keeps many small values and makes few cycles: to look through them all, again and again, takes a tenth
-    of the time of a large listing.
+    """Collect garbage rarely within the block.
+
+    A command keeps many small values and makes few cycles: collecting them takes a tenth of the time of a large
+    listing.
     """
     before = gc.get_threshold()
     gc.set_threshold(_SELDOM, *before[1:])
@@ -169,34 +170,34 @@ def _seldom_collected() -> Iterator[None]:
 
 
 def with_program_options_first(args: Sequence[str]) -> list[str]:
-    """The line with the program's own options before the command, where click looks for them.
+    """Return the line with the program options before the command, where click expects them.
 
     ``help ls`` becomes ``ls --help``.
     """
     ours: list[str] = []
     rest: list[str] = []
-    left = iter(args)
-    for arg in left:
+    remaining = iter(args)
+    for arg in remaining:
         if arg == "--":
-            rest += [arg, *left]
+            rest += [arg, *remaining]
         elif arg in SWITCHES:
             ours.append(arg)
         elif arg in GLOBAL:
-            ours += [arg, *(value for value in (next(left, None),) if value is not None)]
+            ours += [arg, *(value for value in (next(remaining, None),) if value is not None)]
         else:
             (ours if arg.startswith(tuple(f"{name}=" for name in GLOBAL)) else rest).append(arg)
     return ours + (rest if rest[:1] != ["help"] else [*rest[1:], "--help"])
 
 
 def value_of(option: str, line: Sequence[str]) -> str:
-    """The last value of an option on a line; empty where it is not."""
-    found = ""
-    for place, arg in enumerate(line):
-        if arg == option and place + 1 < len(line):
-            found = line[place + 1]
+    """Return the last value of an option on a line; empty without one."""
+    value = ""
+    for i, arg in enumerate(line):
+        if arg == option and i + 1 < len(line):
+            value = line[i + 1]
         elif arg.startswith(f"{option}="):
-            found = arg.partition("=")[2]
-    return found
+            value = arg.partition("=")[2]
+    return value
 
 
 def _log_json(command: str) -> None:
@@ -229,7 +230,7 @@ def _run(args: Sequence[str], debug: bool, has_crashed: bool) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: a bug is reported as one, without a wall of text
         if debug:
             _trace()
-        problem = _problem_of(error)
+        problem = _as_acidctl_error(error)
         code = "" if type(problem) is AcidctlError else problem.code
         _say(problem.what, problem.why, problem.hint, problem.exit_status, code)
         return problem.exit_status
@@ -237,7 +238,7 @@ def _run(args: Sequence[str], debug: bool, has_crashed: bool) -> int:
 
 
 def _clear_up() -> None:
-    """Remove what a crashed command left of a new file, and of a line on the terminal."""
+    """Remove the unfinished file and the last line of the terminal that a crashed command left."""
     if sys.stderr.isatty() and not is_dumb():
         own_stream(sys.stderr).write(ERASE)
     if unfinished := NOTES["unfinished"]:
@@ -246,8 +247,7 @@ def _clear_up() -> None:
         remove_unfinished(unfinished)
 
 
-def _problem_of(error: Exception) -> AcidctlError:
-    """What a user is told of it."""
+def _as_acidctl_error(error: Exception) -> AcidctlError:
     if isinstance(error, AcidctlError):
         return error
     if isinstance(error, MemoryError):
@@ -265,7 +265,7 @@ def _say(what: str, why: str, hint: str, status: int, code: str = "") -> None:
 
 
 def _say_interrupted(hint: str) -> None:
-    """In one line, below what the terminal made of Ctrl-C; a record has what to do by itself."""
+    """Print one line below the ^C of the terminal, or a record with the hint in a field of its own."""
     from acidctl.cli.output.logs import json_log  # noqa: PLC0415 - only a failure needs it
 
     if json_log():
@@ -286,7 +286,7 @@ def _show_usage(error: click.ClickException) -> None:
 
 
 def _source_of(error: click.ClickException) -> str:
-    """Where a bad value is from, when it does not stand on the command line."""
+    """Return where a bad value comes from, if not from the command line."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None:
         return ""
     from acidctl.cli.config.settings import source_of  # noqa: PLC0415 - only a failure needs it

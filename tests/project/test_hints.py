@@ -13,9 +13,8 @@ import pytest
 from support.paths import REPO
 
 from acidctl.api import Location
-from acidctl.cli.command_table import SUMMARIES
+from acidctl.cli.command_table import COMMANDS, OPTIONS, SUMMARIES, shell_spelling
 from acidctl.cli.main import cli
-from acidctl.cli.spelling import COMMANDS, OPTIONS, shell_spelling
 from acidctl.errors import RefusedError
 from acidctl.spelling import speaking
 

@@ -1,1 +1,1 @@
-"""Commands that check and mend, and those that show a table to try, settings and the machine."""
+"""Commands that check and repair tables, and that show a demo table, settings and the machine."""

@@ -1,4 +1,4 @@
-"""`acidctl config`: the settings that count, and where they are from."""
+"""`acidctl config`: the settings in effect, and their origins."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _settings(settings: Settings) -> Iterator[tuple[Name, Value]]:
         if text := os.environ.get(variable):
             yield name, Value(text, f"environment {variable}")
     for limit in LIMITS:
-        _ = limit.value  # says so where the environment has no number
+        _ = limit.value  # raises if the environment has no number
     for title in SUMMARIES:
         yield from _of_command(_command(title), (title,), settings)
 
@@ -123,9 +123,9 @@ def _of_command(command: click.Command, path: Name, settings: Settings) -> Itera
 
 
 def _command(name: str) -> click.Command:
-    found = command_named(name)
-    assert found
-    return found
+    command = command_named(name)
+    assert command
+    return command
 
 
 def _without_secrets(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`acidctl demo`: a table to try things on."""
+"""`acidctl demo`: writes a table to try things on."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def command(directory: str, big: bool, partitions: int, seed: int, storage: dict
             put_line(fs.display(f"{path}/{name}"))
         note(f"try: acidctl ls --timeline {directory}")
         return
-    for place in range(max(1, partitions)):
-        target = f"{path}/p={place}" if partitions else path
-        write_big(fs, target, BigOptions(seed=seed + place, **shape))
+    for partition in range(max(1, partitions)):
+        target = f"{path}/p={partition}" if partitions else path
+        write_big(fs, target, BigOptions(seed=seed + partition, **shape))
         put_line(fs.display(target))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MARGIN = 11
 _LONGEST = 100
-"""Characters of a version."""
+"""The most characters of a version that are shown."""
 
 Record = dict[str, Any]
 Part = tuple[Record, Sequence[AcidctlError]]
@@ -86,7 +86,7 @@ def command(
         parts.append(partial(_check_stores, locations, storage))
     record: Record = {}
     problems: list[AcidctlError] = []
-    for part in parts:  # each is shown as soon as it is known: Spark takes its time
+    for part in parts:  # shown one by one, as Spark takes its time
         found, wrong = part()
         record |= found
         problems += wrong
@@ -120,7 +120,7 @@ def _check_spark(engine: EngineOptions) -> Part:
             "host": node.host,
             "python": f"{node.python} ({node.executable})",
             "packages": [{"name": name, "version": version} for name, version in node.versions],
-            "problems": [": ".join(filter(None, (one.what, one.why))) for one in problems_of(node)],
+            "problems": [": ".join(filter(None, (problem.what, problem.why))) for problem in problems_of(node)],
         }
         for node in check.nodes
     ]
@@ -153,13 +153,13 @@ def _check_metastore(metastore: str, pairs: tuple[str, ...]) -> Part:
         given = settings_with_origins(metastore, pairs)
         texts = {name: value for name, (value, _) in given.items()}
         said = said_settings(texts)
-        record["settings"] = [_setting(name, one, one.origin or given[name][1]) for name, one in said.items()]
+        record["settings"] = [_setting(name, item, item.origin or given[name][1]) for name, item in said.items()]
         settings = None if texts.get("uris") == NONE else find_settings(texts)
         if settings is None:
             raise _no_metastore(said)
         for secret in settings.secrets:
             remember(secret)
-        client_of(settings)  # says which package is missing
+        client_of(settings)  # raises if a package is missing
         from acidctl.metastore.server import look_at_servers  # noqa: PLC0415 - with thrift, which is there now
 
         for facts in look_at_servers(settings):
@@ -184,7 +184,7 @@ def _no_metastore(said: Mapping[str, Said]) -> UsageProblem:
 
 
 def _setting(name: str, said: Said, origin: str) -> Record:
-    # Addresses hold no users, and are refused where they do.
+    # An address with a user, and maybe a password, is refused.
     is_secret = is_secret_name(name) or (name == "uris" and "@" in said.value)
     return {"name": name, "value": HIDDEN if is_secret else hidden(said.value), "origin": origin}
 
@@ -198,7 +198,7 @@ def _server(facts: ServerFacts, settings: MetastoreSettings) -> Record:
         "login": facts.login or None,
         "tls": facts.encryption or None,
         "version": features.version[:_LONGEST] if features else None,
-        # Its calls say which Hive it is, whatever it says of its version.
+        # Taken from the calls that it has: its version may be made up.
         "hive": int(features.hive[-1]) if features else None,
         "services": switches
         and {
@@ -221,7 +221,6 @@ def _problem_text(problem: Record) -> str:
 
 
 def _lines(record: Record) -> Iterator[str]:
-    """Yield what the record says, for people."""
     special: Mapping[str, Callable[[Any], Iterator[str]]] = {
         "nodes": _node_lines,
         "metastore": _metastore_lines,
@@ -243,7 +242,7 @@ def _labelled(label: str, lines: Iterator[str] | list[str]) -> Iterator[str]:
 
 def _node_lines(nodes: list[Record]) -> Iterator[str]:
     for node in nodes:
-        packages = " ".join(f"{one['name']} {one['version']}" for one in node["packages"])
+        packages = " ".join(f"{package['name']} {package['version']}" for package in node["packages"])
         yield from _labelled("node", [f"{node['host']}: Python {node['python']} {packages}", *node["problems"]])
 
 
@@ -253,9 +252,8 @@ def _store_lines(stores: list[Record]) -> Iterator[str]:
 
 
 def _metastore_lines(found: Record) -> Iterator[str]:
-    yield from _labelled(
-        "metastore", [f"{one['name']}={one['value']}  from {one['origin']}" for one in found["settings"]]
-    )
+    settings = (f"{item['name']}={item['value']}  from {item['origin']}" for item in found["settings"])
+    yield from _labelled("metastore", settings)
     for server in found["servers"]:
         yield from _labelled("server", [*_server_lines(server), *map(_problem_text, server["problems"])])
     if found["problem"]:

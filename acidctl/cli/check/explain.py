@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -13,20 +13,14 @@ from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
 from acidctl.cli.options import shared
 from acidctl.cli.output.console import Records, put_line, put_text
-from acidctl.cli.report.status_advice import TO_DO
-from acidctl.cli.report.terms import PROVE, STATES, TERMS, Term, terms_of
+from acidctl.cli.report.terms import PROVE, STATES, TERMS, TO_DO, terms_of
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.spelling import spelled
 from acidctl.wording import example, next_step, text_of
 
-if TYPE_CHECKING:
-    pass
 
-
-def _known(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    from acidctl.cli.check.explain import known_words  # noqa: PLC0415 - only where a shell asks
-
+def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     return [CompletionItem(word) for word in known_words() if word.lower().startswith(incomplete.lower())]
 
 
@@ -36,8 +30,8 @@ _ERRORS = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, AcidctlError) and kind is not AcidctlError
 }
-"""The codes of errors, each with its class."""
-_STATUSES = {str(one.value): one for one in ExitStatus}
+"""The classes of errors by code."""
+_STATUSES = {str(status.value): status for status in ExitStatus}
 Meaning = dict[str, Any]
 
 
@@ -49,7 +43,7 @@ Meaning = dict[str, Any]
     "acidctl explain base_0000010_v0000123",
     "acidctl explain -o json superseded-by-base | jq -r '.[].todo'",
 )
-@click.argument("words", nargs=-1, metavar="[WORD...]", shell_complete=_known)
+@click.argument("words", nargs=-1, metavar="[WORD...]", shell_complete=_complete)
 @shared.output_option("table", "json", "jsonl", default="table")
 @shared.runs(pages=True)
 def command(*, words: tuple[str, ...], output: str) -> int:
@@ -68,7 +62,7 @@ def command(*, words: tuple[str, ...], output: str) -> int:
 
 
 def known_words() -> list[str]:
-    """All that can be explained."""
+    """Return all words that can be explained."""
     from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
 
     return [*(code.value for code in Code), *_STATUSES, *RULES, *_ERRORS, *State, *(term.name for term in TERMS)]
@@ -80,16 +74,18 @@ def _meanings(word: str) -> Sequence[Meaning]:
     name = word.strip().lower()
     found = []
     if name in list(Code):
-        found.append(_of_code(Code(name)))
+        found.append(_meaning(name, "reason", f"For example: {text_of(example(Code(name)))}", next_step(Code(name))))
     if name in _STATUSES:
-        found.append(_of_status(_STATUSES[name]))
+        found.append(_meaning(name, "exit status", spelled(_STATUSES[name].meaning), TO_DO[_STATUSES[name]]))
     if name.upper() in RULES:
         found.append(_of_rule(name.upper()))
     if name in _ERRORS:
-        found.append(_of_error(name))
+        kind = _ERRORS[name]
+        what = (kind.__doc__ or "").split("\n")[0]
+        found.append(_meaning(name, f"error, status {kind.exit_status.value}", what, TO_DO[kind.exit_status]))
     if name in list(State):
-        found.append(_of_state(State(name)))
-    found += [_of_term(term) for term in terms_of(name)]
+        found.append(_meaning(name, "state", STATES[State(name)], PROVE))
+    found += [_meaning(term.name, "term", term.what, term.todo) for term in terms_of(name)]
     if not found:
         raise UsageProblem(
             f"nothing is called {word}",
@@ -99,33 +95,11 @@ def _meanings(word: str) -> Sequence[Meaning]:
     return found
 
 
-def _of_code(code: Code) -> Meaning:
-    return _meaning(code.value, "reason", f"For example: {text_of(example(code))}", next_step(code))
-
-
-def _of_status(status: ExitStatus) -> Meaning:
-    return _meaning(str(status.value), "exit status", spelled(status.meaning), TO_DO[status])
-
-
 def _of_rule(name: str) -> Meaning:
     from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
 
     rule = RULES[name]
     return _meaning(rule.id, f"rule, {rule.severity.value}", f"{rule.what} {rule.why}", spelled(rule.hint))
-
-
-def _of_error(name: str) -> Meaning:
-    kind = _ERRORS[name]
-    what = (kind.__doc__ or "").split("\n")[0]
-    return _meaning(name, f"error, status {kind.exit_status.value}", what, TO_DO[kind.exit_status])
-
-
-def _of_state(state: State) -> Meaning:
-    return _meaning(state.value, "state", STATES[state], PROVE)
-
-
-def _of_term(term: Term) -> Meaning:
-    return _meaning(term.name, "term", term.what, term.todo)
 
 
 def _meaning(word: str, kind: str, what: str, todo: str) -> Meaning:

@@ -1,4 +1,4 @@
-"""Findings for people and for programs: grouped by location and rule, each rule's hint once."""
+"""Findings for people, grouped by location and rule with the hint of a rule once, and for programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _MOST_LINES = 5
-"""Findings of one rule that are shown of a location; ``--verbose`` shows all."""
+"""The most findings of a rule that are shown for a location without ``--verbose``."""
 _MOST_TEXT = 500
 _MARGIN, _WIDTH = 14, 96
 _ITS_OWN = ("list_rules", "output")
@@ -41,9 +41,9 @@ class FindingsPrinter(Visits):
     """Prints reports as they come, and sums them up.
 
     Attributes:
-        given: locations that the user named: of these it is said that nothing was found.
-        unlisted: locations with a directory that may not be listed, which their reports tell.
-        sources: who says what counts, by location.
+        given: locations that the user named, which get a line even if nothing was found.
+        unlisted: locations with a directory that may not be listed, which their reports show.
+        sources: the sources of the snapshots by location.
     """
 
     def __init__(self, output: str, run: RunReport, *, verbose: bool) -> None:
@@ -64,13 +64,13 @@ class FindingsPrinter(Visits):
         self.unlisted.add(found.shown)
 
     def counted(self, found: Found, lists: Lists) -> None:
-        """Who says what counts in a location that is to be validated."""
+        """Keep the source of the snapshot of a location that is to be validated."""
         self.sources[found.shown] = lists.source
         if lists.said and self._output == "table":
             self.remember([text_of(lists.said)])
 
     def report(self, report: Report) -> None:
-        """Print one."""
+        """Print the report of a location."""
         for severity in Severity:
             self._counts[severity] += report.count(severity)
         self._report.add(
@@ -92,11 +92,14 @@ class FindingsPrinter(Visits):
             self._records.put(record)
 
     def close(self) -> None:
-        """The summary line."""
+        """Print the summary line."""
         if self._output != "table":
             return
         counts = ((self._files, "file"), (self._rows, "row"))
-        looked = [human_count(self._locations, "location"), *(human_count(*one) for one in counts if one[0])]
+        looked = [
+            human_count(self._locations, "location"),
+            *(human_count(count, noun) for count, noun in counts if count),
+        ]
         found = [
             human_count(self._counts[severity], noun)
             for severity, noun in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"))
@@ -111,7 +114,7 @@ class FindingsPrinter(Visits):
         self._line(f"{', '.join(looked)} checked{spent}: {', '.join(found) or 'nothing found'}", "bold")
 
     def exit_status(self, fail_on: str) -> int:
-        """Findings that are bad enough, else what could not be checked, else 0."""
+        """Return the status for findings of this severity, else for what could not be checked, else 0."""
         bad = self._counts[Severity.ERROR] + (self._counts[Severity.WARNING] if fail_on == "warning" else 0)
         if bad:
             return ExitStatus.FINDINGS
@@ -133,8 +136,9 @@ class FindingsPrinter(Visits):
             groups.setdefault((finding.rule, finding.severity), []).append(finding)
         for (rule_id, severity), findings in groups.items():
             self._group(RULES[rule_id], severity, findings)
-        for one in report.unchecked:
-            self._indented(": ".join(filter(None, ("not checked", one.path, _clipped(hidden(str(one.error)))))), 2)
+        for missed in report.unchecked:
+            parts = ("not checked", missed.path, _clipped(hidden(str(missed.error))))
+            self._indented(": ".join(filter(None, parts)), 2)
         self._line("")
 
     def _group(self, rule: Rule, severity: Severity, findings: list[Finding]) -> None:
@@ -170,13 +174,13 @@ class FindingsPrinter(Visits):
 
 
 def as_json(report: Report, source: SnapshotSource) -> dict[str, Any]:
-    """One location as an object; docs/reference/json.md has the meaning of every key."""
+    """Return a report as an object; docs/reference/json.md has the meaning of every key."""
     return {
         "location": report.location,
         "depth": report.depth.value,
         "snapshotSource": source.record,
         "findings": [_finding(finding) for finding in report.findings],
-        "unchecked": [_unchecked(one) for one in report.unchecked],
+        "unchecked": [_unchecked(unchecked) for unchecked in report.unchecked],
         "summary": {
             "errors": report.count(Severity.ERROR),
             "warnings": report.count(Severity.WARNING),
@@ -190,12 +194,11 @@ def as_json(report: Report, source: SnapshotSource) -> dict[str, Any]:
 
 
 def _json_lines(report: Report, source: SnapshotSource) -> Iterator[dict[str, Any]]:
-    """One record per finding, and one for each thing that was not checked."""
     where = {"location": report.location, "snapshotSource": source.record}
     for finding in report.findings:
         yield where | _finding(finding)
-    for one in report.unchecked:
-        yield where | {"rule": None, "severity": "unchecked"} | _unchecked(one)
+    for unchecked in report.unchecked:
+        yield where | {"rule": None, "severity": "unchecked"} | _unchecked(unchecked)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -209,9 +212,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _unchecked(one: Unchecked) -> dict[str, Any]:
-    error = one.error
-    return {"path": one.path, "message": hidden(str(error)), "code": error.code, "hint": error.hint}
+def _unchecked(unchecked: Unchecked) -> dict[str, Any]:
+    error = unchecked.error
+    return {"path": unchecked.path, "message": hidden(str(error)), "code": error.code, "hint": error.hint}
 
 
 def _clipped(text: str) -> str:
@@ -219,7 +222,7 @@ def _clipped(text: str) -> str:
 
 
 def print_rules(output: str) -> int:
-    """The registry: a table for people, an object or lines for programs."""
+    """Print all rules: a table for people, an object or lines for programs."""
     refuse_unused("--list-rules", *(name for name in click.get_current_context().params if name not in _ITS_OWN))
     if output == "json":
         put_json({"rules": [_rule(rule) for rule in RULES.values()]}, lines=False)

@@ -12,11 +12,7 @@ from acidctl.cli.options.param_types import DIRECTORY
 
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would be done and stop.")
 _output = shared.output_option("table", "json", "jsonl", default="table")
-
-
 _force = shared.typed_option("--force", is_flag=True, help="Count whoever wrote within the last hour as dead.")
-
-
 _common = shared.together(
     shared.report_options,
     shared.locations_argument(),
@@ -29,7 +25,7 @@ _common = shared.together(
     shared.changed_storage_options,
     _output,
 )
-"""What the four repairs share."""
+"""The options that all repairs share."""
 
 
 @click.group(
@@ -53,6 +49,12 @@ def command() -> None:
     """
 
 
+def _repair(kind: str, given: dict[str, Any]) -> int:
+    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
+
+    return work(kind=kind, **given)
+
+
 @shared.command(
     "key-index",
     "acidctl repair key-index --dry-run /warehouse/sales.db",
@@ -69,9 +71,7 @@ def key_index_command(**given: Any) -> int | None:
     Stripes are copied byte for byte, and of the footer nothing but this entry changes. LOCATION may also be a
     directory of a location, or one file.
     """
-    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
-
-    return work(kind="key-index", **given)
+    return _repair("key-index", given)
 
 
 @shared.command(
@@ -91,9 +91,7 @@ def flush_length_command(**given: Any) -> int | None:
     Rows beyond that length were never committed, and no reader returns them. A file that was written within the last
     hour is left alone: its writer may be alive. LOCATION may also be a directory of a location, or one file.
     """
-    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
-
-    return work(kind="flush-length", **given)
+    return _repair("flush-length", given)
 
 
 @shared.command(
@@ -114,9 +112,7 @@ def nested_command(**given: Any) -> int | None:
     Where the outer directory holds the same events, the inner one goes into the backup. Where the outer one holds no
     data, the inner one takes its place: between two renames readers see neither of them, so that asks for --offline.
     """
-    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
-
-    return work(kind="nested", **given)
+    return _repair("nested", given)
 
 
 @shared.command(
@@ -136,9 +132,7 @@ def empty_result_command(**given: Any) -> int | None:
     rows again, as long as no cleaning has removed them. Files do not tell whether its transaction is committed: what
     was made in one (base_3_v26) asks for --force, once no compaction of it is at work.
     """
-    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
-
-    return work(kind="empty-result", **given)
+    return _repair("empty-result", given)
 
 
 @shared.command(
@@ -156,9 +150,7 @@ def version_file_command(**given: Any) -> int | None:
 
     Directories of ACID version 1 get none: they need a major compaction first.
     """
-    from acidctl.cli.check.repair_run import work  # noqa: PLC0415 - --help does without
-
-    return work(kind="version-file", **given)
+    return _repair("version-file", given)
 
 
 @shared.command(

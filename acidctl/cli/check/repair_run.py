@@ -1,4 +1,4 @@
-"""What the commands of `acidctl repair` do and say: look, plan, show, ask and mend; take back, and forget."""
+"""The work of `acidctl repair`: plan, show, ask and repair; undo, and delete backups."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator, Sequence
 
 from acidctl.acid.listing import TableType
-from acidctl.cli.options.many_locations import Procedure
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, note, put_line, warn
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.report.outcomes import Outcomes, Visits
 from acidctl.cli.report.run_report import RunReport
+from acidctl.cli.report.verb_screen import confirm
 from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
@@ -47,25 +47,25 @@ def work(
     force: bool = False,
     offline: bool = False,
 ) -> int:
-    """Plan, show, ask, do; the exit status."""
+    """Plan the repairs, show them, ask, and carry them out; return the exit status."""
     printer = RepairPrinter(output, run)
     planned = list(_plans(RepairKind(kind), _places(locations, storage, table_type, printer), printer, force=force))
     printer.looked_through()
     printer.tell_strangers()
-    due = [one for one in planned if one.has_work]
-    for one in planned:
-        printer.planned(one, is_last=dry_run or not one.has_work)
+    due = [repair for repair in planned if repair.has_work]
+    for repair in planned:
+        printer.planned(repair, is_last=dry_run or not repair.has_work)
     if due and not dry_run:
-        for one in due:
-            require_possible(one.plan, offline=offline)
+        for repair in due:
+            require_possible(repair.plan, offline=offline)
         _confirm(due, yes)
-        for one in due:
+        for repair in due:
             try:
-                printer.done(carry_out(one, locking))
+                printer.done(carry_out(repair, locking))
             except AcidctlError as error:
-                printer.failed(one.location, error)
+                printer.failed(repair.location, error)
     # A location that stays broken is not a success.
-    is_refused = any(one.plan.refused for one in planned) and printer.status in (0, ExitStatus.NOT_LOOKED_AT)
+    is_refused = any(repair.plan.refused for repair in planned) and printer.status in (0, ExitStatus.NOT_LOOKED_AT)
     status = ExitStatus.REFUSED if is_refused else printer.status
     return ExitStatus.NOTHING_TO_DO if exit_code and not due and not status else status
 
@@ -92,10 +92,10 @@ def _plans(
 def _places(
     locations: tuple[str, ...], storage: StorageOptions, said: TableType | None, printer: RepairPrinter
 ) -> Iterator[tuple[Found, str]]:
-    """(location, path inside of it)."""
+    """Yield each location that may be changed, and the named path inside of it."""
     surroundings = Surroundings()
     named = []
-    for text in locations:  # all of them, before any is changed
+    for text in locations:  # all are checked before any is changed
         try:
             fs, path = open_location(text, storage.of(text))
             location, inside = location_of(fs, path)
@@ -116,9 +116,9 @@ def _places(
 
 
 def _confirm(due: Sequence[RepairOutcome], yes: bool) -> None:
-    count = sum(len(one.plan.fixes) + len(one.left) for one in due)
-    what = f"{human_count(count, 'repair')}, {human_bytes(sum(one.plan.bytes for one in due))}"
-    Procedure(yes).confirm(f"{what} would be repaired", f"Repair: {what}?", "nothing was repaired")
+    count = sum(len(repair.plan.fixes) + len(repair.left) for repair in due)
+    what = f"{human_count(count, 'repair')}, {human_bytes(sum(repair.plan.bytes for repair in due))}"
+    confirm(f"{what} would be repaired", f"Repair: {what}?", "nothing was repaired", yes=yes)
 
 
 def undo_one(
@@ -131,7 +131,7 @@ def undo_one(
     output: str,
     run: RunReport,
 ) -> None:
-    """`acidctl repair undo`."""
+    """Do `acidctl repair undo`."""
     if list_only:
         refuse_unused("--list", "run_id", "lock", "lock_wait", "break_lock")
     fs, path = open_location(location, storage)
@@ -158,7 +158,6 @@ def _list_runs(shown: str, runs: Sequence[RepairRun], output: str) -> None:
 
 
 def _tell_steps(run: RepairRun) -> None:
-    """What was done, and is taken back now, last step first."""
     for step in reversed(run.told):
         note(f"taking back: {step}")
 
@@ -166,7 +165,7 @@ def _tell_steps(run: RepairRun) -> None:
 def forget_all(
     *, locations: tuple[str, ...], dry_run: bool, yes: bool, locking: Locking, storage: dict[str, str], run: RunReport
 ) -> int:
-    """`acidctl repair forget`."""
+    """Do `acidctl repair forget`, and return the exit status."""
     visits = Visits(run)
     refuse_unusable(locations, storage, SnapshotLists(), surroundings=None)
     every: dict[tuple[str, str], tuple[Found, list[RepairRun]]] = {}
@@ -177,18 +176,18 @@ def forget_all(
         except AcidctlError as error:
             visits.failed(found.shown, error)
     visits.looked_through()
-    going = [one for _, runs in every.values() for one in runs if one.state in SETTLED]
+    going = [backup for _, runs in every.values() for backup in runs if backup.state in SETTLED]
     for found, runs in every.values():
-        for one in runs:
-            what = f"{one.kind}, {human_bytes(one.bytes)}" if one.kind else "what an interrupted run left"
-            kept = "" if one.state in SETTLED else f", {one.state}: it stays"
-            put_line(f"{found.fs.display(one.path)}: {what}{kept}")
+        for backup in runs:
+            what = f"{backup.kind}, {human_bytes(backup.bytes)}" if backup.kind else "what an interrupted run left"
+            kept = "" if backup.state in SETTLED else f", {backup.state}: it stays"
+            put_line(f"{found.fs.display(backup.path)}: {what}{kept}")
     if not going:
         put_line("there are no backups")
     if not going or dry_run:
         return visits.status
     count = human_count(len(going), "backup")
-    Procedure(yes).confirm(f"{count} would be deleted", f"Delete {count} for good?", "nothing was deleted")
+    confirm(f"{count} would be deleted", f"Delete {count} for good?", "nothing was deleted", yes=yes)
     forgotten = 0
     for found, _ in every.values():
         try:
@@ -197,17 +196,17 @@ def forget_all(
             visits.failed(found.shown, error)
             continue
         forgotten += len(gone)
-        removed = {"removed": sum(one.bytes for one in gone)}
+        removed = {"removed": sum(backup.bytes for backup in gone)}
         run.add(found.shown, "forgotten", bytes_by_use=removed, runs=len(gone))
     put_line(f"{human_count(forgotten, 'backup')} deleted")
     return visits.status
 
 
-# --- what they say ---
+# --- output ---
 
 
 class RepairPrinter(Outcomes):
-    """Plans of repairs, and what was done; what failed or was skipped is not a result of its own."""
+    """Prints plans of repairs and their results; failed and skipped locations are not results of their own."""
 
     def __init__(self, output: str, run: RunReport) -> None:
         super().__init__(output, run, _text_of)
@@ -219,34 +218,35 @@ class RepairPrinter(Outcomes):
         super().skipped(found, evidence)
         self.run.add(found.shown, Result.SKIPPED, reason=evidence.text)
 
-    def planned(self, one: RepairOutcome, *, is_last: bool) -> None:
-        """What is wrong, what will be done, and what cannot be mended."""
-        for left in one.left:
-            what = "being undone" if left.state is RunState.UNDOING else "interrupted"
+    def planned(self, repair: RepairOutcome, *, is_last: bool) -> None:
+        """Print what is wrong, what will be done, and what cannot be repaired."""
+        location, plan = repair.location, repair.plan
+        for run in repair.left:
+            what = "being undone" if run.state is RunState.UNDOING else "interrupted"
             note(
-                f"{one.location}: {left.id} ({left.kind} of {', '.join(left.paths)}) was {what}: it is finished first; "
+                f"{location}: {run.id} ({run.kind} of {', '.join(run.paths)}) was {what}: it is finished first; "
                 "until then readers see whole files, old or new"
             )
-            for step in left.told:
+            for step in run.told:
                 note(f"its step: {step}")
-        self.put(one, is_last=is_last)
-        if self.is_table and one.plan.fixes:
-            rows = tuple(Row((fix.path, human_bytes(fix.bytes), fix.problem), fix.remedy) for fix in one.plan.fixes)
+        self.put(repair, is_last=is_last)
+        if self.is_table and plan.fixes:
+            rows = tuple(Row((fix.path, human_bytes(fix.bytes), fix.problem), fix.remedy) for fix in plan.fixes)
             columns = (ScreenColumn("what"), ScreenColumn("size", right=True), ScreenColumn("problem"))
             FittedTable(columns, "repair", rows).print(console())
-        for refused in one.plan.refused:
-            warn(f"{one.location}: {refused.path} cannot be repaired safely: {refused.why}")
-        for hint in dict.fromkeys(spelled(refused.hint) for refused in one.plan.refused if refused.hint):
+        for refused in plan.refused:
+            warn(f"{location}: {refused.path} cannot be repaired safely: {refused.why}")
+        for hint in dict.fromkeys(spelled(refused.hint) for refused in plan.refused if refused.hint):
             note(hint)
 
-    def done(self, one: RepairOutcome) -> None:
-        """A plan was carried out."""
+    def done(self, repair: RepairOutcome) -> None:
+        """Print the result of a plan that was carried out."""
         if self.is_table:
-            for left in one.left:
-                put_line(f"{one.location}: {left.id} finished")
-        self.put(one)
-        if self.is_table and one.run:
-            note(f"undo: acidctl repair undo {one.location}")
+            for run in repair.left:
+                put_line(f"{repair.location}: {run.id} finished")
+        self.put(repair)
+        if self.is_table and repair.run:
+            note(f"undo: acidctl repair undo {repair.location}")
 
 
 def _text_of(outcome: Outcome) -> str:

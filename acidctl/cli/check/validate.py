@@ -1,4 +1,4 @@
-"""`acidctl validate`: what is wrong with tables, told with what to do about it."""
+"""`acidctl validate`: checks tables, and shows what to do about each finding."""
 
 from __future__ import annotations
 
@@ -160,30 +160,34 @@ def command(
 
 
 def _refuse_unseen(rules: frozenset[str], left_out: frozenset[str], depth: Depth) -> None:
-    """Raises UsageError for rules that were asked for and that this look cannot find broken."""
+    """Refuse rules that a check of this depth cannot find broken.
+
+    Raises:
+        UsageError: there is such a rule.
+    """
     from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
 
     if both := sorted(rules & left_out):
         raise click.UsageError(f"--rule {both[0]} and --ignore {both[0]} leave nothing to look for.")
-    for one in sorted(rules):
-        needed = RULES[one].depth
+    for rule in sorted(rules):
+        needed = RULES[rule].depth
         if needed.rank > depth.rank:
-            raise click.UsageError(f"--rule {one} is found with --{needed.value}.")
+            raise click.UsageError(f"--rule {rule} is found with --{needed.value}.")
 
 
 def _rule_ids(given: tuple[str, ...], option: str) -> frozenset[str]:
     from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
 
-    for one in given:
-        if one.upper() not in RULES:
-            near = did_you_mean(one, RULES, "see --list-rules.")
-            raise click.BadParameter(f"no rule is called {one!r}: {near}", param_hint=option)
-    return frozenset(one.upper() for one in given)
+    for rule in given:
+        if rule.upper() not in RULES:
+            near = did_you_mean(rule, RULES, "see --list-rules.")
+            raise click.BadParameter(f"no rule is called {rule!r}: {near}", param_hint=option)
+    return frozenset(rule.upper() for rule in given)
 
 
 @contextmanager
 def _runner(engine: EngineOptions, locations: tuple[str, ...], options: Options) -> Iterator[Runner | None]:
-    """What reads the files; None for processes of this machine. Spark starts with the first file."""
+    """Yield what reads the files; None for processes of this machine. Spark starts with the first file."""
     if engine.is_local:
         yield None
         return
@@ -232,11 +236,12 @@ def _run(
                 if found.is_given and len(locations) == 1:
                     raise
                 printer.failed("", error)
-            except AcidctlError:  # its report says so
+            except AcidctlError:  # its report will show the error
                 yield Place(found.fs, at.path, partition=at.partition)
             else:
                 printer.counted(found, counted)
-                look = None if found.shown in printer.unlisted else seen.look  # which tells of what is closed
+                # A directory that may not be listed is missing in the listing: a new one reports it.
+                look = None if found.shown in printer.unlisted else seen.look
                 ahead = seen.ahead_of(lists)
                 yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look, ahead=ahead)
         yield from drained()

@@ -23,8 +23,8 @@ def read_settings_file(given: str | None) -> SettingsFile | None:
 
     Raises:
         NotFoundError: the given file does not exist.
-        UsageProblem: it is not TOML.
-        RefusedError: others may have written it.
+        UsageProblem: the file is not TOML.
+        RefusedError: another user may have written it.
         AccessError: it cannot be read.
     """
     path = Path(os.path.expanduser(given)) if given else user_path()  # noqa: PTH111 - never raises
@@ -40,8 +40,8 @@ def load(given: str | None, profile: str | None) -> Settings:
 
 
 def user_path() -> Path:
-    """``~/.config/acidctl/config.toml``, or where the platform keeps such things."""
-    if sys.platform == "linux":  # as platformdirs has it, which takes 4 ms of every command to be loaded
+    """Return ``~/.config/acidctl/config.toml``, or the usual path of the platform."""
+    if sys.platform == "linux":  # the same as platformdirs, whose import takes 4 ms of every command
         folder = os.environ.get("XDG_CONFIG_HOME", "")
         if not os.path.isabs(folder):  # noqa: PTH117
             folder = os.path.expanduser("~/.config")  # noqa: PTH111 - never raises
@@ -52,7 +52,7 @@ def user_path() -> Path:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether it is there for us: `sudo` may leave HOME at a directory that we may not look into."""
+    """Return whether the file can be seen: `sudo` may leave HOME at a directory that this user may not list."""
     try:
         return path.is_file()
     except OSError:
@@ -60,7 +60,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _read(path: Path) -> tuple[dict[str, Any], str]:
-    """What a file holds, and who else can read it."""
+    """Return the content of a file, and how to make it private if others can read it."""
     import tomllib  # noqa: PLC0415 - only where there is a file
 
     try:
@@ -83,9 +83,9 @@ def _read(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _other_readers(path: Path, status: os.stat_result) -> str:
-    """How to keep the file from others who can read it; empty where nobody can.
+    """Return the command that makes the file private; empty if it is.
 
-    A file of root's is read by way of its group: there is no other way to give it to a service.
+    The group may read a file of root: that is the only way to give it to a service.
     """
     by_group = stat.S_IRGRP if status.st_uid == os.geteuid() else 0
     is_open = stat.S_ISREG(status.st_mode) and status.st_mode & (by_group | stat.S_IROTH)
@@ -93,13 +93,13 @@ def _other_readers(path: Path, status: os.stat_result) -> str:
 
 
 def _place_of(error: Exception) -> str:
-    """What a parser says, without the line itself: it may hold a password."""
+    """Return the message of a parser, without the line itself, which may hold a password."""
     text = str(error)
     return text if "(at " in text and "\n" not in text else type(error).__name__
 
 
 def _refuse_foreign(path: Path, status: os.stat_result) -> None:
-    """Whoever can write the file decides what is run: nobody else may."""
+    """Refuse a file that another user can write, as its content decides what is run."""
     if not stat.S_ISREG(status.st_mode):
         return
     if status.st_mode & stat.S_IWOTH:

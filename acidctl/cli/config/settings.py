@@ -24,7 +24,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -34,6 +34,9 @@ from acidctl.cli.output.redact import is_secret_name, remember_pair
 from acidctl.errors import RefusedError, UsageProblem
 from acidctl.nearest import did_you_mean
 
+if TYPE_CHECKING:
+    from acidctl.verbs.policy import Policies, TablePolicy
+
 GENERAL = ("log-format",)
 
 Name = tuple[str, ...]
@@ -41,7 +44,7 @@ Name = tuple[str, ...]
 
 
 class Value(NamedTuple):
-    """A setting, and where it is from."""
+    """A setting and its origin."""
 
     value: Any
     origin: str
@@ -70,16 +73,19 @@ class Settings(dict[Name, Value]):
 
     def storage_values(self) -> dict[str, dict[str, str]]:
         """Return the options of stores by prefix of URL."""
-        found: dict[str, dict[str, str]] = {}
+        options: dict[str, dict[str, str]] = {}
         for name, value in self.items():
             if name[0] == "storage":
-                found.setdefault(name[1], {})[name[2]] = value.value
-        return found
+                options.setdefault(name[1], {})[name[2]] = value.value
+        return options
 
     def default_map(self) -> dict[str, Any]:
         """Return the form in which click looks values up: by command and parameter."""
         made: dict[str, Any] = {}
-        for (title, *path, option), found in ((name, one) for name, one in self.items() if name[0] in SUMMARIES):
+        for name, found in self.items():
+            if name[0] not in SUMMARIES:
+                continue
+            title, *path, option = name
             place, command = made.setdefault(title, {}), command_named(title)
             for part in path:
                 place = place.setdefault(part, {})
@@ -106,18 +112,21 @@ def settings_of(file: SettingsFile | None, profile: str | None = None) -> Settin
     if profile is not None and profile not in profiles:
         known = f"profiles: {', '.join(sorted(profiles)) or 'none'}"
         raise UsageProblem(f"there is no profile {profile!r}", known, did_you_mean(profile, list(profiles)))
-    chosen = profiles[profile] if profile is not None else {}
-    return Settings(settings | {name: Value(one, f"{file.origin}, profile {profile}") for name, one in chosen.items()})
+    if profile is not None:
+        settings |= {
+            name: Value(value, f"{file.origin}, profile {profile}") for name, value in profiles[profile].items()
+        }
+    return settings
 
 
 def options_of(command: click.Command, *, typed_only: bool = False) -> dict[str, click.Option]:
     """Return the options that files and the environment may set, by their long name without dashes.
 
     Args:
-        typed_only: the others, which say ``allow_from_autoenv=False``: they waive a safeguard, say what is true of one
-            moment, or say what is to be done at all.
+        typed_only: return the other options, with ``allow_from_autoenv=False``: they waive a safeguard, hold only for
+            one moment, or decide what to do at all.
     """
-    options = (one for one in command.params if isinstance(one, click.Option) and one.allow_from_autoenv != typed_only)
+    options = (p for p in command.params if isinstance(p, click.Option) and p.allow_from_autoenv != typed_only)
     named = ((next((word[2:] for word in option.opts if word.startswith("--")), ""), option) for option in options)
     return {name: option for name, option in named if name}
 
@@ -132,7 +141,7 @@ def parts_of(command: click.Command) -> Mapping[str, click.Command]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A key of a file, or the file itself."""
+    """The path of a key in a file; empty for the file itself."""
 
     file: SettingsFile
     path: Name = ()
@@ -144,8 +153,8 @@ class _Place:
         """Yield each key of a table, its place and its value.
 
         Args:
-            known: the keys that it may have; without them any.
-            unknown: the sentence for any other key.
+            known: the allowed keys; by default all.
+            unknown: the error for any other key.
         """
         if not isinstance(value, dict):
             self.refuse("it is not a table", f"write [{'.'.join(self.path)}] and its keys below")
@@ -157,7 +166,7 @@ class _Place:
             yield key, place, item
 
     def text(self, value: Any, name: str = "") -> str:
-        """Return a value as it would be typed; it is not shown from now on if its name says that it is a secret."""
+        """Return a value as it would be typed, hidden in all output if its name is that of a secret."""
         if isinstance(value, dict | list):
             self.refuse("it takes one value", "write a string or a number")
         text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -170,7 +179,6 @@ class _Place:
 
 
 def _read(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
-    """Yield the settings of a file, or of one of its profiles."""
     tables = {"storage": _storage, "limits": _limits, "metastore": _metastore, "policy": _policies}
     known = (*SUMMARIES, *GENERAL, *tables, *(() if at.path else ("profile",)))
     for key, place, value in at.items(table, known, "unknown command or setting"):
@@ -257,8 +265,6 @@ def _metastore(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
 
 
 def _policies(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
-    from acidctl.cli.config.policy_tables import policy_of  # noqa: PLC0415 - only where there are policies
-
     for pattern, place, policy in at.items(table):
         for key, below, value in place.items(policy):
             try:
@@ -268,10 +274,75 @@ def _policies(at: _Place, table: Any) -> Iterator[tuple[Name, Any]]:
             yield (pattern.lower(), key), value
 
 
+# --- [policy."sales.*"]: the treatment of some tables by `acidctl nightly` ---
+
+_OWN_POLICY_KEYS: dict[str, click.ParamType[Any]] = {
+    "exclude": click.BOOL,
+    "kind": click.Choice(["major", "minor"]),
+    "priority": click.INT,
+}
+_NIGHTLY_OPTIONS = ("min-deltas", "max-ratio", "older-than", "purge-older-than")
+POLICY_KEYS = (*_OWN_POLICY_KEYS, *_NIGHTLY_OPTIONS)
+"""The keys of a policy: its own, and those with the meaning of an option of `acidctl nightly`."""
+
+
+def policy_of(pattern: str, table: Mapping[str, Any]) -> TablePolicy:
+    """Return the policy of the tables whose name matches.
+
+    Raises:
+        UsageProblem: the pattern, a key or a value cannot be used.
+    """
+    from acidctl.verbs.policy import TablePolicy, require_pattern  # noqa: PLC0415 - --help does without
+
+    require_pattern(pattern)
+    nightly = command_named("nightly")
+    types = _OWN_POLICY_KEYS | {
+        key: param.type
+        for param in (nightly.params if nightly else ())
+        for key in _NIGHTLY_OPTIONS
+        if f"--{key}" in param.opts
+    }
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict | list):
+            hint = f'a name with a dot needs quotation marks: [policy."{pattern}.{key}"]'
+            raise UsageProblem("it is a table in a table", "", hint)
+        if key not in types:
+            raise UsageProblem(
+                "a policy has no such key",
+                "",
+                did_you_mean(key.replace("_", "-"), POLICY_KEYS, f"keys: {', '.join(POLICY_KEYS)}"),
+            )
+        if isinstance(value, bool) != (key == "exclude"):
+            raise UsageProblem("it is no switch" if key != "exclude" else "it is a switch", "", "write true or false")
+        try:
+            values[key.replace("-", "_")] = types[key].convert(
+                value if isinstance(value, bool) else str(value), None, None
+            )
+        except click.BadParameter as error:
+            raise UsageProblem(error.message.rstrip(".")) from None
+    return TablePolicy(**values)
+
+
+def policies_of(settings: Mapping[tuple[str, ...], Any]) -> Policies:
+    """Return the policies of all settings, which were checked when they were read.
+
+    Args:
+        settings: values with their origin, by their place in a file.
+    """
+    from acidctl.verbs.policy import Policies  # noqa: PLC0415 - --help does without
+
+    by_pattern: dict[str, dict[str, Any]] = {}
+    for name, found in settings.items():
+        if name[0] == "policy":
+            by_pattern.setdefault(name[1], {})[name[2]] = found.value
+    return Policies({pattern: policy_of(pattern, table) for pattern, table in by_pattern.items()})
+
+
 # --- the environment ---
 
 _LOG_FORMAT = "ACIDCTL_LOG_FORMAT"
-"""It is of every command, and none of the command `log`."""
+"""A variable for every command, not of the command `log`."""
 
 
 def variable_of(path: Name, option: str) -> str:
@@ -282,11 +353,11 @@ def variable_of(path: Name, option: str) -> str:
 def take_variables(command: click.Command, path: Name) -> None:
     """Let click read the variables of a command, and of the commands below it.
 
-    They are named by the option as it is typed: ``auto_envvar_prefix`` takes the name of click's parameter, which
-    cannot be that of ``--from`` or ``--for``, and passes over a variable that no option has.
+    They are named after the option as it is typed: ``auto_envvar_prefix`` takes the name of click's parameter, which
+    cannot be that of ``--from`` or ``--for``, and ignores a variable for which there is no option.
 
     Raises:
-        UsageProblem: a variable is set for an option that counts on the command line only, or for none.
+        UsageProblem: a variable is set for an option that only the command line may set, or that does not exist.
     """
     for problem in wrong_variables(command, path):
         raise problem
@@ -310,11 +381,11 @@ def wrong_variables(command: click.Command, path: Name) -> Iterator[UsageProblem
 
 
 def _variables(command: click.Command, path: Name, *, typed_only: bool = False) -> dict[str, click.Option]:
-    """Return options by their variable, or by what would be the variable of those that have none."""
-    found = {variable_of(path, name): option for name, option in options_of(command, typed_only=typed_only).items()}
+    """Return options by the name of their variable, even if they may not have one."""
+    options = {variable_of(path, name): option for name, option in options_of(command, typed_only=typed_only).items()}
     for name, below in parts_of(command).items():
-        found |= _variables(below, (*path, name), typed_only=typed_only)
-    return found
+        options |= _variables(below, (*path, name), typed_only=typed_only)
+    return options
 
 
 def source_of(context: click.Context, parameter: click.Parameter) -> str:

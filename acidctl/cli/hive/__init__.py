@@ -1,1 +1,1 @@
-"""Commands that ask a metastore, and those that tell it what to do."""
+"""Commands that show the content of a metastore, and services for its queue of compactions."""

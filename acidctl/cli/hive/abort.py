@@ -58,7 +58,7 @@ def txn_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metas
     known, by_txn = find_transactions(metastore), locks_by_txn(find_locks(metastore))
     txns = {txn.id: txn for txn in known.txns}
     ids = tuple(dict.fromkeys(ids))
-    refuse([(f"transaction {id_}", why) for id_ in ids if (why := _not_open(id_, txns.get(id_), known))])
+    refuse([(f"transaction {id_}", why) for id_ in ids if (why := _why_not_open(id_, txns.get(id_), known))])
     texts = [_txn_text(txns[id_], known, locks_text(by_txn.get(id_, ()))) for id_ in ids]
     records = {id_: txn_record(txns[id_], known, by_txn.get(id_, ())) for id_ in ids}
     results, what = Results(output), human_count(len(ids), "transaction")
@@ -72,7 +72,7 @@ def txn_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore: Metas
     return _end(records, end, results, "transaction")
 
 
-def _not_open(id_: int, txn: Txn | None, known: KnownTxns) -> str:
+def _why_not_open(id_: int, txn: Txn | None, known: KnownTxns) -> str:
     if txn is None:
         if id_ > known.high_watermark:
             return f"was never opened: the newest is {known.high_watermark}"
@@ -115,9 +115,9 @@ def compaction_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore
             "let a worker take it: where nothing is left to compact it ends at once; or set no_auto_compaction",
         )
     known = find_transactions(metastore)
-    entries = {one.id: one for one in find_compactions(metastore)}
+    entries = {entry.id: entry for entry in find_compactions(metastore)}
     ids = tuple(dict.fromkeys(ids))
-    refuse([(f"compaction {id_}", why) for id_ in ids if (why := _not_waiting(entries.get(id_)))])
+    refuse([(f"compaction {id_}", why) for id_ in ids if (why := _why_not_waiting(entries.get(id_)))])
     records = {id_: entry_record(entries[id_], known.now) for id_ in ids}
     results, what = Results(output), human_count(len(ids), "compaction")
     shown = zip([_entry_text(entries[id_], known) for id_ in ids], records.values(), strict=True)
@@ -134,47 +134,47 @@ def compaction_command(ids: tuple[int, ...], dry_run: bool, yes: bool, metastore
     return _end(records, end, results, "compaction")
 
 
-def _entry_text(one: Compaction, known: KnownTxns) -> str:
-    by = f"; asked for by {one.initiator}" if one.initiator else ""
-    pool = f" in the pool {one.pool}" if one.pool else ""
-    age = age_text(known.age(one.enqueued))
-    return f"compaction {one.id}: {one.kind} of {one.name}, which waits{pool} for {age}{by}"
+def _entry_text(entry: Compaction, known: KnownTxns) -> str:
+    by = f"; asked for by {entry.initiator}" if entry.initiator else ""
+    pool = f" in the pool {entry.pool}" if entry.pool else ""
+    age = age_text(known.age(entry.enqueued))
+    return f"compaction {entry.id}: {entry.kind} of {entry.name}, which waits{pool} for {age}{by}"
 
 
-def _not_waiting(one: Compaction | None) -> str:
-    """Return why an entry cannot be taken out, and what can be done; empty if it can."""
+def _why_not_waiting(entry: Compaction | None) -> str:
     from acidctl.metastore.queue.compactions import INITIATED, READY, WORKING
 
-    if one is None:
+    if entry is None:
         return "is not there"
-    if one.state == INITIATED:
+    if entry.state == INITIATED:
         return ""
-    if one.state == WORKING:
-        txn = f": acidctl hive abort txn {one.txn} ends it" if one.txn else ""
-        return f"of {one.name} is at work with {one.worker or 'a worker'}{txn}"
-    if one.state == READY:
-        return f"of {one.name} is done, and waits for the cleaner: acidctl hive txns --blocking says for whom"
-    return f"of {one.name} is over: {one.state}"
+    if entry.state == WORKING:
+        txn = f": acidctl hive abort txn {entry.txn} ends it" if entry.txn else ""
+        return f"of {entry.name} is at work with {entry.worker or 'a worker'}{txn}"
+    if entry.state == READY:
+        return f"of {entry.name} is done, and waits for the cleaner: acidctl hive txns --blocking says for whom"
+    return f"of {entry.name} is over: {entry.state}"
 
 
 def _end(records: Mapping[int, Record], end: Callable[[int], tuple[str, str]], results: Results, noun: str) -> int:
-    """End each, and say what became of it; one that fails does not keep the others, but a server that is gone does.
+    """End each item and print the result; a failure does not stop the others, except if the server cannot be reached.
 
     Args:
-        end: gives the result of one, and other words for it, if there are any.
+        end: returns the result of an item, and different words for people, if any.
     """
     from acidctl.metastore.errors import Unreachable, Unreadable
 
-    left: Sequence[int] = list(records)
+    remaining: Sequence[int] = list(records)
     for id_, record in records.items():
-        left = left[1:]
+        remaining = remaining[1:]
         try:
             result, words = end(id_)
         except AcidctlError as error:
             results.failed(f"{noun} {id_}", error, record)
             if isinstance(error, Unreachable | Unreadable):
-                if left:
-                    note(f"{human_count(len(left), noun)} not asked for any more: {some(list(map(str, left)))}")
+                if remaining:
+                    ids = some(list(map(str, remaining)))
+                    note(f"{human_count(len(remaining), noun)} not asked for any more: {ids}")
                 break
         else:
             results.put({**record, "result": result}, f"{noun} {id_}: {words or result}")

@@ -13,7 +13,6 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import DURATION
-from acidctl.cli.options.removal import how_options
 from acidctl.cli.output.console import note
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.guardian import NOTES
@@ -22,6 +21,32 @@ from acidctl.wording import human_bytes, human_count
 if TYPE_CHECKING:
     from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerCounts, CleanerWork
     from acidctl.metastore.client import Metastore
+
+
+def _way(no_trash: bool, trash: str) -> str:
+    if no_trash and trash == "hdfs":
+        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
+    return "delete" if no_trash else "hdfs" if trash == "hdfs" else "trash"
+
+
+how_options = shared.together(
+    shared.yes_option,
+    shared.passed_as(
+        "how",
+        _way,
+        shared.typed_option(
+            "--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash."
+        ),
+        click.option(
+            "--trash",
+            type=click.Choice(["location", "hdfs"]),
+            default="location",
+            show_default=True,
+            help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
+        ),
+    ),
+)
+"""``--yes``, ``--no-trash`` and ``--trash``, passed on as the keywords `yes` and `how`: trash, hdfs or delete."""
 
 
 @shared.command(
@@ -75,7 +100,7 @@ def command(
     """
     from acidctl.cleaning.apply import How
     from acidctl.cleaning.retention import Policy
-    from acidctl.cli.report.asking import confirm
+    from acidctl.cli.report.verb_screen import confirm
     from acidctl.hive.cleaner import CleanerWork
     from acidctl.hive.hive import as_hive_names
 
@@ -111,15 +136,14 @@ def _look_once(metastore: Metastore, asked: CleanerWork, output: str) -> Results
 
 
 def _cleaner(metastore: Metastore, asked: CleanerWork, results: Results) -> Cleaner:
-    """Return a cleaner that says what becomes of each entry."""
     from acidctl.hive.cleaner import Cleaner
 
-    def done(one: CleanedEntry) -> None:
-        results.counts[one.result.words] += 1
-        if one.error:
-            results.failed(f"compaction {one.entry} of {one.location}", one.error, one.record())
+    def done(entry: CleanedEntry) -> None:
+        results.counts[entry.result.words] += 1
+        if entry.error:
+            results.failed(f"compaction {entry.entry} of {entry.location}", entry.error, entry.record())
         else:
-            results.put(one.record(), f"{one.entry}: {one.location}: {one.result.words}{_what(one)}")
+            results.put(entry.record(), f"{entry.entry}: {entry.location}: {entry.result.words}{_details(entry)}")
 
     def failed(error: AcidctlError) -> None:
         results.failed("", error, {"reason": str(error)})
@@ -127,15 +151,15 @@ def _cleaner(metastore: Metastore, asked: CleanerWork, results: Results) -> Clea
     return Cleaner(metastore, asked, done, failed)
 
 
-def _what(one: CleanedEntry) -> str:
-    removed = human_count(len(one.names), "directory", "directories")
-    marked = "marked as done" if one.marked else f"left to Hive: {one.reason}" if one.reason else ""
-    text = ", ".join(filter(None, (f"{removed}, {human_bytes(one.bytes)}" if one.names else "", marked)))
+def _details(entry: CleanedEntry) -> str:
+    removed = human_count(len(entry.names), "directory", "directories")
+    marked = "marked as done" if entry.marked else f"left to Hive: {entry.reason}" if entry.reason else ""
+    text = ", ".join(filter(None, (f"{removed}, {human_bytes(entry.bytes)}" if entry.names else "", marked)))
     return f": {text}" if text else ""
 
 
 def figures(counts: CleanerCounts) -> Figures:
-    """Return the figures of a cleaner; it is well if its last look through the queue came to its end."""
+    """Return the figures of a cleaner, which is healthy if its last check of the queue was completed."""
     name = "acidctl_cleaner"
     return Figures(
         lambda: [

@@ -1,4 +1,4 @@
-"""`acidctl hive compactions`: the metastore's queue of compactions, its history, and what is stuck there."""
+"""`acidctl hive compactions`: the metastore's queue of compactions, its history, and entries that are stuck."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on
 from acidctl.wording import age_text
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import View
     from acidctl.metastore.client import Metastore
     from acidctl.metastore.queue.stuck import Stuck
     from acidctl.metastore.server import Switches
@@ -60,33 +60,33 @@ def command(
     wanted = {"database": database, "table": name, "pool": pool, "state": state}
     if stuck:
         queue = look_for_stuck(metastore)
-        entries = [one for one in queue.entries if is_wanted(one.entry, wanted)]
-        records = [_stuck_record(one, queue.known.now, queue.switches) for one in entries]
+        entries = [stuck_entry for stuck_entry in queue.entries if is_wanted(stuck_entry.entry, wanted)]
+        records = [_stuck_record(stuck_entry, queue.known.now, queue.switches) for stuck_entry in entries]
         return view.show(records, _STUCK_COLUMNS, _stuck_table, "nothing is stuck")
     found = find_compactions(metastore, **wanted)
-    now = now_by(when for one in found for when in (one.enqueued, one.started, one.committed, one.ended))
-    records = [entry_record(one, now) for one in found]
+    now = now_by(when for entry in found for when in (entry.enqueued, entry.started, entry.committed, entry.ended))
+    records = [entry_record(entry, now) for entry in found]
     return view.show(records, _COLUMNS, _table, "the metastore has no such compaction")
 
 
-def _stuck_record(one: Stuck, now: float, switches: Switches) -> Record:
+def _stuck_record(stuck: Stuck, now: float, switches: Switches) -> Record:
     from acidctl.cli.report.waits import what_frees, why_stuck
 
     return {
-        **entry_record(one.entry, now),
-        "cause": one.cause.value,
-        "why": why_stuck(one, switches),
-        "frees": what_frees(one, switches),
-        "blockers": [*one.blockers, *(lock.id for lock in one.locks)],
+        **entry_record(stuck.entry, now),
+        "cause": stuck.cause.value,
+        "why": why_stuck(stuck, switches),
+        "frees": what_frees(stuck, switches),
+        "blockers": [*stuck.blockers, *(lock.id for lock in stuck.locks)],
     }
 
 
 _FIRST: Sequence[tuple[ScreenColumn, Callable[[Record], str]]] = (
-    (ScreenColumn("id", True), lambda one: str(one["id"])),
+    (ScreenColumn("id", True), lambda entry: str(entry["id"])),
     (ScreenColumn("table or partition"), itemgetter("on")),
     (ScreenColumn("kind"), itemgetter("kind")),
     (ScreenColumn("state"), itemgetter("state")),
-    (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
+    (ScreenColumn("age", True, is_clear=False), lambda entry: age_text(entry["age"])),
 )
 
 
@@ -94,21 +94,21 @@ def _table(found: Sequence[Record]) -> FittedTable:
     return fitted(
         [
             *_FIRST,
-            (ScreenColumn("pool", worth=2, beside=True, is_clear=False), lambda one: one["pool"] or ""),
-            (ScreenColumn("started (UTC)", worth=3, beside=True), lambda one: on_screen(one["started"])),
-            (ScreenColumn("worker", worth=4, is_clear=False), lambda one: one["worker"] or ""),
+            (ScreenColumn("pool", worth=2, beside=True, is_clear=False), lambda entry: entry["pool"] or ""),
+            (ScreenColumn("started (UTC)", worth=3, beside=True), lambda entry: on_screen(entry["started"])),
+            (ScreenColumn("worker", worth=4, is_clear=False), lambda entry: entry["worker"] or ""),
         ],
         "what is known",
         found,
-        # Hive 3 says attempted, or another word, of what failed.
-        lambda one, cells: Row(cells, _remark(one), styles=((3, _STYLES.get(one["state"], "red")),)),
+        # Hive 3 calls a failed entry attempted, or something else.
+        lambda entry, cells: Row(cells, _remark(entry), styles=((3, _STYLES.get(entry["state"], "red")),)),
     )
 
 
-def _remark(one: Record) -> str:
-    job = f"job {one['job']}" if one["job"] else ""
-    waits = f"waits for the transactions below {one['nextTxn']}" if one["nextTxn"] and not one["ended"] else ""
-    return sentence(one["error"], job, waits)
+def _remark(entry: Record) -> str:
+    job = f"job {entry['job']}" if entry["job"] else ""
+    waits = f"waits for the transactions below {entry['nextTxn']}" if entry["nextTxn"] and not entry["ended"] else ""
+    return sentence(entry["error"], job, waits)
 
 
 def _stuck_table(found: Sequence[Record]) -> FittedTable:
@@ -116,5 +116,5 @@ def _stuck_table(found: Sequence[Record]) -> FittedTable:
         _FIRST,
         "why, and what frees it",
         found,
-        lambda one, cells: Row(cells, f"{one['why']}; {one['frees']}", styles=((3, "red"),)),
+        lambda entry, cells: Row(cells, f"{entry['why']}; {entry['frees']}", styles=((3, "red"),)),
     )

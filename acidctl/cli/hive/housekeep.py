@@ -1,4 +1,4 @@
-"""`acidctl hive housekeep`: end transactions and locks of dead clients, where the metastore does not do it."""
+"""`acidctl hive housekeep`: ends transactions and locks of dead clients, if the metastore does not do it."""
 
 from __future__ import annotations
 
@@ -96,7 +96,6 @@ def _counts(dead: Dead) -> str:
 
 
 def _clients(dead: Dead) -> Iterator[tuple[str, Record]]:
-    """Yield a sentence and a record of each transaction and lock."""
     for txn in dead.txns:
         locks = dead.by_txn.get(txn.id, ())
         text, record = _client(txn, txn.started, locks, dead.now)
@@ -106,19 +105,21 @@ def _clients(dead: Dead) -> Iterator[tuple[str, Record]]:
         yield f"{text}; {locks_text((lock,))}", {**record, "id": None, "lock": lock.id, "type": None}
 
 
-def _client(one: Txn | Lock, begun: float | None, locks: Sequence[Lock], now: float) -> tuple[str, Record]:
-    age, silent = (None if when is None else max(now - when, 0.0) for when in (begun, one.last_heartbeat))
-    noun = "lock" if one in locks else "transaction"
-    text = f"{noun} {one.id} of {one.user}@{one.host}: begun {age_text(age)} ago, silent for {age_text(silent)}"
+def _client(client: Txn | Lock, begun: float | None, locks: Sequence[Lock], now: float) -> tuple[str, Record]:
+    age, silent = (None if when is None else max(now - when, 0.0) for when in (begun, client.last_heartbeat))
+    noun = "lock" if client in locks else "transaction"
+    text = (
+        f"{noun} {client.id} of {client.user}@{client.host}: begun {age_text(age)} ago, silent for {age_text(silent)}"
+    )
     return text, {
-        "id": one.id,
+        "id": client.id,
         "lock": None,
-        "user": one.user,
-        "host": one.host,
-        "agent": one.agent or None,
+        "user": client.user,
+        "host": client.host,
+        "agent": client.agent or None,
         "started": time_of(begun),
-        "lastHeartbeat": time_of(one.last_heartbeat),
+        "lastHeartbeat": time_of(client.last_heartbeat),
         "silent": whole(silent),
-        "type": one.type,
+        "type": client.type,
         "locks": list(map(lock_record, locks)),
     }

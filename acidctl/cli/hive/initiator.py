@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from acidctl.metastore.client import Metastore
 
 _QUIET = ("nothing-to-do", "skipped")
-"""Results of most locations of a warehouse, of which people are told the number only."""
+"""Results of most locations of a warehouse, which are only counted for people."""
 
 
 @shared.command(
@@ -68,16 +68,16 @@ def command(
     from acidctl.hive.hive import as_hive_names
     from acidctl.hive.initiator import Initiation, Initiator
 
-    if once or dry_run:  # one look waits for nobody
+    if once or dry_run:  # a single check never waits
         shared.refuse_unused("--once" if once else "--dry-run", "standby")
     results = Results(output)
 
-    def done(one: Initiated) -> None:
-        results.counts[one.result.words] += 1
-        kind = one.kind.value if one.kind else ""
-        entry = f" as {one.entry}" if one.entry else ""
-        text = f"{one.location}: {kind} {one.result.words}{entry}: {one.reason}"
-        results.put(one.record(), "" if one.result in _QUIET else text)
+    def done(location: Initiated) -> None:
+        results.counts[location.result.words] += 1
+        kind = location.kind.value if location.kind else ""
+        entry = f" as {location.entry}" if location.entry else ""
+        text = f"{location.location}: {kind} {location.result.words}{entry}: {location.reason}"
+        results.put(location.record(), "" if location.result in _QUIET else text)
 
     def failed(location: str, error: AcidctlError) -> None:
         record = {"location": location} if location else {}
@@ -103,7 +103,7 @@ def _say_standby(error: ConflictError) -> None:
 
 
 def figures(counts: InitiatorCounts) -> Figures:
-    """Return the figures of an initiator; it is well if its last look over the warehouse came to its end."""
+    """Return the figures of an initiator, which is healthy if its last check of the warehouse was completed."""
     name = "acidctl_initiator"
     return Figures(
         lambda: [

@@ -15,7 +15,7 @@ from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on
 from acidctl.wording import age_text
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import View
     from acidctl.metastore.activity import Lock
     from acidctl.metastore.client import Metastore
 
@@ -43,7 +43,7 @@ def command(table: str | None, waiting: bool, metastore: Metastore, view: View) 
     found = find_locks(metastore, database, name)
     by_id = {(lock.id, lock.part): lock for lock in found}
     if database and any((lock.blocked_by, lock.blocked_by_part) not in by_id for lock in found if lock.blocked_by):
-        # It waits for a lock on the database.
+        # Some lock waits for a lock on the database.
         by_id = {(lock.id, lock.part): lock for lock in find_locks(metastore)}
     now = now_by(moment for lock in found for moment in (lock.acquired, lock.last_heartbeat))
     records = [_record(lock, by_id, now) for lock in found if not waiting or lock.is_waiting]
@@ -59,38 +59,38 @@ def _record(lock: Lock, by_id: Mapping[tuple[int, int], Lock], now: float) -> Re
 
 
 def _blocker(number: tuple[int, int], lock: Lock | None) -> Record:
-    """Return the lock that another one waits for; only its number if it is gone by now."""
-    known = {"on": lock.on, **fields_of(lock)} if lock else {}
-    facts = {key: known.get(key) for key in ("on", "type", "txn", "user", "host", "agent")}
+    """Return the lock that another lock waits for; only its number if it is gone by now."""
+    details = {"on": lock.on, **fields_of(lock)} if lock else {}
+    facts = {key: details.get(key) for key in ("on", "type", "txn", "user", "host", "agent")}
     return {"lock": number[0], "part": number[1], **facts}
 
 
 def _table(found: Sequence[Record]) -> FittedTable:
     return fitted(
         [
-            (ScreenColumn("lock", True), lambda one: f"{one['lock']}.{one['part']}"),
+            (ScreenColumn("lock", True), lambda lock: f"{lock['lock']}.{lock['part']}"),
             (ScreenColumn("on"), itemgetter("on")),
             (ScreenColumn("type"), itemgetter("type")),
             (ScreenColumn("state"), itemgetter("state")),
-            (ScreenColumn("txn", True, is_clear=False), lambda one: "-" if one["txn"] is None else str(one["txn"])),
+            (ScreenColumn("txn", True, is_clear=False), lambda lock: "-" if lock["txn"] is None else str(lock["txn"])),
             (ScreenColumn("user"), itemgetter("user")),
             (ScreenColumn("host", worth=5), itemgetter("host")),
-            (ScreenColumn("acquired (UTC)", worth=3, beside=True), lambda one: on_screen(one["acquired"])),
-            (ScreenColumn("age", True, 6, is_clear=False), lambda one: age_text(one["age"])),
+            (ScreenColumn("acquired (UTC)", worth=3, beside=True), lambda lock: on_screen(lock["acquired"])),
+            (ScreenColumn("age", True, 6, is_clear=False), lambda lock: age_text(lock["age"])),
         ],
         "waits for, query",
         found,
-        lambda one, cells: Row(cells, _remark(one), styles=((3, _STYLES.get(one["state"], "red")),)),
+        lambda lock, cells: Row(cells, _remark(lock), styles=((3, _STYLES.get(lock["state"], "red")),)),
     )
 
 
-def _remark(one: Record) -> str:
-    blocker = one["blockedBy"]
+def _remark(lock: Record) -> str:
+    blocker = lock["blockedBy"]
     if not blocker:
-        return sentence(one["agent"])
+        return sentence(lock["agent"])
     waits = f"waits for lock {blocker['lock']}.{blocker['part']}"
     if blocker["user"] is not None:
         txn = f", txn {blocker['txn']}" if blocker["txn"] else ""
         waits += f": {blocker['type']} on {blocker['on']} of {blocker['user']}@{blocker['host']}{txn}"
     waits += f", query {blocker['agent']}" if blocker["agent"] else ""
-    return sentence(waits, one["agent"])
+    return sentence(waits, lock["agent"])

@@ -1,4 +1,4 @@
-"""Records of what a metastore knows, as JSON has them, and what became of each thing that a command did."""
+"""JSON records about transactions, locks and compactions, and the results of commands on them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 _NUMBERED = ("id", "part")
-"""Fields of which 0 is a value."""
+"""Fields in which 0 is a value, and not a missing one."""
 
 Record = dict[str, Any]
 
 
 class Results:
-    """What became of each thing: a sentence for people, a record for programs.
+    """Prints results: a sentence for people, a record for programs.
 
     Attributes:
         status: the worst exit status of all failures.
-        counts: things by what became of them.
+        counts: the number of results of each kind.
     """
 
     def __init__(self, output: str) -> None:
@@ -58,10 +58,10 @@ class Results:
         show_failure(what, error)
 
     def sum_up(self, looked: str) -> None:
-        """Say how many things came to which end, for people only.
+        """Print the counts, for people only.
 
         Args:
-            looked: what was looked at, with its number.
+            looked: what was checked, with its number.
         """
         if self.is_table:
             parts = [f"{count:,} {words}" for words, count in sorted(self.counts.items())]
@@ -70,17 +70,17 @@ class Results:
     def is_only_planned(
         self, shown: Iterable[tuple[str, Record]], what: str, do: str, done: str, *, dry_run: bool, yes: bool
     ) -> bool:
-        """Show what would be done, and ask; whether that is all.
+        """Show what would be done, and ask; return whether to stop after that.
 
         Args:
-            shown: a sentence and a record of each thing.
-            what: the things, with their number.
-            do, done: what would be done with them, as an order and as a participle.
+            shown: a sentence and a record for each item.
+            what: the items, with their number.
+            do, done: the verb, as an order and as a participle.
 
         Raises:
-            RefusedError: the answer was no, or there is no terminal and no --yes.
+            RefusedError: the answer was no, or nobody can answer.
         """
-        from acidctl.cli.report.asking import confirm
+        from acidctl.cli.report.verb_screen import confirm
 
         for text, record in shown:
             self.say(text)
@@ -92,10 +92,10 @@ class Results:
 
 
 def refuse(reasons: Sequence[tuple[str, str]]) -> None:
-    """Refuse for the first of several reasons; none refuses nothing.
+    """Refuse for the first of several reasons, if there is one.
 
     Args:
-        reasons: what, and why it cannot be ended.
+        reasons: pairs of an item, and why it cannot be ended.
     """
     if reasons:
         what, why = reasons[0]
@@ -108,14 +108,14 @@ def whole(seconds: float | None) -> int | None:
 
 
 def fields_of(value: DataclassInstance) -> Record:
-    """Return a value of the metastore as JSON has it: names in camel case, times as text, null for what is empty."""
-    found: Record = {}
-    for one in fields(value):
-        first, *rest = one.name.split("_")
-        item = getattr(value, one.name)
+    """Return the JSON form of a value of the metastore: names in camel case, times as text, null for empty fields."""
+    record: Record = {}
+    for field in fields(value):
+        first, *rest = field.name.split("_")
+        item = getattr(value, field.name)
         shown = time_of(item) if isinstance(item, float) else item
-        found[first + "".join(map(str.title, rest))] = shown if shown or one.name in _NUMBERED else None
-    return found
+        record[first + "".join(map(str.title, rest))] = shown if shown or field.name in _NUMBERED else None
+    return record
 
 
 def txn_record(txn: Txn, known: KnownTxns, locks: Sequence[Lock]) -> Record:
@@ -159,7 +159,7 @@ def table_named(name: str | None) -> tuple[str | None, str | None]:
     """Return database and table of ``db.table``, with or without ``hive:``.
 
     Raises:
-        UsageProblem: it is not the name of one table.
+        UsageProblem: this is not the name of one table.
     """
     if name is None:
         return None, None

@@ -11,8 +11,7 @@ import click
 from acidctl.cli.hive.records import Record, Results, some
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
-from acidctl.cli.options.key_value import key_and_value
-from acidctl.cli.options.metastore import exclude_option
+from acidctl.cli.options.metastore import exclude_option, key_and_value
 from acidctl.cli.options.param_types import COUNT, DURATION
 from acidctl.cli.output.console import note, warn
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 1.0
 _MOST_SECONDS = 15.0
 _ONE_BY_ONE = 20
-"""Entries that are asked for by their ids; of more the whole queue is."""
+"""Up to this many entries are fetched by their ids; for more, the whole queue is fetched."""
 
 
 @shared.command(
@@ -135,10 +134,10 @@ def _record(wish: Wish, result: str, id_: int = 0, state: str = "", why: str = "
 
 
 def _ask(metastore: Metastore, wishes: Sequence[Wish], results: Results, *, is_last: bool) -> dict[int, Wish]:
-    """Ask for each; return those that are in the queue now, by their ids.
+    """Request each compaction; return those that are in the queue now, by their ids.
 
     Args:
-        is_last: False if more becomes of them: programs are told of the end only.
+        is_last: False if the command waits for the compactions: programs then get records at their end only.
     """
     from acidctl.metastore.errors import Unreachable, Unreadable
     from acidctl.metastore.queue.compactions import request_compaction
@@ -153,7 +152,7 @@ def _ask(metastore: Metastore, wishes: Sequence[Wish], results: Results, *, is_l
             results.failed(wish.name, error, _record(wish, "failed", why=str(error)))
             if isinstance(error, Unreachable | Unreadable):
                 note("whether the last one was taken is not known: acidctl hive compactions shows it")
-                break  # of a server that is gone nothing more is to be had
+                break  # the server cannot be reached any more
             continue
         if not answer.accepted:
             results.status = max(results.status, ExitStatus.REFUSED)
@@ -176,49 +175,49 @@ def _refusal(answer: QueueAnswer) -> str:
 
 
 def _wait(metastore: Metastore, asked: Mapping[int, Wish], results: Results, deadline: float | None) -> bool:
-    """Look until all are done, or time is up; whether some are left."""
+    """Poll until all are done or time is up; return whether some are unfinished."""
     from acidctl.cli.output.progress import progress
     from acidctl.deadline import Deadline
     from acidctl.metastore.queue.compactions import INITIATED, WORKING
 
     until = None if deadline is None else time.monotonic() + deadline
     metastore.until = Deadline() if until is None else Deadline(until)
-    left, pause = dict(asked), _POLL_SECONDS
+    waiting, pause = dict(asked), _POLL_SECONDS
     states: dict[int, Compaction] = {}
     with progress("waiting for compactions", len(asked)) as bar:
-        while left:
-            states = _states(metastore, list(left))
-            for id_ in list(left):
+        while waiting:
+            states = _states(metastore, list(waiting))
+            for id_ in list(waiting):
                 entry = states.get(id_)
                 if entry is None or entry.state not in (INITIATED, WORKING):
-                    _done(left.pop(id_), id_, entry, results)
+                    _done(waiting.pop(id_), id_, entry, results)
                     bar.advance()
-            if not left or (until is not None and time.monotonic() >= until):
+            if not waiting or (until is not None and time.monotonic() >= until):
                 break
             time.sleep(pause if until is None else max(0.0, min(pause, until - time.monotonic())))
             pause = min(pause * 1.5, _MOST_SECONDS)
-    for id_, wish in left.items():
+    for id_, wish in waiting.items():
         entry = states.get(id_)
         _put(results, wish, "unfinished", id_, entry.state if entry else "")
-    if left:
-        names = some([wish.name for wish in left.values()])
+    if waiting:
+        names = some([wish.name for wish in waiting.values()])
         note(f"time is up: {names} not done; acidctl hive compactions shows them")
-    return bool(left)
+    return bool(waiting)
 
 
 def _states(metastore: Metastore, ids: Sequence[int]) -> dict[int, Compaction]:
     from acidctl.metastore.queue.compactions import find_compactions
 
     if metastore.features.txn_types and len(ids) <= _ONE_BY_ONE:
-        return {one.id: one for id_ in ids for one in find_compactions(metastore, id=id_)}
-    return {one.id: one for one in find_compactions(metastore)}
+        return {entry.id: entry for id_ in ids for entry in find_compactions(metastore, id=id_)}
+    return {entry.id: entry for entry in find_compactions(metastore)}
 
 
 def _done(wish: Wish, id_: int, entry: Compaction | None, results: Results) -> None:
     from acidctl.metastore.queue.compactions import FAILED_STATES, READY
 
     if entry is None:
-        # Its history keeps a few entries of a location only.
+        # The history keeps only a few entries of a location.
         _put(results, wish, "gone", id_, "", "the queue and its history do not have it any more")
     elif entry.state in FAILED_STATES:
         results.status = max(results.status, ExitStatus.STORAGE)

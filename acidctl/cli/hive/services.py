@@ -1,4 +1,4 @@
-"""What the services of Hive's queue share: their options, their figures over HTTP, and their end."""
+"""Shared parts of the services of Hive's queue: options, figures over HTTP, and shutdown."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Figures:
     """The figures of a service, as Prometheus' library collects them.
 
     Attributes:
-        collect: returns all figures, as they are now.
-        is_well: says whether the service does what it is there for.
+        collect: returns the current figures.
+        is_well: returns whether the service is healthy.
     """
 
     collect: Callable[[], Iterable[Metric]]
@@ -65,10 +65,10 @@ def gauge(name: str, text: str, value: float) -> Metric:
 
 @contextmanager
 def ended_by_signal(left: Callable[[], str]) -> Iterator[None]:
-    """Run a block that Ctrl-C or SIGTERM may end: for a service that is not a failure.
+    """Run a block that Ctrl-C or SIGTERM may end, which is not a failure of a service.
 
     Args:
-        left: says what became of what was not done.
+        left: returns what happened to unfinished work.
     """
     try:
         yield
@@ -78,17 +78,17 @@ def ended_by_signal(left: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def serve(listen: str | None, figures: Figures) -> Iterator[str]:
-    """Answer requests for figures, and for whether the service is well, for the length of a block.
+    """Serve the figures and the health of a service during a block.
 
     Args:
         listen: ``PORT`` or ``HOST:PORT``; None serves nothing.
 
     Yields:
-        ``HOST:PORT``; empty where nothing is served.
+        ``HOST:PORT``; empty if nothing is served.
 
     Raises:
-        UsageProblem: it is not such an address.
-        EnvironmentProblem: nothing can listen there.
+        UsageProblem: the address is invalid.
+        EnvironmentProblem: the port cannot be used.
     """
     from prometheus_client import CollectorRegistry, make_wsgi_app
 
@@ -105,8 +105,8 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
     def answer(environment: dict[str, Any], start: Any) -> Iterable[bytes]:
         path = environment.get("PATH_INFO", "")
         if path == "/metrics":
-            found: Iterable[bytes] = metrics(environment, start)
-            return found
+            body: Iterable[bytes] = metrics(environment, start)
+            return body
         if path != "/healthz":
             start("404 Not Found", [("Content-Type", "text/plain")])
             return [b"/metrics and /healthz are here\n"]
@@ -116,7 +116,7 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
 
     host = host.strip("[]") or "127.0.0.1"
     try:
-        server = _server(host, int(port), answer)
+        server = _quiet_server(host, int(port), answer)
     except OSError as error:
         raise EnvironmentProblem(
             f"cannot listen at {listen}", (error.strerror or str(error)).lower(), "give another port"
@@ -132,8 +132,7 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
         server.server_close()
 
 
-def _server(host: str, port: int, answer: Callable[..., Iterable[bytes]]) -> Any:
-    """Return a server of threads that says nothing of requests, and nothing of clients that hang up."""
+def _quiet_server(host: str, port: int, answer: Callable[..., Iterable[bytes]]) -> Any:
     from socketserver import ThreadingMixIn
     from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 

@@ -1,4 +1,4 @@
-"""`acidctl hive tables`: the transactional tables that a metastore knows."""
+"""`acidctl hive tables`: the transactional tables of a metastore."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from acidctl.errors import NotFoundError
 from acidctl.location.given import HIVE
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import View
     from acidctl.metastore.client import Metastore
     from acidctl.metastore.tables import HiveTable
 
@@ -117,7 +117,7 @@ def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str],
 def _table(found: Sequence[Record]) -> FittedTable:
     return fitted(
         [
-            (ScreenColumn("table"), lambda one: f"{one['database']}.{one['table']}"),
+            (ScreenColumn("table"), lambda table: f"{table['database']}.{table['table']}"),
             (ScreenColumn("type"), itemgetter("type")),
             (ScreenColumn("format", worth=5), itemgetter("format")),
             (ScreenColumn("partitions", worth=3, is_clear=False), _partitions),
@@ -126,25 +126,25 @@ def _table(found: Sequence[Record]) -> FittedTable:
         ],
         "set",
         found,
-        lambda one, cells: Row(cells, "; ".join(_set(one))),
+        lambda table, cells: Row(cells, "; ".join(_set(table))),
     )
 
 
-def _partitions(one: Record) -> str:
-    keys = ", ".join(one["partitionKeys"])
-    return keys if one["partitions"] is None else f"{one['partitions']:,} by {keys}"
+def _partitions(table: Record) -> str:
+    keys = ", ".join(table["partitionKeys"])
+    return keys if table["partitions"] is None else f"{table['partitions']:,} by {keys}"
 
 
-def _set(one: Record) -> Iterator[str]:
-    if one["noAutoCompaction"]:
+def _set(table: Record) -> Iterator[str]:
+    if table["noAutoCompaction"]:
         yield "no_auto_compaction"
-    if one["noCleanup"]:
+    if table["noCleanup"]:
         yield "no_cleanup"
-    if one["pool"]:
-        yield f"pool {one['pool']}"
-    if one["buckets"] and one["bucketColumns"]:
-        yield f"{one['buckets']} buckets by {', '.join(one['bucketColumns'])}"
-    if one["sortColumns"]:
-        yield f"sorted by {', '.join(one['sortColumns'])}"
-    yield from (f"{key}={value}" for key, value in one["thresholds"].items())
-    yield from (f"compactor.{key}={value}" for key, value in one["job"].items())
+    if table["pool"]:
+        yield f"pool {table['pool']}"
+    if table["buckets"] and table["bucketColumns"]:
+        yield f"{table['buckets']} buckets by {', '.join(table['bucketColumns'])}"
+    if table["sortColumns"]:
+        yield f"sorted by {', '.join(table['sortColumns'])}"
+    yield from (f"{key}={value}" for key, value in table["thresholds"].items())
+    yield from (f"compactor.{key}={value}" for key, value in table["job"].items())

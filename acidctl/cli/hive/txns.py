@@ -19,7 +19,7 @@ from acidctl.guardian import NOTES
 from acidctl.wording import age_text, human_bytes, human_count, time_of
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import View
     from acidctl.hive.blocking import Blocker
     from acidctl.hive.hive import HeldBack
     from acidctl.metastore.client import Metastore
@@ -104,19 +104,19 @@ def command(
 def _table(found: Sequence[Record]) -> FittedTable:
     return fitted(
         [
-            (ScreenColumn("txn", True), lambda one: str(one["id"])),
+            (ScreenColumn("txn", True), lambda txn: str(txn["id"])),
             (ScreenColumn("state"), itemgetter("state")),
-            (ScreenColumn("type", worth=3, beside=True), lambda one: one["type"] or "-"),
+            (ScreenColumn("type", worth=3, beside=True), lambda txn: txn["type"] or "-"),
             (ScreenColumn("user"), itemgetter("user")),
             (ScreenColumn("host", worth=6), itemgetter("host")),
-            (ScreenColumn("started (UTC)", worth=4, beside=True), lambda one: on_screen(one["started"])),
-            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
-            (ScreenColumn("heartbeat", True, 5, is_clear=False), lambda one: age_text(one["silent"])),
+            (ScreenColumn("started (UTC)", worth=4, beside=True), lambda txn: on_screen(txn["started"])),
+            (ScreenColumn("age", True, is_clear=False), lambda txn: age_text(txn["age"])),
+            (ScreenColumn("heartbeat", True, 5, is_clear=False), lambda txn: age_text(txn["silent"])),
         ],
         "locks and query",
         found,
-        lambda one, cells: Row(
-            cells, sentence(held_text(one), one["query"], one["agent"]), styles=((1, _STYLES.get(one["state"], "")),)
+        lambda txn, cells: Row(
+            cells, sentence(held_text(txn), txn["query"], txn["agent"]), styles=((1, _STYLES.get(txn["state"], "")),)
         ),
     )
 
@@ -146,33 +146,35 @@ def _show_blocking(
     with NOTES.isolated():  # a file that crashes its native reader is a damaged file
         found = look_for_blockers(Warehouse(metastore), as_hive_names(tables), storage, sizes=sizes, on_error=failed)
     records = [
-        _blocker_record(one, found) for one in found.blockers if is_wanted(one.user, found.known.age(one.started))
+        _blocker_record(blocker, found)
+        for blocker in found.blockers
+        if is_wanted(blocker.user, found.known.age(blocker.started))
     ]
     nothing = "nothing holds back a cleaning" if found.waiting else "nothing waits for cleaning"
     status = view.show(records, _BLOCKING_COLUMNS, _blocking_table, nothing)
     if view.is_table and found.waiting:
-        known = [one.bytes for one in found.waiting if one.bytes is not None]
-        size = f", {human_bytes(sum(known))}" if known else ""
+        sizes_known = [held.bytes for held in found.waiting if held.bytes is not None]
+        size = f", {human_bytes(sum(sizes_known))}" if sizes_known else ""
         note(f"{human_count(len(found.waiting), 'location')} with something to clean{size}")
         if not found.switches.cleaner:
             note("the server that answered runs no cleaner of Hive's: `acidctl clean` cleans, or another server does")
     return max(statuses) or status
 
 
-def _blocker_record(one: Blocker, found: HeldBack) -> Record:
+def _blocker_record(blocker: Blocker, found: HeldBack) -> Record:
     from acidctl.cli.report.waits import what_to_do, who_blocks
 
     return {
-        **who_blocks(one),
-        "lastHeartbeat": time_of(one.last_heartbeat),
-        "age": whole(found.known.age(one.started)),
-        "silent": whole(found.known.age(one.last_heartbeat)),
-        "locks": list(map(lock_record, one.locks)),
+        **who_blocks(blocker),
+        "lastHeartbeat": time_of(blocker.last_heartbeat),
+        "age": whole(found.known.age(blocker.started)),
+        "silent": whole(found.known.age(blocker.last_heartbeat)),
+        "locks": list(map(lock_record, blocker.locks)),
         "holds": [
             {"on": held.name, "compaction": held.entry.id if held.entry else None, "bytes": held.bytes}
-            for held in one.holds
+            for held in blocker.holds
         ],
-        "advice": what_to_do(one, found.known, found.switches),
+        "advice": what_to_do(blocker, found.known, found.switches),
     }
 
 
@@ -182,23 +184,24 @@ def _blocking_table(found: Sequence[Record]) -> FittedTable:
             (ScreenColumn("held back by"), _name),
             (ScreenColumn("user"), itemgetter("user")),
             (ScreenColumn("host", worth=5), itemgetter("host")),
-            (ScreenColumn("since (UTC)", worth=4), lambda one: on_screen(one["started"])),
-            (ScreenColumn("age", True, is_clear=False), lambda one: age_text(one["age"])),
-            (ScreenColumn("waiting", True, 6, is_clear=False), lambda one: f"{one['waiting']:,}"),
-            (ScreenColumn("bytes", True), lambda one: human_bytes(one["bytes"])),
+            (ScreenColumn("since (UTC)", worth=4), lambda blocker: on_screen(blocker["started"])),
+            (ScreenColumn("age", True, is_clear=False), lambda blocker: age_text(blocker["age"])),
+            (ScreenColumn("waiting", True, 6, is_clear=False), lambda blocker: f"{blocker['waiting']:,}"),
+            (ScreenColumn("bytes", True), lambda blocker: human_bytes(blocker["bytes"])),
         ],
         "what waits, and what to do",
         found,
-        lambda one, cells: Row(cells, _blocking_remark(one)),
+        lambda blocker, cells: Row(cells, _blocking_remark(blocker)),
     )
 
 
-def _name(one: Record) -> str:
-    return f"txn {one['id']}" if one["id"] is not None else f"lock {one['lock']}"
+def _name(blocker: Record) -> str:
+    return f"txn {blocker['id']}" if blocker["id"] is not None else f"lock {blocker['lock']}"
 
 
-def _blocking_remark(one: Record) -> str:
-    waits = some([held["on"] for held in one["holds"]])
-    if more := one["waiting"] - len(one["holds"]):
+def _blocking_remark(blocker: Record) -> str:
+    waits = some([held["on"] for held in blocker["holds"]])
+    if more := blocker["waiting"] - len(blocker["holds"]):
         waits += f" and {more:,} more"
-    return sentence(waits, f"query {one['query']}" if one["query"] else "", held_text(one), one["advice"])
+    query = f"query {blocker['query']}" if blocker["query"] else ""
+    return sentence(waits, query, held_text(blocker), blocker["advice"])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from acidctl.verbs.engine import EngineOptions
 
 _QUIET_SECONDS = 300.0
-"""How often the same trouble with the metastore is said."""
+"""Seconds between two reports of the same error of the metastore."""
 
 _STALE_SECONDS = 300.0
 
@@ -106,7 +106,7 @@ def command(
     request = CompactionRequest(Mode.MAJOR, writing=Writing(verify=Verify(verify)))
     with _engines(engine, jobs, stores) as (engines, job):
         asked = Work(pool or "", max_parallel, max_bytes, once, grace, request, job, storage)
-        worker = Worker(metastore, asked, engines, lambda one: _put(results, one), _complaint(results))
+        worker = Worker(metastore, asked, engines, lambda done: _put(results, done), _complaint(results))
 
         def left() -> str:
             where = "is given back to the queue" if worker.has_ended else "is left at work, for the next worker here"
@@ -131,7 +131,7 @@ def _engines(
     """Yield what makes an engine for each entry, and its name in the queue: one session of Spark serves all.
 
     Args:
-        stores: for which Spark logs in, and has tokens: it cannot ask for more of them later.
+        stores: stores for which Spark gets tokens at its start, as it cannot get more later.
     """
     from socket import gethostname
 
@@ -143,58 +143,61 @@ def _engines(
         return
     from acidctl.spark.compaction_engine import spark_engines
 
-    with spark_engines(choice.spark(name, stores), note) as (one, application):
+    with spark_engines(choice.spark(name, stores), note) as (start_engine, application):
 
         def engine(until: Deadline, _: Callable[[Task, int], None]) -> Engine:
-            return one(until)
+            return start_engine(until)
 
         yield engine, application
 
 
-def _put(results: Results, one: Worked) -> None:
-    """Say what became of an entry; one that was refused is no failure of the worker."""
-    from acidctl.cli.report.compaction_text import compaction_text
+def _put(results: Results, done: Worked) -> None:
+    """Print the result of an entry; a refused entry is not a failure of the worker."""
+    from acidctl.cli.report.compact_screen import compaction_text
     from acidctl.cli.report.outcomes import show_failure
 
     record: Record = {
-        "on": one.location,
-        "entry": one.entry,
-        "kind": one.kind,
-        "result": one.result.value,
-        "reason": one.reason or None,
-        "seconds": round(one.took, 3),
+        "on": done.location,
+        "entry": done.entry,
+        "kind": done.kind,
+        "result": done.result.value,
+        "reason": done.reason or None,
+        "seconds": round(done.took, 3),
     }
-    if one.of:
-        record |= {name: value for name, value in one.of.facts().items() if name not in record}
-    if not one.error:
-        text = one.of and compaction_text(one.of)
-        results.put(record, f"{one.entry}: {text or f'{one.location}: {one.kind}: {one.reason or one.result.words}'}")
+    if done.of:
+        record |= {name: value for name, value in done.of.facts().items() if name not in record}
+    if not done.error:
+        text = done.of and compaction_text(done.of)
+        results.put(
+            record,
+            f"{done.entry}: {text or f'{done.location}: {done.kind}: {done.reason or done.result.words}'}",
+        )
         return
-    results.put({**record, "error": one.error.code, "message": str(one.error)})
+    results.put({**record, "error": done.error.code, "message": str(done.error)})
     if results.is_table:
-        show_failure(f"compaction {one.entry}", one.error)
-    if one.result.value != "refused":
-        results.status = max(results.status, one.error.exit_status)
+        show_failure(f"compaction {done.entry}", done.error)
+    if done.result.value != "refused":
+        results.status = max(results.status, done.error.exit_status)
 
 
 def _complaint(results: Results) -> Callable[[AcidctlError], None]:
-    """Return what says that the metastore did not answer: once, and again after a while."""
+    """Return a function that reports an error of the metastore, but the same error only once in a while."""
     from acidctl.cli.report.outcomes import show_failure
 
-    said: dict[str, float] = {}
+    reported: dict[str, float] = {}
 
     def complain(error: AcidctlError) -> None:
         results.status = max(results.status, error.exit_status, ExitStatus.STORAGE)
         now = time.monotonic()
-        if now - said.get(error.what, -_QUIET_SECONDS) >= _QUIET_SECONDS:
-            said[error.what] = now
+        if now - reported.get(error.what, -_QUIET_SECONDS) >= _QUIET_SECONDS:
+            reported[error.what] = now
             show_failure("", error)
 
     return complain
 
 
 def figures(counts: Counts) -> Figures:
-    """Return the figures of a worker; it is well if the metastore answers, or some slot is at work."""
+    """Return the figures of a worker, which is healthy if the metastore answers, or an entry is in work."""
     name = "acidctl_worker"
 
     def collect() -> list[Metric]:

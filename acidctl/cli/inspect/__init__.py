@@ -1,1 +1,1 @@
-"""Commands that look, and the forms in which they show what they see."""
+"""Commands that show the state of tables and files."""

@@ -1,4 +1,4 @@
-"""What `ls` says of a location: the JSON contract, from which its other forms are made too."""
+"""The JSON object of a location in `acidctl ls`, from which its other forms are made."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def location_report(
     wishes: Wishes,
     on_error: Callable[[AcidctlError], None],
 ) -> dict[str, Any]:
-    """One location as an object; docs/reference/json.md has the meaning of every key.
+    """Return a location as an object; docs/reference/json.md has the meaning of every key.
 
     Args:
-        evidence: whether it is known to be of a transactional table.
+        evidence: whether the location is known to be transactional.
         compacting: the snapshot as a compaction sees it, which decides whether one is due.
-        reading: what it costs its readers; None if it cannot be read.
-        rows: count rows from the files' footers.
-        wishes: of the table's owner, which decide whether a compaction is due.
-        on_error: called with what is wrong with a footer; the rows of its entry are None then.
+        reading: the cost of a full read; None if the location cannot be read.
+        rows: count rows from the footers of files.
+        wishes: the settings of the table, which decide whether a compaction is due.
+        on_error: called with the error of a footer; the rows of its entry are None then.
     """
     state = snapshot.state
     counts = _row_counts(snapshot, on_error) if rows else {}
@@ -62,9 +62,9 @@ def location_report(
 
 
 def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) -> dict[str, int]:
-    """Rows by child, from the footers of its data files; of the children that hold data.
+    """Return the rows of each child with data, from the footers of its data files.
 
-    Text has no footer, and a damaged file none that can be read: a child that holds one is left out.
+    A child with a text file, which has no footer, or with a damaged file is left out.
     """
     from acidctl.rows.foreign.format import footer_rows  # noqa: PLC0415 - with Arrow: only for --rows
 
@@ -127,7 +127,7 @@ def _summary(
 
 
 def states_line(report: dict[str, Any]) -> str:
-    """``1 current, 4 obsolete``."""
+    """Return the number of entries by state: ``1 current, 4 obsolete``."""
     summary = report["summary"]
     parts = [f"{summary[which.value]['entries']:,} {which.value}" for which in State if summary[which.value]["entries"]]
     return ", ".join(parts) or "empty"

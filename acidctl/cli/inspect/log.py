@@ -1,4 +1,4 @@
-"""`acidctl log`: what acidctl did to tables, and who had it done."""
+"""`acidctl log`: what acidctl did to tables, when, and for which user."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _THREADS = 8
 _STYLES = {"compacted": "green", "failed": "red", "stopped": "yellow"}
 
 _Line = tuple[str, LogEntry]
-"""With its location."""
+"""A location and an entry of its log."""
 
 _SHOWN = 20
-"""Operations in the table, unless -n says more."""
+"""The default limit of the table."""
 
 
 @shared.command(
@@ -96,7 +96,7 @@ def _order(line: _Line) -> tuple[float, str, str]:
 
 def _lines(locations: Sequence[str], storage: dict[str, str], visits: Visits) -> Iterator[_Line]:
     places = once(find(locations, storage, SnapshotLists(), visits.observer, looks=False))
-    # The directory of a table with partitions has a log of its own: of staging that was cleaned.
+    # The directory of a partitioned table has a log of its own, about staging directories that were cleaned.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
     for found, done in in_order(everywhere, _done, _THREADS, Stop()):
         if isinstance(done, AcidctlError):

@@ -13,13 +13,21 @@ import click
 from acidctl.acid.triggers import Advice, advise
 from acidctl.cli.inspect.listed_location import location_report, states_line
 from acidctl.cli.options import shared
-from acidctl.cli.options.list_options import list_options
+from acidctl.cli.options.asked_metastore import list_options
 from acidctl.cli.output.console import Records, console, note, picture_columns
 from acidctl.cli.output.list_choice import CheckedChoice, ListChoice
 from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.cli.report.entry_list import ENTRY_COLUMNS, MOST_ENTRIES, PLAIN_CODES, folded_entries
-from acidctl.cli.report.location_list import LOCATION_COLUMNS, LocationList, line_of, verdict_style
+from acidctl.cli.report.location_list import (
+    ENTRY_COLUMNS,
+    LOCATION_COLUMNS,
+    MOST_ENTRIES,
+    PLAIN_CODES,
+    LocationList,
+    folded_entries,
+    line_of,
+    verdict_style,
+)
 from acidctl.cli.report.outcomes import Visits
 from acidctl.cli.report.verdicts import Freeable, freeable_in, verdict_of, why_of
 from acidctl.errors import AcidctlError, RefusedError, UsageProblem
@@ -156,13 +164,13 @@ def command(
 def _as_compacted(found: Found, lists: SnapshotLists, snapshot: Snapshot) -> Snapshot:
     """Return what a compaction would see: nothing above the lowest open write id."""
     if not snapshot.write_ids.is_everything:
-        with suppress(RefusedError):  # who says what is committed is shown beside it
+        with suppress(RefusedError):  # the report shows the disagreement itself
             return found.snapshot(lists, compactor=True, settled=False)
     return snapshot
 
 
 def _free(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence: Evidence, visits: Visits) -> Freeable:
-    """What a cleaning would free; nothing, and an error that is told, where that cannot be asked."""
+    """Return what a cleaning would free; nothing, after reporting the error, if that cannot be found out."""
     try:
         return freeable_in(found, lists, snapshot, evidence)
     except AcidctlError as error:
@@ -171,10 +179,10 @@ def _free(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence: Evid
 
 
 class _Chosen:
-    """What the user chose of both lists: that of a tree has locations, that of a location entries.
+    """The user's choice, applied to the list of locations in a tree and to the list of entries of a location.
 
     Attributes:
-        needs_free: what a cleaning would free is shown, or asked about.
+        needs_free: whether what a cleaning would free is shown, or part of a condition.
     """
 
     def __init__(self, choice: ListChoice, output: str) -> None:
@@ -182,7 +190,7 @@ class _Chosen:
         self._is_filtered = choice.where is not None
         if output in ("json", "jsonl"):
             shared.refuse_unused(f"-o {output}", "columns", "no_headers")
-        choice.checked(LOCATION_COLUMNS | ENTRY_COLUMNS, SORT_KEYS)  # refuses what is in neither
+        choice.checked(LOCATION_COLUMNS | ENTRY_COLUMNS, SORT_KEYS)  # refuses names that neither list has
         which, how = replace(choice, columns=None, sort=None), replace(choice, where=None)
         self._which = _of(which, ENTRY_COLUMNS), _of(which, LOCATION_COLUMNS)
         self._how = _of(how, ENTRY_COLUMNS), _of(how, LOCATION_COLUMNS)
@@ -190,19 +198,17 @@ class _Chosen:
 
     @property
     def entries(self) -> CheckedChoice:
-        """Order and columns of entries."""
         return _one(self._how[0], "this lists the entries of a location", "leave out what locations have")
 
     @property
     def locations(self) -> CheckedChoice:
-        """Order and columns of locations."""
         return _one(self._how[1], _IS_A_TREE, _NOT_A_TREE)
 
     def apply(self, report: dict[str, Any], free: Freeable, reading: Advice | None, *, detail: bool) -> bool:
-        """Choose and sort the entries; whether the location is to be shown.
+        """Choose and sort the entries; return whether to show the location.
 
         Args:
-            detail: its entries are listed, and not the location alone.
+            detail: list the entries, not only the location.
         """
         is_shown = not self._is_filtered or self._meets(report, free, reading, detail=detail)
         if detail or not self.is_table:
@@ -210,7 +216,7 @@ class _Chosen:
         return is_shown
 
     def _meets(self, report: dict[str, Any], free: Freeable, reading: Advice | None, *, detail: bool) -> bool:
-        """Whether a location meets the condition; of one about entries those stay that meet it."""
+        """Return whether a location meets the condition; a condition on entries filters them instead."""
         entries, locations = self._which
         if locations and (entries is None or not detail):
             return bool(locations.meeting([line_of(report, free, reading)]))
@@ -235,7 +241,7 @@ _NOT_A_TREE = "give --recursive, or one location, to list entries"
 
 
 def _of(choice: ListChoice, columns: Mapping[str, str]) -> CheckedChoice | None:
-    """It, if all of its names are those of a list."""
+    """Return the choice for a list; None if the list lacks one of its columns."""
     try:
         return choice.checked(columns, SORT_KEYS)
     except UsageProblem:
@@ -249,8 +255,6 @@ def _one(choice: CheckedChoice | None, why: str, hint: str) -> CheckedChoice:
 
 
 class _Tables:
-    """Tables for people; the lines of a tree's locations are gathered into one."""
-
     def __init__(self, chosen: _Chosen, *, show_all: bool, timeline: bool, rows: bool) -> None:
         self._show_all, self._timeline, self._rows = show_all, timeline, rows
         self._chosen = chosen
@@ -261,7 +265,7 @@ class _Tables:
     def location(
         self, snapshot: Snapshot, report: dict[str, Any], free: Freeable, reading: Advice | None, *, detail: bool
     ) -> None:
-        """Print it, or with others, later, as one line."""
+        """Print the location, or add it as a line to the table of the tree."""
         self._seen += 1
         if not detail:
             self._unknown += _is_unknown(report)
@@ -332,7 +336,7 @@ class _Tables:
 
 
 def _print_summary(screen: Console, report: dict[str, Any], free: Freeable, more: str) -> None:
-    """``77 current; major due: 77 deltas, limit 10; 2.9 KiB free after 23 Nov 16:27 UTC``."""
+    """Print ``77 current; major due: 77 deltas, limit 10; 2.9 KiB free after 23 Nov 16:27 UTC``."""
     from rich.text import Text  # noqa: PLC0415 - only for people
 
     verdict = verdict_of(report)

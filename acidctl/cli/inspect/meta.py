@@ -1,4 +1,4 @@
-"""`acidctl meta`: what an ORC file's tail says."""
+"""`acidctl meta`: the footer of ORC files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ def command(
 
 
 def _print(found: dict[str, Any]) -> None:
-    """The description for people: facts, then stripes, then columns."""
     screen = console()
     screen.print(printable(found["path"]), style="bold", soft_wrap=True)
     software = f", {found['softwareVersion']}" if found["softwareVersion"] else ""

@@ -1,4 +1,4 @@
-"""`acidctl report`: the state of a warehouse as one page, to be mailed or put on a server."""
+"""`acidctl report`: the state of a warehouse as one page, to mail or to put on a server."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from acidctl.overview.warehouse_status import (
 from acidctl.storage.os_errors import mapped
 from acidctl.wording import time_of
 
-if TYPE_CHECKING:  # what it needs is there only where a metastore is used
+if TYPE_CHECKING:  # needs packages that are installed only for a metastore
     from acidctl.overview.queue_view import QueueView
 
 Record = dict[str, Any]
 LARGEST, WORST, BEFORE = 40, 15, 90
-"""The most tables that are named by their size and by their score, and the most earlier reports."""
+"""The most tables named by size, the most named by score, and the most earlier reports."""
 
 _MOST_HISTORY = 64 << 20
 
@@ -93,7 +93,7 @@ def command(
     with progress("looking at locations") as bar:
         places = visits.known(once(find(where, storage, lists, visits.observer)))
         found = look_over(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
-    past = earlier(_moments(history), where, found.now)
+    past = earlier(_earlier_reports(history), where, found.now)
     visits.looked_through(lambda _: past[-1].figures.get("locations") if past else None)
     queue = queue_seen(lists, found, where, visits)
     verdict = overall_condition(found, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than)))
@@ -107,7 +107,7 @@ def command(
 
 
 def _refuse(out: str | None, history: str | None, output: str) -> None:
-    """Say before minutes of work that their result cannot be shown, or would replace something else."""
+    """Refuse, before minutes of work, files that cannot be written or would replace something else."""
     if out is None and output == "html" and sys.stdout.isatty():
         raise UsageProblem("a page is nothing for a terminal", "", "give --out FILE, or -o md")
     if out and history and followed(Path(out)) == followed(Path(history)):
@@ -135,8 +135,7 @@ def _put(text: str, out: str | None) -> None:
         replace_file(Path(out), data)
 
 
-def _moments(history: str | None) -> list[PastReport]:
-    """The reports of a file; none where there is no file yet."""
+def _earlier_reports(history: str | None) -> list[PastReport]:
     if not history or not Path(history).is_file():
         return []
     with mapped("read", history), Path(history).open("rb") as file:
@@ -148,7 +147,7 @@ def _moments(history: str | None) -> list[PastReport]:
 
 def _remember(history: str, new: PastReport) -> None:
     with mapped("write", history), alone_in(followed(Path(history)).parent):
-        replace_file(Path(history), text_with(_moments(history), new).encode("ascii"))
+        replace_file(Path(history), text_with(_earlier_reports(history), new).encode("ascii"))
 
 
 # --- for programs ---------------------------------------------------------------------------------------------------
@@ -162,10 +161,10 @@ def report_record(
     older_than: float,
     before: Sequence[PastReport],
 ) -> Record:
-    """What `docs/reference/json.md` says of it.
+    """Return the JSON form of a report; `docs/reference/json.md` has the meaning of every key.
 
     Args:
-        before: the reports of the same places before this one, the oldest first.
+        before: the earlier reports of the same places, the oldest first.
     """
     tables = found.largest
     slowest, others = found.slowest, sum_of(tables[LARGEST:])
@@ -181,7 +180,7 @@ def report_record(
         "others": {"tables": len(tables) - LARGEST, **_table(others)} if len(tables) > LARGEST else None,
         "helped": len(slowest),
         "worst": [_table(table) for table in slowest[:WORST]],
-        "before": [{"at": time_of(one.at), **one.figures} for one in before[-BEFORE:]],
+        "before": [{"at": time_of(past.at), **past.figures} for past in before[-BEFORE:]],
     }
 
 
@@ -207,10 +206,10 @@ def _table(table: TableStats) -> Record:
 
 
 def figures_of_report(record: Record) -> dict[str, int]:
-    """What is kept of a report for those after it."""
+    """Return the figures of a report that its history keeps."""
     cleaning = record["cleaning"]
-    found = {
+    figures = {
         **record, **record["whole"], **cleaning, "trashBytes": record["trash"]["bytes"],
         "due": record["compaction"]["due"], "bytes": record["bytes"], "locations": record["locations"],
     }  # fmt: skip
-    return {name: found[name] for name in FIGURES}
+    return {name: figures[name] for name in FIGURES}

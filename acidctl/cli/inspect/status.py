@@ -25,7 +25,7 @@ from acidctl.overview.warehouse_status import NAMED, Condition, WarehouseStatus,
 from acidctl.verbs.nightly_state import NightlyState, usual_folder
 from acidctl.wording import age_text, human_bytes, human_count, text_of, time_of, utc
 
-if TYPE_CHECKING:  # what these need is there only where a metastore is used
+if TYPE_CHECKING:  # needs packages that are installed only for a metastore
     from acidctl.overview.queue_view import QueueView
 
 Record = dict[str, Any]
@@ -100,7 +100,7 @@ def command(
 
 
 def everything(lists: SnapshotLists) -> tuple[str, ...]:
-    """All tables of the metastore, for a command that was told no place.
+    """Return the name of all tables of the metastore, for a command line without locations.
 
     Raises:
         UsageProblem: there is no metastore.
@@ -122,7 +122,7 @@ def queue_seen(lists: SnapshotLists, status: WarehouseStatus, where: Sequence[st
 
     try:
         return look_at_queue(lists.warehouse.metastore, status, where)
-    except AcidctlError as error:  # what the disk told is told all the same
+    except AcidctlError as error:  # what was found on disk is shown nevertheless
         visits.failed("", error)
         return None
 
@@ -133,7 +133,7 @@ def queue_seen(lists: SnapshotLists, status: WarehouseStatus, where: Sequence[st
 def status_record(
     where: Sequence[str], status: WarehouseStatus, queue: QueueView | None, verdict: Condition, older_than: float
 ) -> Record:
-    """What was looked over, as JSON has it, but for what the last night left."""
+    """Return the JSON form of a status, without the keys about the last nightly run."""
     whole = status.whole
     by_kind = {kind.value: status.due[kind] for kind in CompactionKind}
     return {
@@ -148,13 +148,13 @@ def status_record(
             "helped": status.helped,
             "worst": [
                 {
-                    "location": one.location,
-                    "kind": one.kind.value,
-                    "gain": round(one.gain, 4),
-                    "reason": text_of(one.reason),
-                    "reasonCode": one.reason.code,
+                    "location": worst.location,
+                    "kind": worst.kind.value,
+                    "gain": round(worst.gain, 4),
+                    "reason": text_of(worst.reason),
+                    "reasonCode": worst.reason.code,
                 }
-                for one in status.worst
+                for worst in status.worst
             ],
         },
         "cleaning": {
@@ -171,7 +171,7 @@ def status_record(
                     "entries": kept.entries,
                     "bytes": kept.bytes,
                 }
-                for kept, places in _kept_back(status)
+                for kept, places in sorted(status.kept_back.values(), key=lambda pair: -pair[0].bytes)[:NAMED]
             ],
         },
         "trash": {
@@ -197,10 +197,6 @@ def status_record(
     }
 
 
-def _kept_back(status: WarehouseStatus) -> list[Any]:
-    return sorted(status.kept_back.values(), key=lambda pair: -pair[0].bytes)[:NAMED]
-
-
 def _blocked_record(queue: QueueView | None, older_than: float) -> Record | None:
     if queue is None:
         return None
@@ -210,8 +206,8 @@ def _blocked_record(queue: QueueView | None, older_than: float) -> Record | None
         "count": len(queue.blockers),
         "overdue": len(queue.overdue(older_than)),
         "first": [
-            {**who_blocks(one), "advice": what_to_do(one, queue.known, queue.switches)}
-            for one in queue.blockers[:NAMED]
+            {**who_blocks(blocker), "advice": what_to_do(blocker, queue.known, queue.switches)}
+            for blocker in queue.blockers[:NAMED]
         ],
     }
 
@@ -225,15 +221,15 @@ def _stuck_record(queue: QueueView | None) -> Record | None:
         "count": len(queue.stuck),
         "first": [
             {
-                "id": one.entry.id,
-                "on": one.entry.name,
-                "kind": one.entry.kind,
-                "state": one.entry.state,
-                "cause": one.cause.value,
-                "why": why_stuck(one, queue.switches),
-                "frees": what_frees(one, queue.switches),
+                "id": stuck.entry.id,
+                "on": stuck.entry.name,
+                "kind": stuck.entry.kind,
+                "state": stuck.entry.state,
+                "cause": stuck.cause.value,
+                "why": why_stuck(stuck, queue.switches),
+                "frees": what_frees(stuck, queue.switches),
             }
-            for one in queue.stuck[:NAMED]
+            for stuck in queue.stuck[:NAMED]
         ],
     }
 
@@ -257,8 +253,8 @@ def _screen(record: Record, ended: float | None, older_than: float) -> Iterator[
     yield from _labelled("cleaning", [_when(cleaning)])
     if size := cleaning["abortedBytes"]:
         yield from _labelled("aborted", [f"{human_bytes(size)} of aborted writes, among it or still to come"])
-    kept = [one for one in cleaning["keptBack"] if not (record["blocked"] and one["code"] == Code.READER_HOLDS)]
-    texts = (f"{human_bytes(one['bytes'])}{_in(one['locations'])}: {one['reason']}" for one in kept)
+    kept = [part for part in cleaning["keptBack"] if not (record["blocked"] and part["code"] == Code.READER_HOLDS)]
+    texts = (f"{human_bytes(part['bytes'])}{_in(part['locations'])}: {part['reason']}" for part in kept)
     yield from _labelled("kept back", texts)
     yield from _labelled("blocked", _blocked(record, older_than))
     yield from _labelled("trash", _trash(record["trash"]))
@@ -280,8 +276,8 @@ def _compaction(record: Record) -> Iterator[str]:
     # The thresholds count directories and bytes, and not what readers would gain.
     more = f", but {record['helped']:,} {'more ' * bool(kinds)}would save reads: acidctl ls --sort gain"
     yield due + more if record["helped"] else due
-    for one in record["worst"]:
-        yield f"{one['location']}: {one['kind']}: {one['reason']}"
+    for location in record["worst"]:
+        yield f"{location['location']}: {location['kind']}: {location['reason']}"
     if left := record["due"] - len(record["worst"]):
         yield f"and {left:,} more"
 

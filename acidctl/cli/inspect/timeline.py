@@ -1,4 +1,4 @@
-"""The timeline of a location on a terminal: three lanes over the write ids, a line for what stands alike in one."""
+"""The timeline of a location on a terminal: lanes over the write ids, with a line for each state in a lane."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from acidctl.overview.lanes import STEP, LaneRow, Lanes, heights
 from acidctl.wording import human_bytes
 
 BLOCKS, _ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
-"""A column of each height."""
+"""Characters for columns of rising height."""
 
 _POINTER, _ASCII_POINTER = "▲", "^"
 _STYLES = {**STATE_STYLES, "open": "cyan"}
 _GAP = 2
 _NARROWEST = 20
-"""Where fewer columns are left beside the words, the columns go below them."""
+"""If fewer columns are left beside the labels, the picture goes below them."""
 
 
 def can_show(text: str, encoding: str) -> bool:
-    """Whether an encoding of the output has all of its characters."""
+    """Return whether an encoding has all characters of a text."""
     try:
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
@@ -31,16 +31,18 @@ def can_show(text: str, encoding: str) -> bool:
 
 
 def timeline(lanes: Lanes, width: int, encoding: str = "utf-8") -> Iterator[Text]:
-    """The lines of the picture, none wider than `width` but for what names the ends; none where nothing has a write id.
+    """Yield the lines of the picture; only the line with the lowest and highest write id may be wider than `width`.
+
+    A location without write ids has no lines.
 
     Args:
-        encoding: of the output: one without block elements gets other characters.
+        encoding: the encoding of the output; without block elements, other characters are used.
     """
     if not lanes.rows:
         return
     is_plain = not can_show(BLOCKS + _POINTER, encoding)
     blocks, pointer = (_ASCII_BLOCKS, _ASCII_POINTER) if is_plain else (BLOCKS, _POINTER)
-    words = _words(lanes.rows)
+    words = _labels(lanes.rows)
     indent = max(len(words[0]), len("write ids")) + _GAP
     is_beside = width - indent >= _NARROWEST
     left = indent if is_beside else _GAP
@@ -59,8 +61,7 @@ def timeline(lanes: Lanes, width: int, encoding: str = "utf-8") -> Iterator[Text
     yield Text((" " * left if left + len(legend) <= width else "") + legend, "dim")
 
 
-def _words(rows: Sequence[LaneRow]) -> list[str]:
-    """Lane, number, state and size of each row, in columns."""
+def _labels(rows: Sequence[LaneRow]) -> list[str]:
     cells = [(row.lane.value, f"{row.count:,}", row.state.value, human_bytes(row.bytes)) for row in rows]
     widths = [max(cell_len(cell[i]) for cell in cells) for i in range(4)]
     return [
@@ -77,11 +78,11 @@ def _ends(lanes: Lanes, columns: int) -> str:
 
 
 def _marked(lanes: Lanes, columns: int, left: int, width: int, pointer: str) -> Text:
-    """Below the lanes: up to where they are compacted."""
+    """Return the line that marks up to where the lanes can be compacted."""
     assert lanes.blocking is not None
-    said = f"{lanes.blocking} is open: blocks compaction"
+    label = f"{lanes.blocking} is open: blocks compaction"
     at, _ = lanes.span(lanes.blocking, lanes.blocking, columns)
-    fits_behind = left + at + len(pointer) + 1 + len(said) <= width
-    if at > len(said) or (not fits_behind and left + at > len(said)):
-        return Text(f"{said} ".rjust(left + at) + pointer, "yellow")
-    return Text(" " * (left + at) + f"{pointer} {said}", "yellow")
+    fits_behind = left + at + len(pointer) + 1 + len(label) <= width
+    if at > len(label) or (not fits_behind and left + at > len(label)):
+        return Text(f"{label} ".rjust(left + at) + pointer, "yellow")
+    return Text(" " * (left + at) + f"{pointer} {label}", "yellow")

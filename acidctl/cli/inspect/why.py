@@ -1,4 +1,4 @@
-"""`acidctl why`: the proof of a verdict, and what must happen before cleaning may take an entry."""
+"""`acidctl why`: the proof of a directory's state, and what must happen before cleaning may remove it."""
 
 from __future__ import annotations
 
@@ -97,10 +97,10 @@ def command(
 
 
 def _named(snapshot: Snapshot, names: Sequence[str], proofs: Sequence[VerdictProof]) -> list[VerdictProof]:
-    """The proofs that were asked for; all of them without names.
+    """Return the proofs of the named entries, or all proofs without names.
 
     Raises:
-        NotFoundError: the location holds nothing of that name; the hint has near ones.
+        NotFoundError: the location has no entry of that name; the hint has similar names.
     """
     if not names:
         return list(proofs)
@@ -127,7 +127,7 @@ def _entry(snapshot: Snapshot, typed: str, known: Sequence[str]) -> str:
 
 
 def _spelling(name: str) -> str:
-    """A name without the zeros that Hive pads its numbers with."""
+    """Return a name without the zeros with which Hive pads numbers."""
     directory = acid_directory(name)
     return directory.canonical_name if directory else name
 
@@ -136,7 +136,7 @@ class _Report:
     """The proofs of one location, for people and for programs.
 
     Raises:
-        NotFoundError: of a name that is not there.
+        NotFoundError: one of the names does not exist.
     """
 
     def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
@@ -147,7 +147,6 @@ class _Report:
         self._detailed = bool(names)
 
     def record(self) -> dict[str, Any]:
-        """The JSON form."""
         snapshot = self._snapshot
         state, ids, txns = snapshot.state, snapshot.write_ids, snapshot.txns
         return {
@@ -166,7 +165,7 @@ class _Report:
         }
 
     def print(self, *, blank: bool) -> None:
-        """For people: short proofs by state, or long ones of what was named."""
+        """Print short proofs by state, or long proofs of the named entries."""
         screen = console()
         if blank:
             screen.print()
@@ -174,10 +173,10 @@ class _Report:
         if self._history:
             screen.print("not enough history: Hive refuses to read this snapshot", style="red", soft_wrap=True)
             for step in self._history:
-                _labelled(screen, _LABELS[step.topic], step.text)
+                _print_labelled(screen, _LABELS[step.topic], step.text)
         if self._detailed:
             for proof in self._proofs:
-                _long(screen, proof)
+                _print_long(screen, proof)
         else:
             self._overview(screen)
 
@@ -185,17 +184,19 @@ class _Report:
         state = self._snapshot.state
         bases = [verdict for verdict in state.verdicts if verdict.kind is EntryKind.BASE]
         if state.base:
-            _labelled(screen, "base", f"{state.base.name} is read")
+            _print_labelled(screen, "base", f"{state.base.name} is read")
         elif not self._proofs:
-            _labelled(screen, "", "the location is empty")
+            _print_labelled(screen, "", "the location is empty")
         elif not self._history:
-            _labelled(screen, "base", "none that this snapshot may use" if bases else "none: nothing was compacted yet")
+            _print_labelled(
+                screen, "base", "none that this snapshot may use" if bases else "none: nothing was compacted yet"
+            )
         for verdict in bases:
             if verdict is not state.base and not self._history:
-                _labelled(screen, "", f"{verdict.name} is not: {decided(verdict, self._evidence)}")
+                _print_labelled(screen, "", f"{verdict.name} is not: {decided(verdict, self._evidence)}")
         for group in _groups(self._proofs):
             for proof in group:
-                _short(screen, proof)
+                _print_short(screen, proof)
             _cleaning(screen, group[0])
 
 
@@ -220,7 +221,7 @@ def _record(proof: VerdictProof) -> dict[str, Any]:
             "code": proof.cleaning.code,
             "text": _may_text(proof),
             "next": "; ".join(map(str, proof.next)) or None,
-            "nextCodes": [one.action for one in proof.next],
+            "nextCodes": [advice.action for advice in proof.next],
         },
     }
 
@@ -230,7 +231,7 @@ def _may_text(proof: VerdictProof) -> str:
 
 
 def _groups(proofs: Sequence[VerdictProof]) -> list[list[VerdictProof]]:
-    """By state, hidden entries last; neighbours of which cleaning says the same are together."""
+    """Group the proofs by state and by the answer about cleaning; hidden entries come last."""
     states = list(STATE_STYLES)
     groups: dict[tuple[object, ...], list[VerdictProof]] = {}
     for proof in sorted(proofs, key=lambda proof: (proof.is_hidden, states.index(proof.verdict.state.value))):
@@ -239,8 +240,7 @@ def _groups(proofs: Sequence[VerdictProof]) -> list[list[VerdictProof]]:
     return list(groups.values())
 
 
-def _short(screen: Console, proof: VerdictProof) -> None:
-    """Name, state and the reason: in one line where there is room."""
+def _print_short(screen: Console, proof: VerdictProof) -> None:
     from rich.cells import cell_len  # noqa: PLC0415 - JSON needs none of rich
 
     topics = ("what", "content") if proof.is_hidden else ("verdict",)
@@ -250,13 +250,13 @@ def _short(screen: Console, proof: VerdictProof) -> None:
         _title(screen, proof, text)
     else:
         _title(screen, proof)
-        _labelled(screen, "", text)
+        _print_labelled(screen, "", text)
 
 
-def _long(screen: Console, proof: VerdictProof) -> None:
+def _print_long(screen: Console, proof: VerdictProof) -> None:
     _title(screen, proof)
     for step in proof.steps:
-        _labelled(screen, _LABELS[step.topic], step.text)
+        _print_labelled(screen, _LABELS[step.topic], step.text)
     _cleaning(screen, proof)
 
 
@@ -269,16 +269,15 @@ def _title(screen: Console, proof: VerdictProof, text: str = "") -> None:
 
 
 def _cleaning(screen: Console, proof: VerdictProof) -> None:
-    _labelled(screen, "clean", _may_text(proof))
+    _print_labelled(screen, "clean", _may_text(proof))
     is_said = proof.cleaning.code is Code.ONLY_AS_LEFTOVER and proof.next[0].action is Action.CLEAN
     if proof.next and not is_said:
         label = {"yes": "then", "staging": "clears"}
         key = proof.may_clean.value if proof.may_clean.value in label else proof.verdict.kind.value
-        _labelled(screen, label.get(key, "needs"), "; ".join(map(str, proof.next)))
+        _print_labelled(screen, label.get(key, "needs"), "; ".join(map(str, proof.next)))
 
 
-def _labelled(screen: Console, label: str, text: str) -> None:
-    """A label in the margin and a sentence, broken between words on a terminal."""
+def _print_labelled(screen: Console, label: str, text: str) -> None:
     from rich.text import Text  # noqa: PLC0415 - JSON needs none of rich
 
     for place, part in enumerate(broken(printable(text), max(20, screen.width - _INDENT))):

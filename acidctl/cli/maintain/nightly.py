@@ -51,7 +51,7 @@ def command(call: Call[NightlyOptions]) -> int:
     what it cleaned, everywhere. A compaction needs no undoing: readers see the same rows, and its inputs stay until a
     later run.
     """
-    from acidctl.cli.config.policy_tables import policies_of  # noqa: PLC0415 - --help does without
+    from acidctl.cli.config.settings import policies_of  # noqa: PLC0415 - --help does without
     from acidctl.cli.options.engine_choice import check_engine  # noqa: PLC0415 - --help does without
     from acidctl.cli.report.nightly_screen import NightlyScreen  # noqa: PLC0415 - --help does without
     from acidctl.verbs.nightly import nightly  # noqa: PLC0415 - --help does without

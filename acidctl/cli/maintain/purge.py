@@ -1,4 +1,4 @@
-"""`acidctl purge`: delete the trash of earlier cleaning runs for good."""
+"""`acidctl purge`: deletes the trash of earlier cleaning runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of the commands that can do nothing without a metastore."""
+"""Options of the commands that need a metastore, and of the commands that list."""
 
 from __future__ import annotations
 
@@ -8,16 +8,52 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.cli.options.list_options import list_options
+from acidctl.cli.options.local_completion import complete_columns_of
 from acidctl.cli.options.metastore import metastore_of, metastore_options
 from acidctl.cli.options.param_types import COUNT
-from acidctl.cli.options.shared import output_option, passed_as, refuse_unused, together
+from acidctl.cli.options.shared import comma_separated, output_option, passed_as, refuse_unused, together
 from acidctl.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from acidctl.cli.output.list_choice import ListChoice
-    from acidctl.cli.output.view import View
+    from acidctl.cli.output.list_choice import ListChoice, View
     from acidctl.metastore.client import Metastore
+
+
+def list_options(example: str, columns: Callable[[], Mapping[str, str]], orders: str = "") -> Callable[[Any], Any]:
+    """Return the options that choose lines and columns, passed on as the keyword `choice`, a ListChoice.
+
+    Args:
+        example: a condition for the help.
+        columns: imports the columns of the list, for completion.
+        orders: further words that --sort takes.
+    """
+
+    def choice(columns: str | None, sort: str | None, where: str | None, no_headers: bool) -> ListChoice:
+        from acidctl.cli.output.list_choice import ListChoice  # noqa: PLC0415 - --help does without
+
+        names = comma_separated(columns)
+        return ListChoice(None if names is None else tuple(names), sort, where, not no_headers)
+
+    complete = complete_columns_of(columns)
+    words = f": {orders}, or a column" if orders else " a column"
+    return passed_as(
+        "choice",
+        choice,
+        click.option("--where", metavar="CONDITION", help=f"Only lines that meet a condition in SQL: {example}."),
+        click.option(
+            "--sort",
+            metavar="COLUMN[:desc]",
+            shell_complete=complete,
+            help=f"Sort by{words}; numbers the greatest first, unless :asc.",
+        ),
+        click.option(
+            "--columns",
+            metavar="NAMES",
+            shell_complete=complete,
+            help="Only these columns, by their names in CSV, in this order.",
+        ),
+        click.option("--no-headers", is_flag=True, help="No line with the names of the columns."),
+    )
 
 
 def _asked(metastore: str | None, metastore_option: tuple[str, ...]) -> Metastore:
@@ -36,7 +72,7 @@ asked_metastore = passed_as("metastore", _asked, *metastore_options)
 
 
 def _view(limit: int | None, exit_code: bool, output: str) -> View:
-    from acidctl.cli.output.view import View  # noqa: PLC0415 - --help does without
+    from acidctl.cli.output.list_choice import View  # noqa: PLC0415 - --help does without
 
     return View(limit, exit_code, output)
 
@@ -59,15 +95,15 @@ view_options = passed_as(
     asked_metastore,
     output_option("table", "json", "jsonl", "csv", default="table"),
 )
-"""Of commands that list: passed on as the keywords `metastore` and `view`."""
+"""The options of commands that list, passed on as the keywords `metastore` and `view`."""
 
 
 def chosen_view_options(example: str, columns: Callable[[], Mapping[str, str]]) -> Callable[[Any], Any]:
-    """The same, where the user may choose lines and columns, too.
+    """Return :data:`view_options` together with :func:`list_options`.
 
     Args:
-        example: of a condition.
-        columns: imports those of the list.
+        example: a condition for the help.
+        columns: imports the columns of the list.
     """
     chosen: Callable[[Any], Any] = passed_as("view", _chosen_view, takes=("view", "choice"))
     return together(view_options, list_options(example, columns), chosen)

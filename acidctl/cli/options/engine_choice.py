@@ -1,13 +1,14 @@
-"""Where a command runs its tasks, for commands whose options are not those of a verb."""
+"""Options that choose the engine, for commands that are not made from the options of a verb."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.options.key_value import key_and_value
+from acidctl.cli.options.metastore import key_and_value
 from acidctl.cli.options.shared import F, passed_as, refuse_unused
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ def check_engine(engine: EngineOptions, local_option: str = "", given: object = 
     """Refuse options of the other engine, and those that Spark would ignore.
 
     Args:
-        local_option: the one that says how many processes the local engine has.
+        local_option: the option for the number of processes of the local engine.
 
     Raises:
-        UsageProblem, UsageError: there is such an option.
+        UsageProblem, UsageError: such an option was given.
     """
     engine.check(local_option, given)
     if engine.master and not engine.master.startswith("yarn"):
@@ -37,10 +38,6 @@ def _choice(
     return EngineOptions(engine=engine, master=master, conf=pairs, queue=queue, name=name)
 
 
-def _spark_only(master: str | None, conf: tuple[str, ...], queue: str | None, name: str | None) -> EngineOptions:
-    return _choice("spark", master, conf, queue, name)
-
-
 def _spark_options(usual_name: str) -> tuple[Callable[[F], F], ...]:
     return (
         click.option("--master", metavar="URL", help="Spark master; by default Spark runs on this machine (local[*])."),
@@ -51,16 +48,16 @@ def _spark_options(usual_name: str) -> tuple[Callable[[F], F], ...]:
 
 
 def spark_options(usual_name: str) -> Callable[[F], F]:
-    """``--master``, ``--conf``, ``--queue`` and ``--name``: passed on as the keyword `engine`, which is Spark."""
-    return passed_as("engine", _spark_only, *_spark_options(usual_name))
+    """Return ``--master``, ``--conf``, ``--queue`` and ``--name``, passed on as the keyword `engine`: always Spark."""
+    return passed_as("engine", partial(_choice, "spark"), *_spark_options(usual_name))
 
 
 def engine_options(default: str, usual_name: str) -> Callable[[F], F]:
-    """``--engine``, ``--master``, ``--conf``, ``--queue`` and ``--name``: passed on as the keyword `engine`.
+    """Return ``--engine``, ``--master``, ``--conf``, ``--queue`` and ``--name``, passed on as the keyword `engine`.
 
     Args:
-        default: the engine.
-        usual_name: of the application, for the help.
+        default: the engine without ``--engine``.
+        usual_name: the default name of the application, for the help.
     """
     return passed_as(
         "engine",

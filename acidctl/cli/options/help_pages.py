@@ -1,4 +1,4 @@
-"""Two helps of a command: ``-h`` is one screen, examples and the options used most; ``--help`` has all, in groups."""
+"""Two helps of a command: ``-h`` has examples and the main options on one screen, ``--help`` all options in groups."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ GROUPS = {
         "tables_file", "recursive", "output", "verbose", "quiet", "report", "metrics_file", "exit_code", HELP,
     ),
 }  # fmt: skip
-"""Options that many commands have, by the names of their parameters; all others are a command's own."""
+"""Options that many commands share, by the names of their parameters; others are a command's own."""
 
 MOST = 10
-"""Options of the short help, besides that of help itself."""
+"""The most options of the short help, besides --help."""
 
 _FEW = 14
-"""So many need no groups."""
+"""Up to this many options are shown without groups."""
 
 _SHORT = "acidctl.short-help"
 
@@ -39,7 +39,7 @@ class PagedCommand(click.Command):
     """A command whose ``-h`` is shorter than its ``--help``.
 
     Args:
-        main: the parameters of the options that the short help shows; without them the command's own.
+        main: the parameters of the options that the short help shows; by default the command's own.
     """
 
     def __init__(self, *args: Any, main: Sequence[str] = (), **kwargs: Any) -> None:
@@ -92,10 +92,10 @@ class PagedCommand(click.Command):
 
 
 def _options(command: click.Command, ctx: click.Context) -> dict[str, click.Option]:
-    """Those that are shown, by their names; that of help has different ones in versions of click."""
-    found = [param for param in command.get_params(ctx) if isinstance(param, click.Option) and not param.hidden]
+    """Return the visible options by name; the name of --help differs between versions of click."""
+    options = [param for param in command.get_params(ctx) if isinstance(param, click.Option) and not param.hidden]
     names = set(ctx.help_option_names)
-    return {HELP if names & set(option.opts) else option.name or "": option for option in found}
+    return {HELP if names & set(option.opts) else option.name or "": option for option in options}
 
 
 def _put(formatter: click.HelpFormatter, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What a shell offers behind ``hive:``: databases, tables and partitions, as the metastore has them."""
+"""Shell completion after ``hive:``: databases, tables and partitions of the metastore."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from acidctl.metastore.tables import find_partitions, find_tables, get_table
 from acidctl.printable import printable
 
 _PATIENCE = 3.0
-"""Seconds that a shell waits for an answer."""
+"""Seconds to wait for the metastore."""
 
 _MOST = 500
 
 
 def hive_names(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-    """The names that begin as what was typed; nothing where the metastore does not answer at once."""
+    """Return the names that start with what was typed; none if the metastore does not answer soon."""
     params, root = ctx.params, ctx.find_root()
     try:
-        # No command runs, so nobody has read the configuration yet.
+        # No command runs, so the configuration has not been read yet.
         root.meta["acidctl.settings"] = load(root.params.get("config_file"), root.params.get("profile"))
         with ctx.scope(cleanup=False):
             metastore = metastore_of(params.get("metastore"), params.get("metastore_option") or ())
         if metastore is None:
             return []
         quick = Metastore(replace(metastore.settings, timeout=_PATIENCE, connect_timeout=_PATIENCE), rounds=1)
-        found = _names(quick, incomplete[len(HIVE) :].lower())
+        names = _names(quick, incomplete[len(HIVE) :].lower())
     except (AcidctlError, click.ClickException):
         return []
-    return [CompletionItem(printable(name)) for name in found if name.startswith(incomplete.lower())][:_MOST]
+    return [CompletionItem(printable(name)) for name in names if name.startswith(incomplete.lower())][:_MOST]
 
 
 def _names(metastore: Metastore, typed: str) -> list[str]:
@@ -44,8 +44,9 @@ def _names(metastore: Metastore, typed: str) -> list[str]:
     database, dot, table = name.partition(".")
     if slash:
         found = get_table(metastore, database, table)
-        parts = ("/".join(f"{key}={value}" for key, value in one.values) for one in find_partitions(metastore, found))
+        partitions = find_partitions(metastore, found)
+        parts = ("/".join(f"{key}={value}" for key, value in partition.values) for partition in partitions)
         return [f"{HIVE}{name}/{part}" for part in parts]
     if dot:
-        return [f"{HIVE}{one.full_name}" for one in find_tables(metastore, database, f"{table}*")]
-    return [f"{HIVE}{one}." for one in sorted(metastore.call(interface.GET_ALL_DATABASES))]
+        return [f"{HIVE}{found.full_name}" for found in find_tables(metastore, database, f"{table}*")]
+    return [f"{HIVE}{name}." for name in sorted(metastore.call(interface.GET_ALL_DATABASES))]

@@ -1,6 +1,6 @@
-"""What a shell offers from the table that stands on the line, where that lies on the local disk; nothing else waits.
+"""Shell completion from the table on the line, if it is on the local disk, where nothing waits.
 
-A shell asks at every key: what cannot be read at once is not offered, and nothing is ever said of it.
+A shell asks at every key: what cannot be read at once is not offered, without an error.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem
 
 
 def _offered(names: Callable[[click.Context], Iterable[str]], *, is_list: bool = False) -> Completion:
-    """Those that begin as what was typed.
+    """Return a completion by the names that start with what was typed.
 
     Args:
-        is_list: of several behind commas the last is completed.
+        is_list: complete the last of several names with commas between them.
     """
 
     @wraps(names)
@@ -37,30 +37,28 @@ def _offered(names: Callable[[click.Context], Iterable[str]], *, is_list: bool =
         before, comma, last = incomplete.rpartition(",") if is_list else ("", "", incomplete)
         used = set(before.split(","))
         try:
-            found = sorted({name for name in names(ctx) if name.lower().startswith(last.lower())} - used)
+            offered = sorted({name for name in names(ctx) if name.lower().startswith(last.lower())} - used)
         except (AcidctlError, OSError, ValueError, click.ClickException):
             return []
-        return [CompletionItem(before + comma + name) for name in found[:_MOST] if name == printable(name)]
+        return [CompletionItem(before + comma + name) for name in offered[:_MOST] if name == printable(name)]
 
     return complete
 
 
-def _places(ctx: click.Context) -> list[str]:
-    """The paths on the line so far that are on the local disk; of an option before them there is none yet."""
-    # Behind an option that still lacks its value click leaves the arguments where they were.
+def _local_paths(ctx: click.Context) -> list[str]:
+    # After an option that still lacks its value click leaves the arguments in ctx.args.
     given = [*(ctx.params.get(name) or () for name in _PLACES), ctx.args]
-    every = [path for one in given for path in ((one,) if isinstance(one, str) else one)]
+    every = [path for value in given for path in ((value,) if isinstance(value, str) else value)]
     return [path for path in every if "://" not in path and not path.lower().startswith("hive:")]
 
 
 def _entry_names(ctx: click.Context) -> Iterable[str]:
-    for place in _places(ctx):
+    for place in _local_paths(ctx):
         yield from (child.name for child in Path(place).iterdir() if not child.name.startswith((".", "_")))
 
 
-def _partitions(ctx: click.Context) -> Iterable[str]:
-    """``day=1``, of every level."""
-    for place in _places(ctx):
+def _partition_names(ctx: click.Context) -> Iterable[str]:
+    for place in _local_paths(ctx):
         folders = [Path(place)]
         for _ in range(_MOST):
             if not folders:
@@ -74,7 +72,7 @@ def _columns(ctx: click.Context) -> Iterable[str]:
     from acidctl.location.lists import SnapshotLists  # noqa: PLC0415 - only where a shell asks
     from acidctl.rows.scan.table import table_at  # noqa: PLC0415 - only where a shell asks
 
-    for place in _places(ctx):
+    for place in _local_paths(ctx):
         yield from table_at(place, {}, SnapshotLists()).scan(None).output_type.names
 
 
@@ -93,7 +91,7 @@ def _repairs(ctx: click.Context) -> Iterable[str]:
 def _runs(ctx: click.Context, runs: Callable[[Any, str], Iterable[TrashRun | RepairRun]]) -> Iterable[str]:
     from acidctl.storage.registry import open_location  # noqa: PLC0415 - only where a shell asks
 
-    for place in _places(ctx):
+    for place in _local_paths(ctx):
         fs, path = open_location(place)
         yield from (run.id for run in runs(fs, path) if run.id)
 
@@ -112,16 +110,12 @@ def _rules(_: click.Context) -> Iterable[str]:
 
 
 def complete_columns_of(columns: Callable[[], Mapping[str, str]]) -> Completion:
-    """Names of a list's own columns.
-
-    Args:
-        columns: imports them.
-    """
+    """Return a completion by the columns of a list, which `columns` imports."""
     return _offered(lambda _: columns(), is_list=True)
 
 
 complete_entries = _offered(_entry_names)
-complete_partitions = _offered(_partitions)
+complete_partitions = _offered(_partition_names)
 complete_columns = _offered(_columns, is_list=True)
 complete_trash_runs = _offered(_trash_runs)
 complete_repairs = _offered(_repairs)

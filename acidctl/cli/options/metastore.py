@@ -1,4 +1,4 @@
-"""Which metastore is asked: what a command line, a configuration and Hive's own files say, and when none is."""
+"""The metastore of a command: from the command line, the configuration and Hive's own files, or none."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.options.key_value import key_and_value
-from acidctl.cli.output.redact import remember
+from acidctl.cli.output.redact import remember, remember_pair
 from acidctl.errors import RefusedError
 from acidctl.location.named_metastore import NONE, open_metastore, open_warehouse
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from acidctl.metastore.client import Metastore
 
 CONFIGURED = "configured"
-"""In place of an address, where an option may stand without one: what is configured."""
+"""The value of an option that takes an address but stands without one: use the configured metastore."""
 
 metastore_option_option = click.option(
     "--metastore-option",
@@ -34,7 +33,7 @@ metastore_options = (
     ),
     metastore_option_option,
 )
-"""For every command that asks a metastore."""
+"""The options of every command that may use a metastore."""
 
 read_lock_option = click.option(
     "--read-lock",
@@ -49,43 +48,59 @@ exclude_option = click.option(
 )
 
 
+def key_and_value(item: str, option: str) -> tuple[str, str]:
+    """Return the parts of a ``KEY=VALUE``, whose value is hidden from now on if the key names a secret.
+
+    Args:
+        option: the name of the option, for the error.
+
+    Raises:
+        BadParameter: the item has another form.
+    """
+    key, equals, value = item.partition("=")
+    if not key or not equals:
+        # The text itself is not shown: it may be a password.
+        raise click.BadParameter("one of its values is not KEY=VALUE", param_hint=option)
+    remember_pair(key, value)
+    return key, value
+
+
 def settings_given(metastore: str | None, pairs: tuple[str, ...]) -> dict[str, str]:
-    """What the command line and the configuration say of the metastore, by the names of its settings."""
+    """Return the settings of the metastore from the command line and the configuration, by name."""
     return {name: value for name, (value, _) in settings_with_origins(metastore, pairs).items()}
 
 
 def settings_with_origins(metastore: str | None, pairs: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    """The same, each with where it is from, for people."""
+    """Return the settings of the metastore by name, each with its origin for people."""
     context = click.get_current_context()
     settings = context.find_root().meta.get("acidctl.settings")
     configured: Mapping[str, tuple[str, str]] = settings.below("metastore") if settings else {}
     typed = dict(key_and_value(item, "--metastore-option") for item in pairs)
-    found = {**configured, **{name: (value, _origin(context, "metastore_option")) for name, value in typed.items()}}
-    return {
-        **found,
-        **({"uris": (metastore, _origin(context, "metastore"))} if metastore and metastore != CONFIGURED else {}),
-    }
+    given = {name: (value, _origin(context, "metastore_option")) for name, value in typed.items()}
+    if metastore and metastore != CONFIGURED:
+        given["uris"] = metastore, _origin(context, "metastore")
+    return {**configured, **given}
 
 
 def _origin(context: click.Context, parameter: str) -> str:
-    """Where the value of an option is from, for people."""
+    """Return where the value of an option comes from, for people."""
     from acidctl.cli.config.settings import source_of  # noqa: PLC0415 - --help does without
 
-    option = next(one for one in context.command.params if one.name == parameter)
+    option = next(param for param in context.command.params if param.name == parameter)
     return source_of(context, option).removeprefix("it is from the ") or option.opts[0]
 
 
 def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | None:
-    """The metastore that is to be asked; None where nothing names one, or the user wants none.
+    """Return the metastore to use; None if nothing names one, or the user turned it off.
 
     Raises:
-        EnvironmentProblem: the package that it takes is not installed.
-        UsageProblem: a setting that cannot be used.
+        EnvironmentProblem: a package that it needs is not installed.
+        UsageProblem: a setting is invalid.
     """
-    found = open_metastore(settings_given(metastore, pairs))
-    if found:
-        _keep_secrets(found)
-    return found
+    opened = open_metastore(settings_given(metastore, pairs))
+    if opened:
+        _hide_secrets(opened)
+    return opened
 
 
 def refuse_untyped_none(metastore: str | None, pairs: tuple[str, ...]) -> None:
@@ -103,8 +118,7 @@ def refuse_untyped_none(metastore: str | None, pairs: tuple[str, ...]) -> None:
         )
 
 
-def _keep_secrets(metastore: Metastore) -> None:
-    """Nothing that is printed from here on shows them."""
+def _hide_secrets(metastore: Metastore) -> None:
     for secret in metastore.settings.secrets:
         remember(secret)
 
@@ -112,11 +126,11 @@ def _keep_secrets(metastore: Metastore) -> None:
 def warehouse_of(
     metastore: str | None, pairs: tuple[str, ...], exclude: tuple[str, ...], *, read_lock: bool = False
 ) -> Warehouse | None:
-    """The same as a source of names and snapshots, which is closed when the command ends."""
+    """Return the metastore as a source of names and snapshots, which is closed when the command ends."""
     warehouse = open_warehouse(settings_given(metastore, pairs), exclude, read_lock=read_lock)
     if warehouse is None and read_lock:
         raise click.UsageError("--read-lock is taken at a metastore: give --metastore.")
     if warehouse:
-        _keep_secrets(warehouse.metastore)
+        _hide_secrets(warehouse.metastore)
         click.get_current_context().call_on_close(warehouse.close)
     return warehouse

@@ -1,4 +1,4 @@
-"""What stands on the command line, as click's types: paths, sizes, durations and times of day."""
+"""Values on the command line as click's types: paths, sizes, durations and times of day."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SizeType(click.ParamType[int]):
-    """Bytes: ``512m``, ``2GiB``, ``1000``; units are powers of 1024, as Hadoop's are."""
+    """A number of bytes: ``512m``, ``2GiB``, ``1000``; units are powers of 1024, as in Hadoop."""
 
     name = "size"
 
@@ -31,7 +31,7 @@ class SizeType(click.ParamType[int]):
 
 
 class DurationType(click.ParamType[float]):
-    """Seconds: ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m``, ``0``."""
+    """A duration in seconds: ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m``, ``0``."""
 
     name = "time"
 
@@ -45,7 +45,7 @@ class DurationType(click.ParamType[float]):
 
 
 class WindowType(click.ParamType[DailyWindow]):
-    """``01:00-05:00``."""
+    """A daily window, ``01:00-05:00``."""
 
     name = "from-to"
 
@@ -59,7 +59,7 @@ class WindowType(click.ParamType[DailyWindow]):
 
 
 class NumberType(click.IntRange):
-    """A whole number, and what stands for it in the help."""
+    """A whole number with a metavar of its own in the help."""
 
     name = "whole number"
 
@@ -72,9 +72,9 @@ class NumberType(click.IntRange):
 
 
 class PathType(click.types.StringParamType):
-    """A path or a URL, as it was typed: shells complete it, and nothing looks whether it is there.
+    """A path or a URL as it was typed, which shells complete; whether it exists is not checked here.
 
-    `click.Path` looks, and would exit with 2 where the table of exit statuses has another status.
+    `click.Path` checks, and would exit with 2, for which the table of exit statuses has another meaning.
     """
 
     name = "path"
@@ -90,12 +90,12 @@ class PathType(click.types.StringParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for shells
 
-        # What was typed may be a name that the shell completed before.
+        # The shell may have completed an earlier part of the name.
         return [CompletionItem(printable(incomplete), type=self._completed_as)]
 
 
 class NewFileType(PathType):
-    """A file that is written: not standard output, where the results go."""
+    """A file to write; not standard output, which has the results."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "-":
@@ -106,7 +106,7 @@ class NewFileType(PathType):
 
 
 class LocationType(PathType):
-    """A directory, or a name of tables in a metastore, which is completed from there."""
+    """A directory, or a name of tables, which the metastore completes."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         if not is_hive_name(incomplete):

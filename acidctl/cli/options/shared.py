@@ -1,4 +1,4 @@
-"""Options that several commands share, each defined once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from click.core import ParameterSource
 
 from acidctl.cli.command_table import examples as examples  # noqa: PLC0414 - for groups, with the options
 from acidctl.cli.options.help_pages import PagedCommand
-from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.local_completion import complete_columns
 from acidctl.cli.options.metastore import (
     exclude_option,
+    key_and_value,
     metastore_options,
     read_lock_option,
     refuse_untyped_none,
     warehouse_of,
 )
-from acidctl.cli.options.param_types import COUNT, COUNT_OR_NONE, DURATION, FILE, NEW_FILE, SIZE
+from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, NEW_FILE
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.cli.output.streams import paged
@@ -35,7 +35,6 @@ from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
     from acidctl.acid.listing import TableType
-    from acidctl.cli.options.many_locations import Procedure
     from acidctl.location.change.lock import Locking
     from acidctl.location.lists import SnapshotLists
 
@@ -44,14 +43,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 ROW_FORMS = ("jsonl", "json", "csv", "table", "parquet", "arrow")
 EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
-"""Forms of the commands that print rows; those of the second may go to where ORC is wanted, too."""
+"""Output forms of commands that print rows; the export forms include ORC."""
 
 WHOLE_FILE = "Write to a new file, complete or not at all; without -o the end of its name tells the form."
 
 
 typed_option = functools.partial(click.option, allow_from_autoenv=False)
-"""An option that counts where it is typed, and that neither a file nor the environment may set: it waives a safeguard,
-says what is true of one moment, or says what is to be done at all."""
+"""An option that only the command line may set, not a file or the environment: it waives a safeguard, holds only for
+one moment, or decides what to do at all."""
 
 
 def command(
@@ -61,12 +60,12 @@ def command(
     short_help: str | None = None,
     main: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command with examples of its use.
+    """Return a decorator that makes a command with examples.
 
     Args:
         lines: the examples.
-        group: the command that it is a part of.
-        short_help: its line in the help of the group.
+        group: the parent of a subcommand.
+        short_help: the line in the help of the group.
         main: the parameters whose options ``-h`` shows; see :class:`acidctl.cli.options.help_pages.PagedCommand`.
     """
     kind = click.command if group is None else group.command
@@ -74,12 +73,12 @@ def command(
 
 
 def runs(*, pages: bool = False, isolates: bool | str = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function the body of a command; it stands last of the decorators.
+    """Return a decorator that makes a function the body of a command; it must stand last of the decorators.
 
     Args:
-        pages: what it prints on a terminal goes through a pager, where it is more than the screen.
-        isolates: read each file in a process that may die; or the option that asks for it. Commands without this are
-            watched (:mod:`acidctl.guardian`), and isolate after a crash.
+        pages: on a terminal, show output that is longer than the screen in a pager.
+        isolates: read each file in a separate process that may crash; or the parameter that decides. Other commands are
+            watched (:mod:`acidctl.guardian`), and isolated after a crash.
     """
 
     def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,7 +101,7 @@ def runs(*, pages: bool = False, isolates: bool | str = True) -> Callable[[Calla
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options as one decorator, in the order of the help."""
+    """Return several options as one decorator, in the order of the help."""
 
     def decorate(function: F) -> F:
         for option in reversed(options):
@@ -115,11 +114,11 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 def passed_as(
     keyword: str, make: Callable[..., Any], *options: Callable[[F], F], takes: tuple[str, ...] = ()
 ) -> Callable[[F], F]:
-    """Several options as one decorator: the command gets one keyword instead of their values.
+    """Return several options as one decorator: the command gets one keyword instead of their values.
 
     Args:
-        make: takes the value of each option by the name of its parameter; gives the value of the keyword.
-        takes: these names, where its own parameters do not tell.
+        make: returns the value of the keyword from the values of the options, by the names of their parameters.
+        takes: the names of the parameters, if the signature of `make` does not have them.
     """
     names = takes or tuple(inspect.signature(make).parameters)
 
@@ -138,11 +137,11 @@ def refuse_unused(beside: str, *names: str) -> None:
     """Refuse options of the command line that would be taken and change nothing.
 
     Args:
-        beside: what makes them useless, ``--list``.
-        names: of the command's parameters.
+        beside: the option that makes them useless, ``--list``.
+        names: parameters of the command.
 
     Raises:
-        UsageError: one of them was typed; what a file or the environment sets is for other lines, too.
+        UsageError: one of them was typed; values from a file or the environment are meant for other lines as well.
     """
     context = click.get_current_context()
     typed = [
@@ -155,12 +154,12 @@ def refuse_unused(beside: str, *names: str) -> None:
 
 
 def is_default(name: str) -> bool:
-    """Whether nobody said what a parameter of the command is."""
+    """Return whether a parameter of the command has its default value."""
     return click.get_current_context().get_parameter_source(name) in (None, ParameterSource.DEFAULT)
 
 
 def output_option(*kinds: str, default: str) -> Callable[[F], F]:
-    """``-o/--output``, with the forms a command knows."""
+    """Return ``-o/--output`` with these forms."""
     return click.option(
         "-o", "--output", type=click.Choice(kinds), default=default, show_default=True, help="Form of the output."
     )
@@ -227,7 +226,7 @@ def _by_path(
 
 
 named_locations = passed_as("locations", _by_path, *metastore_options, exclude_option)
-"""For commands that take no snapshot: what names tables of a metastore among `locations` becomes paths."""
+"""For commands without a snapshot: names of tables among `locations` are replaced by their paths."""
 
 snapshot_options = passed_as(
     "lists",
@@ -269,7 +268,7 @@ snapshot_options = passed_as(
     exclude_option,
     read_lock_option,
 )
-"""The lists of Hive's, and what stands for them: passed on as the keyword `lists`, a SnapshotLists."""
+"""Hive's lists of write ids and transactions, or their sources: passed on as the keyword `lists`, a SnapshotLists."""
 
 
 _OF_LISTS = frozenset(inspect.signature(_lists).parameters)
@@ -277,30 +276,31 @@ _OF_METASTORE = ("metastore", "metastore_option")
 
 
 def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = False) -> str:
-    """The line of another command on one location, with what this one was told of settings and of the store.
+    """Return the line of another command for one location, with the settings and storage options of this command.
 
-    It assumes nothing that the user did not type: whoever runs it unread may have forgotten an open transaction.
+    It has only snapshot options that the user typed: a default could overlook an open transaction.
 
     Args:
         words: the command and its options.
-        hive_name: the name of the location in a metastore; empty if none knows it.
-        of_snapshot: with what this one was told of the snapshot, too: the other one must be told.
+        hive_name: the name of the location in a metastore; empty without one.
+        of_snapshot: repeat all snapshot options, for a command that needs them.
     """
-    told = _snapshot_words(_OF_LISTS if of_snapshot else _OF_METASTORE if hive_name else ())
-    return shlex.join(["acidctl", *_global_words(), *words, *told, *_storage_words(), hive_name or path])
+    options = _snapshot_words(_OF_LISTS if of_snapshot else _OF_METASTORE if hive_name else ())
+    storage = _pair_words("--storage-option", click.get_current_context().params.get("storage_option") or ())
+    return shlex.join(["acidctl", *_config_words(), *words, *options, *storage, hive_name or path])
 
 
 def restore_line(run_id: str, places: Sequence[str]) -> str:
-    """The line that takes back a cleaning of some places, with what this command was told of them."""
+    """Return the line that undoes a cleaning, with the settings and storage options of this command."""
     *others, last = places
     hive_name = last if any(map(is_hive_name, places)) else ""
     return other_line("restore", "--run", run_id, *others, path=last, hive_name=hive_name)
 
 
 def _snapshot_words(names: Collection[str]) -> list[str]:
-    """The snapshot options that the user typed for this command, as words for the line of another one.
+    """Return the snapshot options that the user typed, as words for another line.
 
-    A pattern of tables that are left out, and a lock for reading, are this command's own.
+    --exclude and --read-lock apply to this command only.
     """
     context = click.get_current_context()
     words = []
@@ -318,18 +318,13 @@ def _snapshot_words(names: Collection[str]) -> list[str]:
     return words
 
 
-def _storage_words() -> list[str]:
-    """What this command was told of the store, as words for the line of another one; of secrets the names only."""
-    return _pair_words("--storage-option", click.get_current_context().params.get("storage_option") or ())
-
-
 def _pair_words(option: str, items: Sequence[str]) -> list[str]:
+    """Return an option of pairs as words for another line, without the values of secrets."""
     pairs = (item.partition("=") for item in items)
     return [f"{option}={key}={HIDDEN if is_secret_name(key) else value}" for key, _, value in pairs]
 
 
-def _global_words() -> list[str]:
-    """What stood before the name of this command of configuration files and profiles."""
+def _config_words() -> list[str]:
     root = click.get_current_context().find_root()
     return [
         f"{param.opts[0]}={root.params[param.name or '']}"
@@ -341,7 +336,7 @@ def _global_words() -> list[str]:
 
 def _storage(storage_option: tuple[str, ...]) -> StorageOptions:
     context = click.get_current_context()
-    if storage_option and _all_local(context.params):
+    if storage_option and _is_all_local(context.params):
         refuse_unused("the local disk", "storage_option")
     given = dict(key_and_value(item, "--storage-option") for item in storage_option)
     settings = context.find_root().meta.get("acidctl.settings")
@@ -354,10 +349,9 @@ def _changed_storage(storage_option: tuple[str, ...], follow_links: bool) -> Sto
     return storage
 
 
-def _all_local(arguments: dict[str, Any]) -> bool:
-    """Whether paths were given, and none of them is a URL of another store."""
+def _is_all_local(arguments: dict[str, Any]) -> bool:
     given = [arguments.get(name) or () for name in ("location", "locations", "paths", "files")]
-    paths = [path.lower() for one in given for path in ((one,) if isinstance(one, str) else one)]
+    paths = [path.lower() for value in given for path in ((value,) if isinstance(value, str) else value)]
     local = (path.startswith(("file:", "local:")) or ("://" not in path and not is_hive_name(path)) for path in paths)
     return bool(paths) and all(local)
 
@@ -380,7 +374,7 @@ changed_storage_options = passed_as(
     ),
     _storage_option,
 )
-"""The same for a command that changes what is there: it goes through nobody's links, unless ``--follow-links``."""
+"""Storage options of a command that changes a table: it follows no foreign links without ``--follow-links``."""
 
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
@@ -389,10 +383,10 @@ def locations_argument(*, required: bool = True) -> Callable[[F], F]:
 
 
 def places_argument(name: str, metavar: str, *, required: bool = True, only_names: bool = False) -> Callable[[F], F]:
-    """One or more names or paths, on the command line or in the list of ``--tables``; passed on under one name.
+    """Return an argument for names or paths, and ``--tables`` for a list of them; passed on under one name.
 
     Args:
-        only_names: no paths are taken.
+        only_names: accept no paths.
     """
     argument = place_argument(name, metavar, required=required)
     places = places_from(name, only_names=only_names)
@@ -400,7 +394,7 @@ def places_argument(name: str, metavar: str, *, required: bool = True, only_name
 
 
 def comma_separated(columns: str | None) -> list[str] | None:
-    """``a, b`` as a list; None without any."""
+    """Split ``a, b`` into a list; None stays None."""
     names = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     if names is not None and not names:
         raise click.BadParameter("no column is named", param_hint="--columns")
@@ -414,13 +408,6 @@ def _locking(lock: bool | None, lock_wait: float, break_lock: bool) -> Locking:
     if lock is False and (lock_wait or break_lock):
         raise click.UsageError("--no-lock takes no lock: leave out --lock-wait and --break-lock.")
     return Locking(lock, lock_wait, break_lock, warn)
-
-
-def _procedure(yes: bool, locking: Locking, jobs: int, deadline: float | None) -> Procedure:
-    from acidctl.cli.options.many_locations import Procedure  # noqa: PLC0415 - --help does without
-    from acidctl.parallel import Stop  # noqa: PLC0415 - --help does without
-
-    return Procedure(yes, locking, jobs, Stop.after(deadline))
 
 
 def _table_type(table_type: str | None) -> TableType | None:
@@ -466,7 +453,7 @@ table_type_option = passed_as(
         help="What the table is, where its files do not show it; ORC without ACID columns may be either.",
     ),
 )
-"""``--table-type``: passed on as a TableType, or None."""
+"""``--table-type``: passed on as the keyword `table_type`, a TableType or None."""
 verbosity_options = together(
     click.option(
         "-v",
@@ -487,44 +474,27 @@ verbosity_options = together(
         help="Print only what failed, and no progress; of JSON all the same.",
     ),
 )
-"""Of commands that look at many locations."""
+"""``-v`` and ``-q`` of commands for many locations."""
 exit_code_option = click.option("--exit-code", is_flag=True, help="Exit with 12 when there was nothing to do.")
 yes_option = typed_option("-y", "--yes", is_flag=True, help="Do not ask.")
-jobs_option = click.option("--jobs", type=COUNT, default=4, show_default=True, help="Locations at a time.")
-deadline_option = click.option("--deadline", type=DURATION, help="End after this long, e.g. 2h or 30m.")
-unattended_options = together(
-    click.option("--max-bytes", type=SIZE, help="Remove at most so much; the rest is left for later."),
-    deadline_option,
-    jobs_option,
-)
-"""For many locations with nobody watching."""
 
 
 def retention_option(
     text: str = "What cleaning may take was superseded, or written, at least so long ago.",
 ) -> Callable[[F], F]:
-    """``--older-than`` of commands that clean, or say what a cleaning would take."""
+    """Return ``--older-than`` of commands that clean, or show what a cleaning would remove."""
     return click.option("--older-than", type=DURATION, default="24h", show_default=True, help=text)
 
 
-def procedure(function: F) -> F:
-    """``--yes``, ``--jobs``, ``--deadline`` and those of locks: passed on as the keyword `work`, a Procedure.
-
-    It stands last of the decorators, as it is made of what others pass on.
-    """
-    decorate: Callable[[F], F] = passed_as("work", _procedure)
-    return decorate(function)
-
-
 def reading_options(*forms: str, default: str) -> Callable[[F], F]:
-    """The snapshot, the storage and the form of the output, for commands that look."""
+    """Return the options for snapshot, storage and output of commands that only read."""
     return together(snapshot_options, storage_options, output_option(*forms, default=default))
 
 
 def report_options(function: F) -> F:
-    """``--report``, ``--metrics-file`` and ``--accept-fewer``: passed on as the keyword `run`, a RunReport to fill in.
+    """Add ``--report``, ``--metrics-file`` and ``--accept-fewer``, passed on as the keyword `run`, a RunReport to fill.
 
-    It goes first of all decorators below the command, so that what the others refuse is reported, too.
+    This must be the first decorator below the command, so that refusals of the others are reported as well.
     """
 
     @click.option("--report", metavar="FILE", type=NEW_FILE, help="Write what was done, location by location, as JSON.")

@@ -21,25 +21,26 @@ _A_LINE = "write one name or path a line: hive:db.table, hive:db.*, or where it 
 
 
 def places_from(name: str, *, only_names: bool) -> Callable[..., tuple[str, ...]]:
-    """What makes one tuple of the places that were typed and those that a list has.
+    """Return a function that joins the places on the command line with the places of a list.
 
     Args:
-        name: of the argument's parameter.
-        only_names: no paths are taken, so that names need no ``hive:``.
+        name: the parameter of the argument.
+        only_names: accept no paths, so that names need no ``hive:``.
     """
 
     def places(**given: Any) -> tuple[str, ...]:
         typed, path = given[name], given["tables_file"]
         if path is None:
             return tuple(typed)
-        exclude = [one.lower().removeprefix(HIVE) for one in click.get_current_context().params.get("exclude") or ()]
+        patterns = click.get_current_context().params.get("exclude") or ()
+        exclude = [pattern.lower().removeprefix(HIVE) for pattern in patterns]
         return tuple(dict.fromkeys((*typed, *_listed(path, exclude, HIVE if only_names else ""))))
 
     return places
 
 
 def place_argument(name: str, metavar: str, *, required: bool) -> Callable[[Any], Any]:
-    """Names and paths on the command line; none where a list has them."""
+    """Return the argument for names and paths, which may be empty if there is a list."""
 
     def some(context: click.Context, argument: click.Parameter, typed: tuple[str, ...]) -> tuple[str, ...]:
         if required and not typed and context.params.get("tables_file") is None and not context.resilient_parsing:
@@ -61,13 +62,13 @@ tables_option = click.option(
 
 
 def _listed(path: str, exclude: Sequence[str], before: str) -> list[FromList]:
-    """Those of a list that are not excluded; each knows its line.
+    """Return the places of a list that are not excluded, each with the number of its line.
 
     Args:
-        before: what a name may lack.
+        before: the prefix that a name may lack.
     """
     shown = "standard input" if path == "-" else printable(path)
-    found, skipped = [], 0
+    places, skipped = [], 0
     for number, line in enumerate(_read(path, shown).split(b"\n"), 1):
         text = os.fsdecode(line).strip()
         if not text or text.startswith("#"):
@@ -76,14 +77,14 @@ def _listed(path: str, exclude: Sequence[str], before: str) -> list[FromList]:
         if "\0" in text:
             raise UsageProblem(f"{place.origin} is no name and no path", "it holds a NUL byte", _A_LINE)
         name = text if is_hive_name(text) else before + text
-        if is_hive_name(name) and any(fnmatch.fnmatchcase(table_in(name), one) for one in exclude):
+        if is_hive_name(name) and any(fnmatch.fnmatchcase(table_in(name), pattern) for pattern in exclude):
             skipped += 1
         else:
-            found.append(place)
-    if not found:
+            places.append(place)
+    if not places:
         why = f"all {skipped} are excluded" if skipped else "it is empty"
         raise UsageProblem(f"nothing is listed in {shown}", why, _A_LINE)
-    return found
+    return places
 
 
 def _read(path: str, shown: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Commands made from the options of a verb: click's options are those of the dataclass."""
+"""Commands made from the options of a verb: every field of the dataclass becomes an option of click."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import click
 
 from acidctl.cli.options import shared
-from acidctl.cli.options.key_value import key_and_value
 from acidctl.cli.options.local_completion import complete_columns, complete_trash_runs
-from acidctl.cli.options.param_types import COUNT, DIRECTORY, DURATION, FILE, NEW_FILE, SIZE, WINDOW, NumberType
+from acidctl.cli.options.metastore import key_and_value
+from acidctl.cli.options.param_types import (
+    COUNT,
+    DIRECTORY,
+    DURATION,
+    FILE,
+    NEW_FILE,
+    SIZE,
+    WINDOW,
+    NumberType,
+)
 from acidctl.guardian import NOTES
 from acidctl.verbs.options import Kind, Option, declared, made
 
@@ -40,14 +49,13 @@ _COMPLETES = {"trash-runs": complete_trash_runs, "columns": complete_columns}
 
 @dataclass(frozen=True)
 class Call(Generic[OptionsT]):
-    """A command line, understood.
+    """A parsed command line.
 
     Attributes:
-        where: what it names.
-        run: takes what becomes of each location, for ``--report``.
-        output: the form of the output.
+        where: the locations that it names.
+        run: takes the result of each location, for ``--report``.
         yes: do not ask.
-        exit_code: there is an exit status for nothing to do.
+        exit_code: use an exit status of its own if there was nothing to do.
     """
 
     where: Selection
@@ -71,12 +79,12 @@ def changing_command(
     """Make a command that changes locations: it names places, may ask, and writes reports.
 
     Args:
-        options: of the verb, each of which becomes an option.
-        places: the options that say what counts, or where a name leads.
-        extras: further options that all such commands share.
+        options: the options of the verb.
+        places: the options for the snapshot, or for names in a metastore.
+        extras: further options.
         main: the parameters whose options ``-h`` shows.
-        needs_places: a line without any is an error.
-        asks: it has ``--yes``.
+        needs_places: refuse a line without locations.
+        asks: add ``--yes``.
     """
 
     def decorate(body: Callable[[Call[OptionsT]], int]) -> click.Command:
@@ -116,16 +124,16 @@ def changing_command(
 
 
 def options_of(kind: type[Any], *, asks: bool = False) -> list[Decorator]:
-    """Return the options of a dataclass in its order; where the command asks, ``--yes`` follows ``--dry-run``."""
-    found: list[Decorator] = []
-    for _, one, face in declared(kind):
-        found.append(_option(one, face))
-        if asks and one.name == "dry_run":
-            found.append(shared.yes_option)
-    return found
+    """Return the options of a dataclass in its order; if the command asks, ``--yes`` follows ``--dry-run``."""
+    options: list[Decorator] = []
+    for _, field, face in declared(kind):
+        options.append(_option(field, face))
+        if asks and field.name == "dry_run":
+            options.append(shared.yes_option)
+    return options
 
 
-def _option(one: Field[Any], face: Option) -> Decorator:
+def _option(field: Field[Any], face: Option) -> Decorator:
     more: dict[str, Any] = {"type": click.Choice(face.choices) if face.choices else _TYPES.get(face.kind)}
     if face.kind is Kind.FLAG and not any("/" in flag for flag in face.flags):
         more = {"is_flag": True}
@@ -138,11 +146,11 @@ def _option(one: Field[Any], face: Option) -> Decorator:
     if face.completes:
         more["shell_complete"] = _COMPLETES[face.completes]
     if face.kind is not Kind.PAIRS:
-        more["default"] = one.default if face.shown is None else face.shown
+        more["default"] = field.default if face.shown is None else face.shown
     make = shared.typed_option if face.typed else click.option
     # Without a default of its own, an option shows the one that a file sets.
-    shows = face.shown is not None or (one.default is None and face.kind is not Kind.FLAG)
-    return make(*face.flags, one.name, show_default=shows, help=face.help, **more)
+    shows = face.shown is not None or (field.default is None and face.kind is not Kind.FLAG)
+    return make(*face.flags, field.name, show_default=shows, help=face.help, **more)
 
 
 def _pairs(_: click.Context, param: click.Parameter, items: Sequence[str]) -> tuple[tuple[str, str], ...]:

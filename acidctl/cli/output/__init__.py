@@ -1,1 +1,1 @@
-"""What reaches the two streams: data, messages, tables that fit, progress, and no secret among them."""
+"""The two output streams: data, messages, tables that fit, progress, and no secrets."""

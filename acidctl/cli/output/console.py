@@ -1,4 +1,4 @@
-"""What commands print: data on standard output, everything else on standard error."""
+"""Printing: data on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SCHEMA_VERSION = 1
-"""Of all JSON forms: keys are only ever added while it stays."""
+"""The version of all JSON forms: while it stays, keys are only ever added."""
 
 _SHOWN = 10
 _NARROWEST, _UNBOUNDED = 20, 10_000
-"""Columns of what is printed."""
+"""Widths in columns."""
 _LEVELS = {"warning:": "warning", "error:": "error"}
 _BEFORE_UNIT, _NO_BREAK = re.compile(r"(?<=\d) (?=(?:[KMGTP]?i?B|s|min|h|d)\b)"), "\x00"
 
 
 def note(text: str) -> None:
-    """A remark on standard error; none with `-q`."""
+    """Print a remark on standard error, unless `-q` was given."""
     if not VERBOSITY.is_quiet:
         say("note:", text, dim=True)
 
 
 def warn(text: str, *, is_failure: bool = False) -> None:
-    """A warning on standard error.
+    """Print a warning on standard error.
 
     Args:
-        is_failure: it tells of what failed, and comes with `-q`, too.
+        is_failure: the warning reports a failure, and is printed even with `-q`.
     """
     if is_failure or not VERBOSITY.is_quiet:
         say("warning:", text, fg="yellow")
 
 
 def warn_of(texts: Sequence[str]) -> None:
-    """The first of them as warnings, and how many more there are: thousands of directories may share one fault."""
+    """Warn of the first texts, and of how many more there are: thousands of directories may share one fault."""
     for text in texts[:_SHOWN]:
         warn(text)
     if len(texts) > _SHOWN:
@@ -63,7 +63,7 @@ def warn_of(texts: Sequence[str]) -> None:
 def show_error(
     what: str, why: str, hint: str, *, status: int | None = None, code: str = "", location: str = ""
 ) -> None:
-    """What, why and what to do: lines on standard error, or a record; nothing in a name reaches the terminal raw."""
+    """Print an error on standard error, as lines or a record; no name reaches the terminal unescaped."""
     if log := json_log():
         what, why, hint = (printable(hidden(text)) for text in (what, why, hint))
         log.record("error", what, why=why, hint=hint, error=code, location=hidden(location), exitStatus=status)
@@ -74,10 +74,10 @@ def show_error(
 
 
 def broken(text: str, width: int, indent: int = 0) -> list[str]:
-    """The lines of a text that was made printable, broken between words; longer words, sizes and durations stay whole.
+    """Return the lines of a printable text, broken between words; long words, sizes and durations stay whole.
 
     Args:
-        indent: of all lines but the first.
+        indent: the indentation of all lines but the first.
     """
     words = _BEFORE_UNIT.sub(_NO_BREAK, text.lstrip(" "))
     first, others = " " * (len(text) - len(words)), " " * indent
@@ -92,9 +92,9 @@ def broken(text: str, width: int, indent: int = 0) -> list[str]:
 
 
 def say(label: str, text: str, **style: Any) -> None:
-    """A labelled line on standard error, made printable here; on a terminal it breaks between words.
+    """Print a labelled line on standard error, made printable here; on a terminal it breaks between words.
 
-    One that cannot be written is lost, as there is no other place to say so.
+    A failure to write is ignored, as there is nowhere else to report it.
     """
     if PAGING.is_later(lambda: say(label, text, **style)):
         return
@@ -116,47 +116,45 @@ def say(label: str, text: str, **style: Any) -> None:
 
 
 def note_if_typed(what: str) -> None:
-    """Say what is waited for where standard input is read and nothing is piped there."""
+    """Print what is being read if standard input is a terminal."""
     if sys.stdin.isatty():
         note(f"reading {what} from the terminal, until Ctrl-D")
 
 
 def can_ask() -> bool:
-    """Whether somebody is there to answer."""
+    """Return whether a user can answer a question."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def end_question() -> None:
-    """What comes next stands below a question that got no answer."""
+    """End the line of a question that got no answer."""
     click.echo(err=True)
 
 
 def put_line(text: str = "") -> None:
-    """One line on standard output, whatever names it holds; none with `-q`."""
+    """Print one line on standard output, made printable here, unless `-q` was given."""
     if not VERBOSITY.is_quiet:
         click.echo(printable(hidden_in(text)))
 
 
 def put_text(text: str, indent: int = 4, *, most: int | None = None) -> None:
-    """A sentence on standard output: on a terminal, and where COLUMNS tells a width, broken between words.
+    """Print a sentence on standard output; it breaks between words on a terminal, or if COLUMNS gives a width.
 
     Args:
-        indent: of all lines but the first.
-        most: of what is to be read at length: so many columns, wherever it goes.
+        indent: the indentation of all lines but the first.
+        most: the most columns, even in a pipe: for text that people read at length.
     """
     for line in broken(printable(hidden_in(text)), min(out_columns(), most or _UNBOUNDED), indent):
         put_line(line)
 
 
 def out_columns() -> int:
-    """How wide lines on standard output may be."""
-    if told := columns_told():
-        return told
-    return terminal_columns() if sys.stdout.isatty() else _UNBOUNDED
+    """Return how wide lines on standard output may be."""
+    return columns_told() or (terminal_columns() if sys.stdout.isatty() else _UNBOUNDED)
 
 
 def out_stream() -> BinaryIO:
-    """Standard output for bytes: of a terminal, none that it would act on."""
+    """Return standard output for bytes, which must hold nothing that a terminal would act on."""
     return sys.stdout.buffer
 
 
@@ -165,27 +163,27 @@ _INDENTED = json.JSONEncoder(ensure_ascii=False, indent=2)
 
 
 def put_json(value: Mapping[str, Any], *, lines: bool) -> None:
-    """A JSON object, with the version of its schema, on standard output: indented, or on one line."""
+    """Print a JSON object, with the version of its schema: indented, or on one line."""
     out_stream().write(json_text(value, lines=lines).encode("utf-8") + b"\n")
     out_stream().flush()
 
 
 def json_text(value: Mapping[str, Any], *, lines: bool) -> str:
-    """A JSON object, with the version of its schema: indented, or on one line."""
+    """Return a JSON object, with the version of its schema: indented, or on one line."""
     versioned = {"schema_version": SCHEMA_VERSION, **value}
     return printable_json((_ON_ONE_LINE if lines else _INDENTED).encode(hidden_in(versioned)))
 
 
 class Records:
-    """Results on standard output as they come: one JSON array, with `jsonl` one object per line, or rows of `csv`.
+    """Prints results as they come: one JSON array, with `jsonl` one object per line, or rows of `csv`.
 
-    The array is closed when the command ends, however it does; without a result it is ``[]``.
+    The array is closed however the command ends; without a result it is ``[]``.
 
     Args:
-        output: the form that was asked for; of others than these three nothing is written.
-        columns: of CSV.
-        rows: where a result of a location has the rows of CSV; without it a result is one row.
-        has_headings: of CSV: the names of the columns come first.
+        output: json, jsonl or csv; nothing is written for another form.
+        columns: the columns of CSV.
+        rows: the key of a result whose value is the list of CSV rows; without it a result is one row.
+        has_headings: whether the first line of CSV has the names of the columns.
     """
 
     def __init__(self, output: str, columns: Sequence[str] = (), rows: str = "", *, has_headings: bool = True) -> None:
@@ -197,11 +195,11 @@ class Records:
             click.get_current_context().call_on_close(self._close)
 
     def put(self, value: Any) -> None:
-        """One result."""
+        """Print a result."""
         if self._output == "csv":
             self.put_header()
             rows = [{"location": value["location"], **row} for row in value[self._rows]] if self._rows else [value]
-            _put_csv([_cell(row[name]) for name in self._columns] for row in rows)
+            _put_csv([in_short(row[name]) for name in self._columns] for row in rows)
         elif self._output == "jsonl":
             self._write(json_text(value, lines=True) + "\n")
         elif self._output == "json":
@@ -209,7 +207,7 @@ class Records:
             self._write((",\n  " if self._begun else "[\n  ") + text)
 
     def put_header(self) -> None:
-        """Of CSV, once: where there may be no result."""
+        """Print the CSV header once; called before the first result, as there may be none."""
         if self._output == "csv" and self._has_headings and not self._begun:
             _put_csv([self._columns])
             self._begun = True
@@ -225,7 +223,7 @@ class Records:
 
 
 def _put_csv(rows: Iterable[Sequence[object]]) -> None:
-    """RFC 4180, names made printable."""
+    """Write rows by RFC 4180, made printable."""
     import csv  # noqa: PLC0415 - only for -o csv
 
     text = io.StringIO()
@@ -235,31 +233,31 @@ def _put_csv(rows: Iterable[Sequence[object]]) -> None:
     out_stream().flush()
 
 
-def _cell(value: Any) -> Any:
-    """Lists and objects in short."""
+def in_short(value: Any) -> Any:
+    """Return a value for a cell: lists and objects as a line of text, booleans as JSON spells them."""
     if isinstance(value, dict):
-        return " ".join(f"{key}={one}" for key, one in value.items())
-    if isinstance(value, list):
-        return " ".join(str(one.get("on", one)) if isinstance(one, dict) else str(one) for one in value)
+        return " ".join(f"{key}={item}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return " ".join(str(item.get("on", item)) if isinstance(item, dict) else str(item) for item in value)
     return str(value).lower() if isinstance(value, bool) else value
 
 
 def columns_told() -> int | None:
-    """What COLUMNS says of the width of standard output, a terminal or not; None where it says nothing of use."""
+    """Return the width that COLUMNS gives for standard output, a terminal or not; None without a valid one."""
     text = os.environ.get("COLUMNS", "")
-    told = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
-    return max(_NARROWEST, told) if told else None
+    columns = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
+    return max(_NARROWEST, columns) if columns else None
 
 
 def has_styles() -> bool:
-    """Whether a terminal may be sent colours: not with NO_COLOR, and not where it understands none."""
+    """Return whether a terminal may be sent colours: not with NO_COLOR, and not to a dumb one."""
     return not os.environ.get("NO_COLOR") and not is_dumb()
 
 
 def console() -> Console:
-    """A rich console on standard output; without colours and other styles where nobody wants or understands them.
+    """Return a rich console on standard output, with styles only if :func:`has_styles`.
 
-    What is not a terminal gets plain lines, as long as they need to be; where COLUMNS tells a width, of that.
+    A pipe gets plain lines of any length, or of the width that COLUMNS gives.
     """
     from rich.console import Console, ConsoleOptions, RenderableType  # noqa: PLC0415 - only for people
     from rich.segment import Segment  # noqa: PLC0415 - only for people
@@ -271,7 +269,7 @@ def console() -> Console:
             raise BrokenPipeError
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-            # A net below those who build the cells: styles stand apart from the text here.
+            # A safety net for callers that forgot to escape a cell: here styles are apart from the text.
             for text, style, control in super().render(renderable, options):
                 yield Segment(text if control else "\n".join(map(printable, text.split("\n"))), style, control)
 
@@ -290,14 +288,14 @@ def console() -> Console:
 
 
 def picture_columns(screen: Console) -> int:
-    """How wide a picture is drawn, which fills the width: in a pipe that of a usual terminal."""
+    """Return how wide to draw a picture that fills the width: in a pipe as on a usual terminal."""
     return USUAL_COLUMNS if screen.width == _UNBOUNDED else screen.width
 
 
 def table_of(
     names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (), *, style: str = "dim"
 ) -> Table:
-    """A borderless table; every cell is made printable here."""
+    """Return a borderless table; every cell is made printable here."""
     from rich.table import Table  # noqa: PLC0415 - only for people
 
     table = Table(box=None, pad_edge=False, header_style=style)

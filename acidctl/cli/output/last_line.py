@@ -1,7 +1,7 @@
-"""The last line of the terminal: how far the work is, below all that is printed, and never in the midst of it.
+"""The last line of the terminal, which shows progress below everything that is printed.
 
-Whoever writes to a standard stream of the run passes here: the line goes away before, and comes back when what was
-written has ended with a line feed.
+Every write to a standard stream passes through here: the line is erased before, and drawn again once the output has
+ended with a line feed.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import TextIO
 from acidctl.cli.output.verbosity import VERBOSITY
 
 _EVERY = 0.2
-"""Seconds between two looks at what is to be shown."""
+"""Seconds between two updates of the line."""
 USUAL_COLUMNS = 80
-"""Columns of a terminal that does not tell."""
+"""Columns of a terminal that does not report its size."""
 ERASE = "\r\x1b[K"
 
 
 def own_stream(stream: TextIO) -> TextIO:
-    """What is behind a screen (:class:`acidctl.cli.output.streams.Screened`), where there is one."""
+    """Return the stream behind a :class:`acidctl.cli.output.streams.Screened`, or the stream itself."""
     behind: TextIO = getattr(stream, "behind", stream)
     return behind
 
 
 Text = Callable[[int], str]
-"""What is to be shown on so many columns; empty for nothing."""
+"""Returns the text of the line for a number of columns; empty for nothing."""
 
 
 class LastLine:
-    """One for the process; where standard error is not a terminal, and with `-q`, nothing is ever shown."""
+    """The last line of the process; nothing is ever shown with `-q`, or if standard error is not a terminal."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -46,7 +46,7 @@ class LastLine:
 
     @contextmanager
     def showing(self, text: Text) -> Iterator[None]:
-        """Within the block; of several, the one that was begun last and has something to show."""
+        """Show a text within the block; of several, the innermost one that is not empty."""
         with self._lock:
             self._texts.append(text)
             self._tick()
@@ -60,7 +60,7 @@ class LastLine:
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """Never within the block: somebody has the whole screen, or all that is written."""
+        """Show nothing within the block: another program has the screen, or reads the output."""
         with self._lock:
             self._put("")
             self._hidden += 1
@@ -71,24 +71,24 @@ class LastLine:
                 self._hidden -= 1
 
     def begin(self) -> None:
-        """Something is about to be written to the terminal."""
+        """Erase the line, as something is about to be written to the terminal."""
         if self._texts or self._shown:
             with self._lock:
                 self._is_free = False
                 self._put("")
 
     def hide(self) -> None:
-        """Nothing is shown until :meth:`end`: the screen is another program's."""
+        """Show nothing until :meth:`end`: another program has the screen."""
         with self._lock:
             self._is_free = False
             self._put("")
 
     def end(self, last: str | bytes) -> None:
-        """It was written; `last` is the end of it."""
+        """Allow the line again if `last`, the end of what was written, is a line feed."""
         self._is_free = last in ("\n", b"\n")
 
     def draw(self) -> None:
-        """Show what there is to show."""
+        """Draw the line now, if it may be shown."""
         with self._lock:
             if not self._is_free or self._ticking is None or VERBOSITY.is_quiet:
                 return
@@ -99,7 +99,7 @@ class LastLine:
     def _put(self, text: str) -> None:
         if text == self._shown or self._hidden:
             return
-        with suppress(OSError, ValueError):  # the terminal is gone: what is to be printed will say so
+        with suppress(OSError, ValueError):  # the terminal is gone: the next output will report it
             behind = own_stream(sys.stderr)
             behind.write(ERASE + text)
             behind.flush()
@@ -125,18 +125,19 @@ LAST_LINE = LastLine()
 
 
 def is_dumb() -> bool:
-    """Whether the terminal understands nothing but lines."""
+    """Return whether the terminal understands no control sequences."""
     return os.environ.get("TERM", "").lower() in ("", "dumb", "unknown")
 
 
 def terminal_columns() -> int:
-    """How wide the terminal is."""
+    """Return the width of the terminal."""
     return terminal_size()[0]
 
 
 def terminal_size() -> tuple[int, int]:
-    """Columns and lines of the terminal of standard error, or else of output; one of a script, say, may not know them,
-    and tells 0.
+    """Return the columns and lines of the terminal of standard error, or else of standard output.
+
+    A terminal without a size, as of `script`, reports 0: usual sizes stand in.
     """
     for descriptor in (2, 1):
         with suppress(OSError, ValueError):
@@ -146,7 +147,7 @@ def terminal_size() -> tuple[int, int]:
 
 
 class Listed:
-    """What was listed so far, shown while it still becomes more."""
+    """The number of entries listed so far, shown while it grows."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -154,14 +155,14 @@ class Listed:
         self._begun = self._changed = time.monotonic()
 
     def add(self, directories: int, entries: int) -> None:
-        """Called by any thread."""
+        """Add to the counts; any thread may call this."""
         with self._lock:
             self._directories += directories
             self._entries += entries
             self._changed = time.monotonic()
 
     def text(self, _: int) -> str:
-        """Nothing before there is something and a moment has passed, nor after the last listing."""
+        """Return the text of the line; empty in the first moment, and a moment after the last listing."""
         now = time.monotonic()
         if (
             not (self._directories or self._entries)
@@ -175,7 +176,7 @@ class Listed:
 
 @contextmanager
 def listings() -> Iterator[None]:
-    """Show within the block, where there is a terminal, how much was listed so far."""
+    """Show on a terminal, within the block, how much was listed so far."""
     if not sys.stderr.isatty():
         yield
         return

@@ -1,13 +1,15 @@
-"""What a list shows: which of its lines, in which order, and which of their columns."""
+"""The choice of a user for a list: which lines and columns, in which order, and their printing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from acidctl.cli.output.console import Records, console, in_short, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
-from acidctl.errors import UsageProblem
+from acidctl.cli.output.streams import paged
+from acidctl.errors import ExitStatus, UsageProblem
 from acidctl.nearest import did_you_mean
 from acidctl.wording import human_bytes
 
@@ -16,17 +18,17 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 BYTES = "bytes"
-"""The kind of a column of sizes; all others are kinds of ORC's."""
+"""The kind of a column of sizes; all other kinds are ORC's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListChoice:
-    """What `--columns`, `--sort`, `--where` and `--no-headers` said.
+    """The values of `--columns`, `--sort`, `--where` and `--no-headers`.
 
     Attributes:
-        columns: by the names that JSON has; None for the usual ones.
-        sort: the name of a column, with ``:asc`` or ``:desc`` if wanted; None for the usual order.
-        where: a condition in SQL; None for all.
+        columns: names as in JSON; None for the usual columns.
+        sort: the name of a column, optionally with ``:asc`` or ``:desc``; None for the usual order.
+        where: a condition in SQL; None for all lines.
     """
 
     columns: tuple[str, ...] | None = None
@@ -35,16 +37,17 @@ class ListChoice:
     has_headings: bool = True
 
     def checked(self, known: Mapping[str, str], orders: Iterable[str] = ()) -> CheckedChoice:
-        """It, for a list that has these columns.
+        """Return the choice for a list with these columns.
 
         Args:
-            known: kinds by name: ``bigint``, ``double``, ``boolean``, ``string`` or :data:`BYTES`.
-            orders: other words that `sort` may be, which the list itself knows.
+            known: the columns of the list, kinds by name: ``bigint``, ``double``, ``boolean``, ``string`` or
+                :data:`BYTES`.
+            orders: further words for `sort`, which the list itself understands.
 
         Raises:
-            UsageProblem: a name that is not among them, or no condition.
+            UsageProblem: a name is unknown, or the condition is invalid.
         """
-        columns = None if self.columns is None else [_named(one, known, "column") for one in self.columns]
+        columns = None if self.columns is None else [_named(name, known, "column") for name in self.columns]
         key, _, way = (self.sort or "").partition(":")
         if way not in ("", "asc", "desc"):
             raise UsageProblem(f"cannot sort by {self.sort}", f"{way!r} is no direction", "write asc or desc")
@@ -64,7 +67,7 @@ class ListChoice:
 
 @dataclass(frozen=True, slots=True)
 class CheckedChoice:
-    """A choice whose names are those of a list; see :class:`ListChoice`."""
+    """A :class:`ListChoice` whose names were checked against a list."""
 
     known: Mapping[str, str]
     columns: Sequence[str] | None
@@ -74,7 +77,7 @@ class CheckedChoice:
     has_headings: bool
 
     def meeting(self, records: Sequence[Record]) -> list[Record]:
-        """Those for which the condition is true."""
+        """Return the records for which the condition is true."""
         if self.condition is None or not records:
             return list(records)
         import pyarrow as pa  # noqa: PLC0415 - only for a condition
@@ -90,17 +93,21 @@ class CheckedChoice:
         return [record for record, is_met in zip(records, mask, strict=True) if is_met]
 
     def in_order(self, records: Sequence[Record]) -> list[Record]:
-        """Sorted, if that was asked for: numbers the greatest first, text from its beginning; what is absent last."""
+        """Return the records in the chosen order: by default the greatest numbers first, text ascending, nulls last."""
         if self.key not in self.known:
             return list(records)
         present = [record for record in records if record[self.key] is not None]
         is_number = self.known[self.key] != "string"
         descending = self.way == "desc" or (is_number and not self.way)
-        present.sort(key=lambda one: one[self.key] if is_number else _text(one[self.key]) or "", reverse=descending)
+
+        def value(record: Record) -> Any:
+            return record[self.key] if is_number else _text(record[self.key]) or ""
+
+        present.sort(key=value, reverse=descending)
         return [*present, *(record for record in records if record[self.key] is None)]
 
     def table(self, records: Sequence[Record]) -> FittedTable:
-        """The columns that were asked for, in that order; none of them goes where the screen is narrow."""
+        """Return a table of the chosen columns in their order; none is dropped on a narrow screen."""
         names = list(self.columns or ())
         columns = tuple(ScreenColumn(name, self.known[name] not in ("string", "boolean")) for name in names)
         rows = tuple(Row(tuple(self._shown(name, record[name]) for name in names), "") for record in records)
@@ -115,8 +122,8 @@ class CheckedChoice:
 
 
 def _named(name: str, known: Mapping[str, str], what: str, orders: Iterable[str] = ()) -> str:
-    """The name as the list spells it, whatever the case."""
-    spelled = {one.lower(): one for one in known}
+    """Return the name as the list spells it, ignoring case."""
+    spelled = {spelling.lower(): spelling for spelling in known}
     if name.lower() not in spelled:
         every = (*orders, *known)
         raise UsageProblem(f"no {what} is called {name}", f"known are {', '.join(every)}", did_you_mean(name, every))
@@ -124,9 +131,61 @@ def _named(name: str, known: Mapping[str, str], what: str, orders: Iterable[str]
 
 
 def _text(value: Any) -> str | None:
-    """Lists and objects in short, as CSV has them."""
-    if isinstance(value, dict):
-        return " ".join(f"{key}={one}" for key, one in value.items())
-    if isinstance(value, list | tuple):
-        return " ".join(str(one.get("on", one)) if isinstance(one, dict) else str(one) for one in value)
-    return str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
+    return None if value is None else str(in_short(value))
+
+
+_SHOWN = 100
+"""The default limit of a table for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How records are shown.
+
+    Attributes:
+        limit: the most records; None for the default.
+        exit_code: whether an empty list has an exit status of its own.
+    """
+
+    limit: int | None
+    exit_code: bool
+    output: str
+    choice: ListChoice = field(default_factory=ListChoice)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether people read the records."""
+        return self.output == "table"
+
+    def show(
+        self,
+        found: Sequence[dict[str, Any]],
+        columns: Mapping[str, str] | Sequence[str],
+        table: Callable[[Sequence[dict[str, Any]]], FittedTable],
+        nothing: str,
+    ) -> int:
+        """Print records, on a terminal in a pager if they are longer than the screen; return the exit status.
+
+        Args:
+            columns: the columns of CSV in order; with their kinds if the user may choose among them.
+            table: makes the table for people.
+            nothing: the note for people if there are no records.
+        """
+        chosen = self.choice.checked(columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "string"))
+        found = chosen.in_order(chosen.meeting(found))
+        limit = self.limit or (_SHOWN if self.is_table else None)
+        with paged():
+            if not self.is_table:
+                names = tuple(columns) if chosen.columns is None else chosen.columns
+                records = Records(self.output, names, has_headings=chosen.has_headings)
+                records.put_header()
+                for record in found[:limit]:
+                    records.put(record)
+            elif found:
+                make = table if chosen.columns is None else chosen.table
+                replace(make(found[:limit]), has_headings=chosen.has_headings).print(console())
+            else:
+                note(nothing)
+            if limit and len(found) > limit:
+                note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
+        return ExitStatus.NOTHING_TO_DO if self.exit_code and not found else ExitStatus.DONE

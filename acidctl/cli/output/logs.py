@@ -1,4 +1,4 @@
-"""``--log-format json``: whatever goes to standard error becomes one JSON object per line."""
+"""``--log-format json``: everything on standard error becomes one JSON object per line."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SCHEMA_VERSION = 1
 
 
 class JsonLog(StandIn):
-    """Stands in for standard error: records, and whatever else is written there, line by line.
+    """Stands in for standard error: writes records, and wraps every other line that is written there.
 
-    It is not a terminal: nothing asks there, and no bar is drawn.
+    It is not a terminal, so that nothing asks there and no bar is drawn.
 
     Args:
         behind: where the lines go.
-        command: what runs, ``compact``; in every line.
+        command: the name of the command, which is part of every record.
     """
 
     def __init__(self, behind: TextIO, command: str) -> None:
@@ -33,17 +33,17 @@ class JsonLog(StandIn):
         self._lock = threading.RLock()
 
     def record(self, level: str, message: str, **facts: Any) -> None:
-        """One line; facts that are empty are left out.  One that cannot be written is lost."""
+        """Write one line without the empty facts; a failure to write is ignored."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {"schema_version": SCHEMA_VERSION, "time": now, "level": level, "command": self._command}
         line |= {"message": message} | {name: fact for name, fact in facts.items() if fact not in ("", None)}
         with self._lock, suppress(OSError):
-            # ASCII: escapes keep a terminal safe from what names hold, and every reader understands them.
+            # ASCII: escaped names cannot control a terminal, and every reader understands escapes.
             self.behind.write(json.dumps(line) + "\n")
             self.behind.flush()
 
     def write(self, text: str, /) -> int:
-        """Lines of others: a library's warning, Java's words."""
+        """Wrap lines of others, such as warnings of libraries and output of Java."""
         with self._lock:
             *lines, self._rest = (self._rest + text).replace("\r", "\n").split("\n")
             self._say(lines)
@@ -64,11 +64,11 @@ class JsonLog(StandIn):
 
 
 def json_log() -> JsonLog | None:
-    """Standard error, where it takes records."""
+    """Return standard error if it takes records, else None."""
     return sys.stderr if isinstance(sys.stderr, JsonLog) else None
 
 
 def use_json(command: str) -> None:
-    """From now on, until `standard_streams` puts the old stream back."""
+    """Turn standard error into records until `standard_streams` puts the old stream back."""
     if json_log() is None:
         sys.stderr = JsonLog(sys.stderr, command)

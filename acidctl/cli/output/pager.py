@@ -1,4 +1,4 @@
-"""A pager for long lists on a terminal, by git's rules: none when it fits, or where somebody set it to nothing."""
+"""A pager for long lists on a terminal, by git's rules: none if the list fits, or if the variable is empty."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _STYLE = re.compile(rb"\x1b\[[0-9;]*m")
 
 
 class Pager:
-    """What a terminal gets is held back until it is more than the screen; from then on it goes to the pager.
+    """Holds back the output for a terminal until it is longer than the screen; from then on it goes to the pager.
 
     Args:
-        command: in words.
-        columns, lines: of the screen.
+        command: the words of the pager's command line.
+        columns, lines: the size of the screen.
     """
 
     def __init__(self, command: list[str], columns: int, lines: int) -> None:
@@ -32,7 +32,7 @@ class Pager:
         self._process: subprocess.Popen[bytes] | None = None
 
     def write(self, data: bytes) -> None:
-        """Some more."""
+        """Hold the data, or pass it to the pager."""
         if self._process and self._process.stdin:
             self._process.stdin.write(data)
             self._process.stdin.flush()
@@ -43,7 +43,7 @@ class Pager:
                 self._start()
 
     def close(self) -> bytes:
-        """All is written: the pager ends when its user leaves it. What is given back fits on the screen."""
+        """Wait until the user leaves the pager; return what was held back if it fits on the screen."""
         process, self._process = self._process, None
         if process is None:
             return bytes(self._held)
@@ -55,11 +55,11 @@ class Pager:
                 process.wait()
                 NOTES["pager"] = ""
                 return b""
-            except KeyboardInterrupt:  # which is for the pager, too: it goes on
+            except KeyboardInterrupt:  # the pager got it as well, and goes on
                 continue
 
     def _count(self) -> None:
-        """Lines of the screen that are held; a long one is several."""
+        """Count the lines of the screen that are held; a long line takes several."""
         end = self._held.rfind(b"\n") + 1
         for line in self._held[self._counted : end].split(b"\n")[:-1]:
             self._lines += max(1, -(-len(_STYLE.sub(b"", line)) // self._columns))
@@ -72,7 +72,7 @@ class Pager:
         environ = {"LESS": "FRX", "LV": "-c", **os.environ}
         try:
             self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, env=environ)
-        except OSError:  # what cannot be started pages nothing
+        except OSError:  # the pager cannot be started: show the output without it
             self._command = []
             return
         NOTES["pager"] = str(self._process.pid)
@@ -81,7 +81,7 @@ class Pager:
 
 
 def pager_command() -> list[str]:
-    """In words: ACIDCTL_PAGER, PAGER or less; empty for none."""
+    """Return the words of ACIDCTL_PAGER, PAGER or `less`; empty for no pager."""
     import shlex  # noqa: PLC0415 - only on a terminal
     import shutil  # noqa: PLC0415 - only on a terminal
 
@@ -96,10 +96,10 @@ def pager_command() -> list[str]:
 
 
 class Paging:
-    """Whether lists are paged, and the pager of the one that is shown.
+    """Whether lists are paged, and the current pager.
 
     Attributes:
-        is_off: by `--no-pager`.
+        is_off: whether `--no-pager` was given.
     """
 
     def __init__(self) -> None:
@@ -109,10 +109,10 @@ class Paging:
 
     @contextmanager
     def begun(self, columns: int, lines: int, put: Callable[[bytes], object]) -> Iterator[None]:
-        """What goes to standard output within the block is paged.
+        """Page what the block writes to standard output.
 
         Args:
-            put: takes what fits on the screen.
+            put: writes the output if it fits on the screen.
         """
         command = [] if self.is_off else pager_command()
         if not command or self.pager is not None:
@@ -132,11 +132,10 @@ class Paging:
                 say()
 
     def is_later(self, say: Callable[[], object]) -> bool:
-        """Whether what is to be said must wait for the pager; then it is said when that has ended."""
+        """Return whether a message must wait for the pager; if so it is printed when the pager has ended."""
         if self.pager is not None:
             self._later.append(say)
         return self.pager is not None
 
 
 PAGING = Paging()
-"""One for the process."""

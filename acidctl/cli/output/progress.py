@@ -1,4 +1,4 @@
-"""How far long work is: a bar on the last line of the terminal, and records with ``--log-format json``."""
+"""The progress of long work: a bar on the last line of the terminal, or records with ``--log-format json``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _RECORD_SECONDS, _MOST_SECONDS = 1.0, 10.0
 
 
 class Bar:
-    """Steps or bytes that are done, of all; any thread may tell.
+    """Steps or bytes that are done, of a total; any thread may call the methods.
 
     Args:
-        doing: what, ``cleaning``.
-        total: None where nobody knows yet.
-        is_bytes: they are shown as sizes.
+        doing: the work, ``cleaning``.
+        total: None if it is not known yet.
+        is_bytes: whether the counts are sizes.
     """
 
     def __init__(self, doing: str, total: int | None, *, is_bytes: bool = False) -> None:
@@ -36,45 +36,44 @@ class Bar:
         self._begun = time.monotonic()
 
     def advance(self, count: int = 1) -> None:
-        """So much more is done."""
+        """Add to the done steps."""
         with self._lock:
             self._done += count
 
     def reach(self, done: int, total: int | None) -> None:
-        """So much is done, of all that is known now."""
+        """Set the done steps and the total."""
         with self._lock:
             self._done, self._total = done, total
 
     def grow(self, count: int) -> None:
-        """There is more to do."""
+        """Add to the total."""
         with self._lock:
             self._total = (self._total or 0) + count
 
     def text(self, columns: int) -> str:
-        """The line, with what has room: nothing in the first moment, as most work is done by then."""
+        """Return the line for this width; empty in the first moment, in which most work is done."""
         seconds = time.monotonic() - self._begun
         if seconds < _AFTER_SECONDS:
             return ""
         return bar_text(self._doing, self._done, self._total, seconds, columns, is_bytes=self._is_bytes)
 
     def record(self) -> dict[str, Any]:
-        """The same for programs: `done` of `total`, in `unit`, `perSecond`, and `secondsLeft`."""
+        """Return the progress for programs: `done` of `total`, in `unit`, `perSecond`, and `secondsLeft`."""
         done, total, seconds = self._done, self._total, time.monotonic() - self._begun
         rate = done / seconds if seconds > 0 else 0.0
-        left = (total - done) / rate if total and rate else None
+        seconds_left = (total - done) / rate if total and rate else None
         return {
             "doing": self._doing,
             "done": done,
             "total": total,
             "unit": "bytes" if self._is_bytes else "steps",
             "perSecond": round(rate, 1),
-            "secondsLeft": None if left is None else max(0, round(left)),
+            "secondsLeft": None if seconds_left is None else max(0, round(seconds_left)),
         }
 
 
 def bar_text(doing: str, done: int, total: int | None, seconds: float, columns: int, *, is_bytes: bool) -> str:
-    """``compacting 3 buckets [#####...................]  1.2 of 5.1 GiB, 310.0 MiB/s, 13 s left``."""
-
+    """Return ``compacting 3 buckets [#####...................]  1.2 of 5.1 GiB, 310.0 MiB/s, 13 s left``."""
     rate = f"{_rate(done / seconds, is_bytes)}/s" if done and seconds >= _RATE_SECONDS else ""
     if not total:
         return f"{doing}: {human_bytes(done) if is_bytes else f'{done:,}'}" + (f", {rate}" if rate else "")
@@ -92,7 +91,7 @@ def bar_text(doing: str, done: int, total: int | None, seconds: float, columns: 
 
 
 def _bytes_of(done: int, total: int) -> str:
-    """In the unit of the total, without its name."""
+    """Return a size in the unit of the total, without the unit's name."""
     number, unit = human_bytes(total).split()
     size = int(float(number) and total / float(number)) or 1
     return f"{done / size:.1f}" if unit != "B" else f"{done}"
@@ -105,9 +104,9 @@ def _rate(each_second: float, is_bytes: bool) -> str:
 
 
 class ProgressRecords:
-    """Of a bar, while it is shown: after a second, and then one for every percent, or for ten seconds without one.
+    """Writes records of a bar: after a second, then for every percent, or after ten seconds without one.
 
-    They are never less than a second apart.
+    Records are never less than a second apart.
     """
 
     def __init__(self, bar: Bar, log: JsonLog) -> None:
@@ -116,12 +115,12 @@ class ProgressRecords:
         self._last: tuple[float, int] | None = None
 
     def follow(self) -> None:
-        """Write them, until :meth:`end`."""
+        """Write records until :meth:`end`."""
         while not self._is_over.wait(_RECORD_SECONDS):
             self._write(is_due=self._is_due())
 
     def end(self) -> None:
-        """The last one, of work that there were records of."""
+        """Write the last record, if there was an earlier one."""
         self._is_over.set()
         self._write(is_due=self._last is not None)
 
@@ -129,20 +128,20 @@ class ProgressRecords:
         if self._last is None:
             return True
         then, done = self._last
-        found = self._bar.record()
-        moved = abs(found["done"] - done) * 100 >= (found["total"] or math.inf)
+        record = self._bar.record()
+        moved = abs(record["done"] - done) * 100 >= (record["total"] or math.inf)
         return moved or time.monotonic() - then >= _MOST_SECONDS
 
     def _write(self, *, is_due: bool) -> None:
         if is_due:
-            found = self._bar.record()
-            self._last = time.monotonic(), found["done"]
-            self._log.record("progress", found.pop("doing"), **found)
+            record = self._bar.record()
+            self._last = time.monotonic(), record["done"]
+            self._log.record("progress", record.pop("doing"), **record)
 
 
 @contextmanager
 def progress(doing: str, total: int | None = None, *, is_bytes: bool = False) -> Iterator[Bar]:
-    """A bar within the block, or records; neither with `-q`."""
+    """Show a bar within the block, or write records; neither with `-q`."""
     bar = Bar(doing, total, is_bytes=is_bytes)
     log = json_log()
     if VERBOSITY.is_quiet:

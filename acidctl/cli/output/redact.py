@@ -1,4 +1,4 @@
-"""Keeping secrets out of what is said: values that are known to be secret, and texts that look like credentials."""
+"""Keeping secrets out of all output: values that are known to be secret, and texts that look like credentials."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ _WORDS = frozenset({
     "key", "keys", "secret", "secrets", "token", "tokens", "password", "passwords", "passwd", "passphrase", "pass",
     "pwd", "credential", "credentials", "sas", "delegation", "signature", "headers", "authorization",
 })  # fmt: skip
-# Compiled when they are used: most commands say nothing that may be one.
+# Compiled only when used: most commands print nothing that may be a secret.
 _JOINED = r"(?i)(apikey|accesskey|secretkey|authtoken|connection_?string)"
 _PART = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
 _USER_INFO = r"(?<=://)([^/\s:@]*):[^/\s]*@"
 # Not after a slash: token=5 is the directory of a partition, too.
 _PAIR = r"(?<![/\w.-])([A-Za-z][\w.-]*)=([^\s&'\",;)]+)"
 _PLACEHOLDERS = ("...", "FILE", "NAME", "VALUE", "TOKEN", "PASSWORD", "KEY", "SECRET")
-"""What hints say."""
+"""Values that hints use."""
 
 _SHORT = 8
-"""A shorter secret is looked for as a whole word, and of the environment it does not count."""
+"""A shorter secret is only hidden as a whole word, and not taken from the environment."""
 
 _STORES = ("AWS_", "AZURE_", "FSSPEC_", "GCP_", "GCS_", "GOOGLE_", "HADOOP_", "S3_")
 _known: set[str] = set()
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a value of this name is one to hide: ``fs.s3a.secret.key``, ``accountKey``, ``token``; not ``keytab``."""
+    """Return whether a value of this name is a secret: ``fs.s3a.secret.key``, ``accountKey``, but not ``keytab``."""
     return bool(re.search(_JOINED, name)) or any(part.lower() in _WORDS for part in re.findall(_PART, name))
 
 
 def remember(value: str) -> None:
-    """This text is a secret from now on, whatever it stands in."""
+    """Hide this text from now on, wherever it occurs."""
     if value:
         _known.add(value)
 
 
 def remember_pair(name: str, value: str) -> None:
-    """The same, where the name says so."""
+    """Hide this value from now on if its name is that of a secret."""
     if is_secret_name(name):
         remember(value)
 
 
 def hidden(text: str) -> str:
-    """A message without secrets: known ones, passwords in URLs, and ``token=...`` outside of paths."""
+    """Return a message without known secrets, passwords in URLs, and ``token=...`` outside of paths."""
     text = _without(text, frozenset(_known | _of_the_environment()))
     text = re.sub(_USER_INFO, rf"{HIDDEN}@", text)
     return re.sub(_PAIR, _pair_hidden, text)
 
 
 def hidden_in(value: Any) -> Any:
-    """A result without the known secrets; keys stay, and so do short secrets, which may be anything in a path."""
+    """Return a result without known secrets; keys stay, and so do short secrets, which may be part of any path."""
     secrets = frozenset(secret for secret in _known if len(secret) >= _SHORT)
     return _value_without(value, secrets) if secrets else value
 
@@ -81,7 +81,7 @@ def _pair_hidden(pair: re.Match[str]) -> str:
 
 
 def _of_the_environment() -> set[str]:
-    """Credentials for the stores' own libraries, AWS_SECRET_ACCESS_KEY for example, but no paths of files."""
+    """Return the credentials of the stores' own libraries, such as AWS_SECRET_ACCESS_KEY, but no paths of files."""
     return {
         value
         for name, value in os.environ.items()
@@ -91,7 +91,7 @@ def _of_the_environment() -> set[str]:
 
 @lru_cache(maxsize=4)
 def _pattern(secrets: frozenset[str]) -> re.Pattern[str] | None:
-    """What finds any of them, also where a URL has escaped it; short ones only as whole words."""
+    """Return a pattern for the secrets, also as a URL escapes them; short ones match only as whole words."""
     spelled = {
         form for secret in secrets for form in (secret, quote(secret, safe=""), quote_plus(secret), quote(secret))
     }

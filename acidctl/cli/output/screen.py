@@ -1,4 +1,4 @@
-"""Tables for people that fit the screen: columns go in the order of their worth, and nothing that names is cut."""
+"""Tables for people that fit the screen: columns are dropped in the order of their worth, and names are never cut."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 _GAP = 2
 
 STATE_STYLES = {"current": "green", "obsolete": "yellow", "aborted": "red", "ignored": "dim"}
-"""The states of a location's entries, each with its colour."""
+"""The colours of the states of entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class ScreenColumn:
     """A column of a :class:`FittedTable`.
 
     Attributes:
-        right: numbers are set to the right.
-        worth: the lowest goes first where the screen is narrow; None stays always.
-        beside: it goes sooner than the remark goes below its row.
-        is_clear: its cells need no heading to be understood.
+        right: align the cells to the right, as for numbers.
+        worth: on a narrow screen the column with the lowest worth is dropped first; None is never dropped.
+        beside: drop the column before the remark moves below its row.
+        is_clear: whether the cells can be understood without a heading.
     """
 
     heading: str
@@ -41,13 +41,13 @@ class ScreenColumn:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row.
+    """A row of a :class:`FittedTable`.
 
     Attributes:
-        cells: one per column; made printable when it is shown.
-        remark: the last cell, or a line of its own below the row where the screen is narrow.
-        is_plain: nobody needs the remark: it is left out where it would take a line.
-        styles: of cells, by column.
+        cells: one per column; made printable when shown.
+        remark: the last cell, or on a narrow screen a line below the row.
+        is_plain: leave the remark out if it would take a line.
+        styles: pairs of a column's number and the style of its cell.
     """
 
     cells: tuple[str, ...]
@@ -60,9 +60,9 @@ class Row:
 class FittedTable:
     """Columns, and a remark on every row.
 
-    On a wide screen, and in a pipe, the remark is the last column.  Where that is too wide, columns that are marked so
-    go first; then the remark moves below its row, and columns go by their worth; where even what stays is too wide,
-    the first column has a line of its own.  Cells are never cut: a terminal wraps a name that is wider than itself.
+    On a wide screen, and in a pipe, the remark is the last column.  If that is too wide, columns marked `beside` are
+    dropped; then the remark moves below its row, and columns are dropped by their worth; if the rest is still too
+    wide, the first column gets a line of its own.  Cells are never cut: a terminal wraps a name that is wider.
     """
 
     columns: tuple[ScreenColumn, ...]
@@ -71,12 +71,12 @@ class FittedTable:
     has_headings: bool = True
 
     def print(self, console: Console) -> None:
-        """Print it at the width of the console."""
+        """Print the table at the width of the console."""
         for line in self.lines(console.width):
             console.print(line, soft_wrap=True)
 
     def lines(self, width: int) -> Iterator[Text]:
-        """The lines, none wider than `width` but for names that are."""
+        """Yield the lines; only a long name makes one wider than `width`."""
         rows = [
             replace(row, cells=tuple(map(printable, hidden_in(row.cells))), remark=printable(hidden_in(row.remark)))
             for row in self.rows
@@ -89,7 +89,7 @@ class FittedTable:
         filled = [i for i in range(len(self.columns)) if any(row.cells[i] for row in rows)]
 
         def fitting(kept: list[int], going: Sequence[int], beside: int) -> tuple[list[int], bool]:
-            """The columns that are left when as many went as must, and whether they fit beside so much else."""
+            """Drop columns until the rest fits with `beside` more; return the rest, and whether it fits."""
             for i in (*going, None):
                 if sum(widths[k] + _GAP for k in kept) - _GAP + beside <= width:
                     return kept, True
@@ -98,28 +98,23 @@ class FittedTable:
 
         going = [i for i in by_worth if self.columns[i].beside]
         kept, is_beside = fitting(list(range(len(self.columns))), going, remark_width)
-        if is_beside:
-            for row in (heading, *rows):
-                line = self._line(kept, widths, row)
-                line.append(" " * _GAP + row.remark)
-                line.rstrip()
-                line.stylize("dim" if row is heading else "")
-                if row is not heading or self.has_headings:
-                    yield line
-            return
-        kept = [i for i in range(len(self.columns)) if i in filled or i not in by_worth]
-        kept, is_fitting = fitting(kept, [i for i in by_worth if i in kept], 0)
-        if not is_fitting:
-            spare = [i for i in reversed(by_worth) if i in filled]
-            yield from self._stacked(self._second_line(kept, spare, rows, width), rows, width)
-            return
+        if not is_beside:
+            kept = [i for i in range(len(self.columns)) if i in filled or i not in by_worth]
+            kept, is_fitting = fitting(kept, [i for i in by_worth if i in kept], 0)
+            if not is_fitting:
+                spare = [i for i in reversed(by_worth) if i in filled]
+                yield from self._stacked(self._second_line(kept, spare, rows, width), rows, width)
+                return
         for row in (heading, *rows):
             line = self._line(kept, widths, row)
-            line.stylize("dim" if row is heading else "")
+            if is_beside:
+                line.append(" " * _GAP + row.remark)
             line.rstrip()
+            line.stylize("dim" if row is heading else "")
             if row is not heading or self.has_headings:
                 yield line
-            yield from () if row is heading else _remark_lines(row, width)
+            if row is not heading and not is_beside:
+                yield from _remark_lines(row, width)
 
     def _stacked(self, kept: Sequence[int], rows: Sequence[Row], width: int) -> Iterator[Text]:
         from rich.text import Text  # noqa: PLC0415 - only for people
@@ -138,18 +133,18 @@ class FittedTable:
             yield from _remark_lines(row, width)
 
     def _second_line(self, kept: Sequence[int], spare: Sequence[int], rows: Sequence[Row], width: int) -> Sequence[int]:
-        """The columns of the stacked form: what stays always, and what else has room beside it, in their order."""
+        """Return the columns of the stacked form in order: those always kept, and others as far as there is room."""
 
         def size(i: int) -> int:
             heading = 0 if self.columns[i].is_clear else len(self.columns[i].heading) + 1
             return _GAP + _widest([row.cells[i] for row in rows]) + heading
 
-        chosen, left = list(kept), width - sum(map(size, kept[1:]))
+        chosen, room = list(kept), width - sum(map(size, kept[1:]))
         for i in spare:
-            if size(i) > left:
+            if size(i) > room:
                 break
             chosen.append(i)
-            left -= size(i)
+            room -= size(i)
         return sorted(chosen)
 
     def _line(self, kept: Sequence[int], widths: Sequence[int], row: Row) -> Text:
@@ -175,11 +170,11 @@ def fitted(
     *,
     has_headings: bool = True,
 ) -> FittedTable:
-    """A table with one row per item.
+    """Return a table with one row per item.
 
     Args:
-        columns: each with what gives its cell of an item.
-        row: makes the row of an item and its cells.
+        columns: each column with a function from an item to its cell.
+        row: returns the row for an item and its cells.
     """
     columns = tuple(columns)
     rows = (row(item, tuple(cell(item) for _, cell in columns)) for item in items)
@@ -187,7 +182,7 @@ def fitted(
 
 
 def on_screen(time: str | None) -> str:
-    """A time of JSON for people, who are told that it is UTC."""
+    """Return a time of JSON for people; the heading must say that it is UTC."""
     return (time or "-").replace("T", " ").rstrip("Z")
 
 

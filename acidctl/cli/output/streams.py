@@ -1,4 +1,4 @@
-"""The standard streams and signals of a run: what fails there is told as what it is, and never as a bug."""
+"""The standard streams and signals of a run, whose failures are never reported as bugs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CLEAN_UP_SECONDS = 5.0
 
 
 class OutputError(StorageError):
-    """Standard output is full, closed or broken in another way than a pipe without a reader."""
+    """Standard output is full, closed or broken; a pipe without a reader is a BrokenPipeError instead."""
 
 
 class StandIn(io.TextIOBase):
@@ -54,15 +54,15 @@ class StandIn(io.TextIOBase):
 
 
 class Screened(StandIn):
-    """A standard stream for text that anybody writes: of what a terminal would act on, line feeds alone get through.
+    """A standard stream that escapes everything a terminal would act on, except for line feeds.
 
-    Libraries warn there, click prints help with defaults from files, and tracebacks quote what they failed on.
-    Those that made their text printable and add colours write to what is behind.
+    Libraries print warnings, click prints help with defaults from files, and tracebacks quote what they failed on.
+    Code that has made its text printable and adds colours writes to the stream behind.
     """
 
     @property
     def buffer(self) -> BinaryIO:
-        """For bytes."""
+        """Return the stream for bytes."""
         return self.behind.buffer
 
     def write(self, text: str, /) -> int:
@@ -71,7 +71,7 @@ class Screened(StandIn):
         return len(text)
 
     def flush(self) -> None:
-        if not self.behind.closed:  # as Python flushes what is collected, when what is behind has gone before
+        if not self.behind.closed:  # Python flushes this when it is collected, maybe after the stream behind
             self.behind.flush()
 
     def isatty(self) -> bool:
@@ -80,7 +80,7 @@ class Screened(StandIn):
 
 @contextmanager
 def on_terminal(stream: TextIO, text: str) -> Iterator[None]:
-    """Around writing a text to a stream: on a terminal, where what is on its last line makes room."""
+    """Make room on the last line of a terminal while the block writes a text to it."""
     if not text or not stream.isatty():
         yield
         return
@@ -90,10 +90,10 @@ def on_terminal(stream: TextIO, text: str) -> Iterator[None]:
 
 
 class _Output(io.BufferedWriter):
-    """Standard output: a pipe without a reader stays a BrokenPipeError, every other failure is an OutputError.
+    """Standard output: a pipe without a reader raises BrokenPipeError, every other failure OutputError.
 
-    It fails once; what is written later, or was buffered then, is dropped, as Python flushes once more at exit.  The
-    raw file below is Python's own: a signal between its writing and its saying so would repeat what was written.
+    It fails once; later and buffered output is dropped, as Python flushes once more at exit.  The raw file below is
+    Python's own: with a raw file in Python, a signal between a write and its return would repeat the output.
 
     Args:
         piped: hides the last line of the terminal once the first byte goes to a pipe: the reader of the pipe may write
@@ -108,7 +108,7 @@ class _Output(io.BufferedWriter):
         self._hides = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
         self._piped = piped
         self._unsaid = b""
-        self._paging = PAGING  # which is still here when Python ends, and flushes what it had kept
+        self._paging = PAGING  # the global may be gone when Python flushes at exit
         super().__init__(io.FileIO(os.devnull if descriptor is None else descriptor, "w", closefd=descriptor is None))
 
     def write(self, data: ReadableBuffer, /) -> int:
@@ -142,7 +142,7 @@ class _Output(io.BufferedWriter):
         try:
             yield
         except (BrokenPipeError, OutputError, KeyboardInterrupt):
-            # Interrupted in the midst of it: to go on would be to wait for the same reader once more.
+            # After an interrupt, going on would wait for the same reader again.
             self._failed = True
             raise
         except OSError as error:
@@ -153,9 +153,9 @@ class _Output(io.BufferedWriter):
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Show what the block writes to standard output in a pager, on a terminal, where it is more than the screen.
+    """Show what the block writes to standard output in a pager, if it is a terminal and the screen is too short.
 
-    What is said meanwhile on standard error comes when the pager has ended.
+    Messages on standard error wait until the pager has ended.
     """
     screened = sys.stdout
     if not (isinstance(screened, Screened) and screened.isatty() and sys.stderr.isatty()):
@@ -195,7 +195,7 @@ def standard_streams() -> Iterator[None]:
     try:
         yield
     finally:
-        # When this fails the command has ended with an error of its own: one that was well has flushed before.
+        # A successful command has flushed before; after a failure its own error matters.
         with suppress(BrokenPipeError, OutputError):
             watched.flush()
         piped.close()
@@ -203,7 +203,7 @@ def standard_streams() -> Iterator[None]:
 
 
 def _watched(stdout: TextIO | None, piped: ExitStack) -> io.TextIOWrapper:
-    """The stream that takes the place of `sys.stdout`.  What its encoding cannot hold becomes an escape."""
+    """Return the replacement of `sys.stdout`; characters that its encoding lacks are escaped."""
     out = _Output(None if stdout is None else stdout.fileno(), piped)
     return io.TextIOWrapper(
         out,
@@ -215,18 +215,18 @@ def _watched(stdout: TextIO | None, piped: ExitStack) -> io.TextIOWrapper:
 
 
 def _occupy() -> None:
-    """Fill the descriptors 0 to 2: a data file that is opened later must never become a standard stream."""
+    """Fill the descriptors 0 to 2, so that no data file that is opened later becomes a standard stream."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
 
 
 class _Interrupts:
-    """What the handlers of signals have to know.
+    """The state of the signal handlers.
 
     Attributes:
-        held: how many blocks of :func:`uninterrupted` there are around the code that runs.
-        is_waiting: a signal came meanwhile.
+        held: how many blocks of :func:`uninterrupted` are active.
+        is_waiting: a signal came within such a block.
     """
 
     def __init__(self) -> None:
@@ -234,7 +234,7 @@ class _Interrupts:
         self.is_waiting = False
 
     def come(self, *_: object) -> None:
-        """Ctrl-C: at once, but for the first one in such a block."""
+        """Raise KeyboardInterrupt; within such a block, only for the second signal."""
         if self.held and not self.is_waiting:
             self.is_waiting = True
             return
@@ -247,8 +247,9 @@ _interrupts = _Interrupts()
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """A signal that ends the run does so when the block is done: half a record is worth nothing. A second one does at
-    once, as nobody may be reading any more.
+    """Delay a signal until the block is done, as half a record is useless.
+
+    A second signal ends the block at once, as the output may have no reader any more.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -264,10 +265,10 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def ending_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does: KeyboardInterrupt, so that everything cleans up.
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does, so that everything cleans up.
 
-    What is ignored stays ignored (`nohup`).  A further one soon after is dropped: service managers and terminals send
-    two at once, and the second would end the clean-up that the first has begun.
+    Ignored signals stay ignored (`nohup`).  A second signal soon after the first is dropped: service managers and
+    terminals send two at once, and the second would interrupt the clean-up.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

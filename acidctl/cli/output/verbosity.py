@@ -1,4 +1,4 @@
-"""How much is told: everything, a summary, or what failed and nothing else."""
+"""How much is printed: everything, a summary, or failures only."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from click.core import ParameterSource
 
 
 class Verbosity:
-    """What `-v` and `-q` of this run said.
+    """The effect of `-v` and `-q` on this run.
 
     Attributes:
         is_verbose: every location and every entry has lines of its own.
-        is_quiet: neither results for people nor remarks are printed; what a program reads is, and so are errors.
+        is_quiet: results for people and remarks are not printed; results for programs and errors are.
     """
 
     def __init__(self) -> None:
         self.is_verbose = self.is_quiet = self._is_typed = False
 
     def take(self, context: click.Context, param: click.Parameter, is_given: bool) -> None:
-        """A callback of both options; what is typed goes before what is set."""
+        """Take a value as the callback of both options; the command line overrides settings."""
         if not is_given or context.resilient_parsing:
             return
         is_typed = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
@@ -30,9 +30,8 @@ class Verbosity:
         self.is_verbose, self.is_quiet = param.name == "verbose", param.name == "quiet"
 
     def forget(self) -> None:
-        """A run begins, which says it anew."""
+        """Reset the state at the beginning of a run."""
         self.is_verbose = self.is_quiet = self._is_typed = False
 
 
 VERBOSITY = Verbosity()
-"""One for the process."""

@@ -1,4 +1,4 @@
-"""`acidctl report -o html` and `-o md`: a page from the object of a report."""
+"""The pages of `acidctl report -o html` and `-o md`, made from the object of a report."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def report_html(report: Record) -> str:
         "trend_of": _FIGURES,
         "trend_heads": [f">{label}" for _, label, _ in _FIGURES],
         "largest_bytes": max(
-            (one["bytes"] for one in (*report["largest"], report["others"] or {"bytes": 0})), default=0
+            (table["bytes"] for table in (*report["largest"], report["others"] or {"bytes": 0})), default=0
         )
         or 1,
     }
@@ -97,7 +97,7 @@ def _tiles(report: Record) -> list[tuple[str, str, str]]:
         ("can go now", human_bytes(now["freeBytes"]),
          changed("freeBytes", human_bytes, f"in {human_count(cleaning['locations'], 'location')}")),
         ("within a day", human_bytes(cleaning["soonBytes"]), f"{human_bytes(cleaning['laterBytes'])} later"),
-        ("held back", human_bytes(sum(one["bytes"] for one in kept)),
+        ("held back", human_bytes(sum(reason["bytes"] for reason in kept)),
          human_count(len(kept), "reason") + " below" if kept else "nothing"),
         ("compactions due", count(now["due"]),
          changed("due", count, f"{count(compaction['major'])} major, {count(compaction['minor'])} minor")),
@@ -112,8 +112,8 @@ def _freeable(report: Record) -> list[tuple[str, int, str]]:
         ("can go now", cleaning["freeBytes"], f"in {human_count(cleaning['locations'], 'location')}: acidctl clean"),
         ("within a day", cleaning["soonBytes"], "when they are old enough"),
         ("later", cleaning["laterBytes"], "when they are old enough, or when a time is known"),
-        *(("held back", one["bytes"], f"in {human_count(one['locations'], 'location')}: {one['reason']}")
-          for one in cleaning["keptBack"]),
+        *(("held back", reason["bytes"], f"in {human_count(reason['locations'], 'location')}: {reason['reason']}")
+          for reason in cleaning["keptBack"]),
         ("trash", trash["bytes"], f"{human_count(trash['runs'], 'cleaning run')}: acidctl purge"),
     ]  # fmt: skip
     return [row for row in rows if row[1]]
@@ -138,7 +138,7 @@ def _glance(report: Record) -> Iterator[tuple[str, int, str, Callable[[int], str
 def _trends(series: Sequence[Record]) -> Iterator[tuple[str, Callable[[int], str], int, int, str, list[str]]]:
     """Yield label, formatting function, first and last value, change, and the points of a curve 100 wide, 40 high."""
     for key, label, shown in _FIGURES:
-        known = [(datetime.fromisoformat(one["at"]).timestamp(), one[key]) for one in series if key in one]
+        known = [(datetime.fromisoformat(past["at"]).timestamp(), past[key]) for past in series if key in past]
         if len(known) < 2:
             continue
         (start, first), (end, last) = known[0], known[-1]

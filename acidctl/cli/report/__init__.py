@@ -1,1 +1,1 @@
-"""What a run did, for people and programs: failures, the report, metrics."""
+"""The results of a run for people and programs: screens, failures, the report and metrics."""

@@ -1,4 +1,4 @@
-"""What `acidctl clean` shows: plans, what stays and why, and what was removed."""
+"""The screen of `acidctl clean`: plans, what stays and why, and what was removed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from acidctl.verbs.clean import CleanOptions
 
 ENTRIES_SHOWN = 20
-"""Entries of one location that have lines of their own."""
+"""A location with more entries than this gets a line for each reason instead of one for each entry."""
 _MOST_GIVEN = 3
 
 
@@ -34,8 +34,8 @@ class CleanScreen(VerbScreen):
     """Shows plans of cleanings, what stays and why, and what was removed.
 
     Args:
-        given: the places that were typed; empty if nothing but a file was.
-        undo_line: makes the line that takes a run back, from its id and the places.
+        given: the locations on the command line; empty if only a file was named.
+        undo_line: makes the command that undoes a run, from its id and locations.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class CleanScreen(VerbScreen):
     def _done(self, cleaned: Cleaned) -> None:
         if cleaned.removed:
             self._cleaned.append(cleaned)
-        for folder in dict.fromkeys(place.rpartition("/")[0] for place in cleaned.places):
+        for folder in dict.fromkeys(path.rpartition("/")[0] for path in cleaned.places):
             if self.is_table:
                 note(f"moved to {cleaned.plan.snapshot.fs.display(folder)}: undo by moving back from there")
 
@@ -88,13 +88,13 @@ class CleanScreen(VerbScreen):
         self.plans_are_shown()
         if self.is_plan:
             return
-        undo = {one.location: one.run.id for one in self._cleaned if one.run} if self.is_table else {}
+        undo = {cleaned.location: cleaned.run.id for cleaned in self._cleaned if cleaned.run} if self.is_table else {}
         if undo:
-            run_id = next(iter(undo.values()))  # of all of them
+            run_id = next(iter(undo.values()))  # all locations share it
             given = self._given if 0 < len(self._given) <= _MOST_GIVEN else ("LOCATION...",)
             note(f"undo: {self._undo_line(run_id, tuple(undo) if len(undo) == 1 else given)}")
         if self._planned > 1:
-            size = human_bytes(sum(one.bytes for one in self._cleaned))
+            size = human_bytes(sum(cleaned.bytes for cleaned in self._cleaned))
             self.sum_up(self._planned, f"{len(self._cleaned)} cleaned, {size}")
 
     def exit_status(self, speaks: bool) -> int:
@@ -105,7 +105,7 @@ class CleanScreen(VerbScreen):
 
     def code_of(self, outcome: Outcome) -> str:
         if isinstance(outcome, PlannedCleaning) and not outcome.plan.removals:
-            held = (*(why for _, why in outcome.plan.kept_back), *(one.reason for one in outcome.plan.waiting))
+            held = (*(why for _, why in outcome.plan.kept_back), *(waiting.reason for waiting in outcome.plan.waiting))
             return held[0].code if held else ""
         return super().code_of(outcome)
 
@@ -115,26 +115,24 @@ class CleanScreen(VerbScreen):
 
 
 def cleaning_kind(outcome: Outcome) -> str:
-    """What is true of many such outcomes; empty for others."""
+    """Return the heading under which outcomes like this one are folded; empty for other outcomes."""
     if isinstance(outcome, Cleaned) and outcome.removed:
-        how = f"moved to the trash as {outcome.run.id}" if outcome.run else "deleted"
-        return "moved to the trash of HDFS" if outcome.places else how
+        return _removed_how(outcome)
     if isinstance(outcome, PlannedCleaning) and not outcome.plan.removals:
-        return f"nothing to clean{' yet' if _left(outcome.plan) else ''}"
+        return f"nothing to clean{' yet' if _keeps_obsolete(outcome.plan) else ''}"
     return "to remove" if isinstance(outcome, PlannedCleaning) else ""
 
 
-def _left(plan: CleaningPlan) -> bool:
-    """Whether something is obsolete that it does not take."""
+def _keeps_obsolete(plan: CleaningPlan) -> bool:
     return bool(plan.kept_back or plan.waiting or plan.postponed)
 
 
 def cleaning_counts(outcome: Outcome) -> dict[str, int]:
-    """Entries, files and bytes of what is to go, or went."""
+    """Return the entries, files and bytes that are to be removed, or were."""
     if not isinstance(outcome, PlannedCleaning):
         return {}
     removals = outcome.removed if isinstance(outcome, Cleaned) else outcome.plan.removals
-    files, size = sum(one.files for one in removals), sum(one.bytes for one in removals)
+    files, size = sum(removal.files for removal in removals), sum(removal.bytes for removal in removals)
     return {"entries": len(removals), "files": files, "bytes": size}
 
 
@@ -156,14 +154,16 @@ def _cleaned(outcome: Cleaned) -> str:
     if not outcome.removed:
         return f"{outcome.location}: left for later"
     count = f"{len(outcome.removed)}" + (f" of {len(outcome.plan.removals)}" if outcome.left else "")
-    how = f"moved to the trash as {outcome.run.id}" if outcome.run else "deleted"
+    return f"{outcome.location}: {count} {_removed_how(outcome)}, {human_bytes(outcome.bytes)}"
+
+
+def _removed_how(outcome: Cleaned) -> str:
     if outcome.places:
-        how = "moved to the trash of HDFS"
-    return f"{outcome.location}: {count} {how}, {human_bytes(outcome.bytes)}"
+        return "moved to the trash of HDFS"
+    return f"moved to the trash as {outcome.run.id}" if outcome.run else "deleted"
 
 
 def _table(plan: CleaningPlan) -> None:
-    """What is to go, and why; of many entries those of one reason in one line."""
     groups: dict[tuple[str, str], list[Removal]] = {}
     is_long = len(plan.removals) > ENTRIES_SHOWN and not VERBOSITY.is_verbose
     for removal in plan.removals:
@@ -173,10 +173,10 @@ def _table(plan: CleaningPlan) -> None:
     rows = tuple(
         Row(
             (
-                names_in_short(one.name for one in group),
+                names_in_short(removal.name for removal in group),
                 *([f"{len(group):,}"] * is_long),
                 state,
-                human_bytes(sum(one.bytes for one in group)),
+                human_bytes(sum(removal.bytes for removal in group)),
             ),
             text_of(group[0].reason),
         )
@@ -190,7 +190,7 @@ def _table(plan: CleaningPlan) -> None:
 
 
 class _KeptBack:
-    """What stays: a handful of locations are told of one by one, and of more every reason once."""
+    """Gathers what stays: a handful of locations are printed one by one, more of them one line for each reason."""
 
     def __init__(self) -> None:
         self._first: list[CleaningPlan] = []
@@ -199,8 +199,7 @@ class _KeptBack:
         self._by_code: dict[Code, tuple[CleaningPlan, Reason, Counter[str]]] = {}
 
     def add(self, plan: CleaningPlan) -> None:
-        """A location, which may keep nothing back."""
-        if not _left(plan):
+        if not _keeps_obsolete(plan):
             return
         if VERBOSITY.is_verbose:
             _kept_back(plan)
@@ -209,11 +208,10 @@ class _KeptBack:
         self._first += [plan] * (self._count <= HANDFUL)
         self._later += len(plan.postponed)
         self._young = freeable_together((self._young, replace(freeable_of(plan), now=0)))
-        for _, why in (*plan.kept_back, *((one.name, one.reason) for one in plan.waiting)):
+        for _, why in (*plan.kept_back, *((waiting.name, waiting.reason) for waiting in plan.waiting)):
             self._by_code.setdefault(why.code, (plan, why, Counter()))[2][plan.shown] += 1
 
     def tell(self) -> None:
-        """Say it."""
         if self._count <= HANDFUL:
             for plan in self._first:
                 _kept_back(plan)
@@ -230,10 +228,9 @@ class _KeptBack:
 
 
 def _kept_back(plan: CleaningPlan) -> None:
-    """What stays, and why: entries of one reason in one line."""
     by_reason: dict[str, list[str]] = {}
     codes: set[Code] = set()
-    for name, reason in (*plan.kept_back, *((one.name, one.reason) for one in plan.waiting)):
+    for name, reason in (*plan.kept_back, *((waiting.name, waiting.reason) for waiting in plan.waiting)):
         by_reason.setdefault(text_of(reason), []).append(name)
         codes |= reason.codes
     for text, names in by_reason.items():

@@ -1,4 +1,4 @@
-"""What `acidctl compact` shows: plans, and what became of each."""
+"""Compactions for people: their texts, and the screen of `acidctl compact`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from acidctl.cli.output.console import note, warn
-from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
 from acidctl.cli.report.verb_screen import VerbScreen
+from acidctl.compaction.request import Planned
 from acidctl.compaction.run import Compacted
 from acidctl.outcome import Outcome
-from acidctl.wording import text_of
+from acidctl.wording import human_bytes, human_count, text_of
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class CompactScreen(VerbScreen):
-    """Shows outcomes of compactions, and the line that cleans what they left.
+    """Shows outcomes of compactions, and the command that cleans up after them.
 
     Args:
-        clean_line: makes the line that cleans a location, from its path and its name in a metastore.
-        is_plan: nothing is done: plans are what the command gives.
+        clean_line: makes the command that cleans a location, from its path and its name in a metastore.
+        is_plan: the command only plans.
     """
 
     def __init__(self, output: str, run: RunReport, clean_line: Callable[[str, str], str], *, is_plan: bool) -> None:
@@ -62,3 +62,50 @@ class CompactScreen(VerbScreen):
             more = f" (and {len(self._to_clean) - 1} more)" if len(self._to_clean) > 1 else ""
             note(f"the inputs are obsolete now and stay until: {self._to_clean[0]}{more}")
         return super().exit_status(speaks)
+
+
+def compaction_text(outcome: Outcome) -> str:
+    """Return the line for a planned or finished compaction; empty for other outcomes."""
+    if isinstance(outcome, Planned):
+        return _planned(outcome)
+    return _compacted(outcome) if isinstance(outcome, Compacted) and outcome.is_changed else ""
+
+
+def compaction_kind(outcome: Outcome) -> str:
+    """Return the heading under which outcomes like this one are folded; empty for other outcomes."""
+    if isinstance(outcome, Planned):
+        return f"to compact, {outcome.plan.asked}"
+    return "compacted" if isinstance(outcome, Compacted) and outcome.is_changed else ""
+
+
+def compaction_counts(outcome: Outcome) -> dict[str, int]:
+    """Return the number of inputs and the bytes read and written."""
+    if not isinstance(outcome, Planned | Compacted):
+        return {}
+    plan = outcome.plan
+    written = {"written": outcome.bytes} if isinstance(outcome, Compacted) else {}
+    return {"inputs": len(plan.inputs), **written, "read": plan.input_bytes}
+
+
+def _planned(outcome: Planned) -> str:
+    plan = outcome.plan
+    because = f" ({outcome.reason})" if outcome.is_decided else ""
+    most = "" if plan.cut_buckets else "at most "
+    cut = f" in {most}{human_count(outcome.segments, 'segment')}" if outcome.segments else ""
+    return (
+        f"{outcome.location}: {plan.asked}{because}: {human_count(len(plan.inputs), 'input')}, "
+        f"{human_count(outcome.buckets, 'bucket')}{cut}, "
+        f"{human_count(plan.rows, 'row')} and {human_count(plan.delete_events, 'delete event')}, "
+        f"{human_bytes(plan.input_bytes)} -> {' + '.join(plan.output_names)}"
+    )
+
+
+def _compacted(outcome: Compacted) -> str:
+    plan = outcome.plan
+    return (
+        f"{outcome.location}: {plan.asked}: {human_count(len(plan.inputs), 'input')} -> "
+        f"{' + '.join(outcome.published)}, {human_bytes(plan.input_bytes)} -> {human_bytes(outcome.bytes)}, "
+        f"{human_count(outcome.rows, 'row')}, {outcome.rows_dropped:,} dropped, "
+        f"{human_count(outcome.stripes[0], 'stripe')} copied, {outcome.stripes[1]:,} encoded, "
+        f"{plan.verify.told}, {outcome.seconds:.1f} s of work"
+    )

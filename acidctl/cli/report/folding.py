@@ -1,4 +1,4 @@
-"""Many locations on one screen: partitions folded into their table, the largest tables first, the others summed up."""
+"""Many locations on one screen: partitions are folded into their table, and the largest tables come first."""
 
 from __future__ import annotations
 
@@ -11,35 +11,16 @@ from acidctl.cli.output.screen import Row, ScreenColumn, fitted
 from acidctl.wording import human_bytes, human_count
 
 HANDFUL = 5
-"""So many locations have lines of their own."""
-
-MANY = HANDFUL + 1
-"""So many are folded."""
+"""Up to this many locations have lines of their own; more are folded."""
 
 MOST_TABLES = 40
-"""Lines of a folded list: with what stands around it, one screen."""
+"""Lines of a folded list, so that it fits one screen with its surroundings."""
 
 _NAMED_CODES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What is told of one location.
-
-    Attributes:
-        text: lines of its own, where there is room for them.
-        counts: by what is counted, ``{"entries": 4}``; what is called ``bytes``, ``read`` or ``written`` are sizes.
-        code: of why nothing happens there, where nothing does.
-    """
-
-    location: str
-    text: str
-    counts: Mapping[str, int] = field(default_factory=dict)
-    code: str = ""
-
-
 def folder_of_table(location: str) -> str:
-    """The location without the directories of its partition, ``day=2026-11-20``."""
+    """Return the location without its partition directories, ``day=2026-11-20``."""
     folder = location.rstrip("/")
     while "=" in (parts := folder.rpartition("/"))[2] and parts[0]:
         folder = parts[0]
@@ -51,7 +32,7 @@ class TableTotal:
     """The locations of one table together.
 
     Attributes:
-        first: one of them.
+        first: the location that was added first.
     """
 
     first: str
@@ -62,25 +43,28 @@ class TableTotal:
 class Totals:
     """Totals of many locations by table; the locations themselves are not kept."""
 
-    def __init__(self, told: Iterable[Told] = ()) -> None:
+    def __init__(self) -> None:
         self.tables: dict[str, TableTotal] = {}
         self.codes: Counter[str] = Counter()
-        for one in told:
-            self.add(one)
 
-    def add(self, one: Told) -> None:
-        """One more."""
-        table = self.tables.setdefault(folder_of_table(one.location), TableTotal(one.location))
+    def add(self, location: str, counts: Mapping[str, int], code: str = "") -> None:
+        """Add a location to the totals of its table.
+
+        Args:
+            counts: amounts by name, ``{"entries": 4}``; ``bytes``, ``read`` and ``written`` are sizes.
+            code: the code of the reason why nothing happens there, if nothing does.
+        """
+        table = self.tables.setdefault(folder_of_table(location), TableTotal(location))
         table.locations += 1
-        _add(table.counts, one.counts)
-        self.codes[one.code] += 1
+        _add(table.counts, counts)
+        self.codes[code] += 1
 
 
 def put_folded(what: str, totals: Totals) -> None:
-    """A line of totals, and one line for every table, the largest first.
+    """Print a line of totals, and one line for every table, the largest first.
 
     Args:
-        what: is true of all of them: ``to clean``.
+        what: the heading, ``to clean``.
     """
     tables = totals.tables
     total = _sum(tables.values())
@@ -91,7 +75,10 @@ def put_folded(what: str, totals: Totals) -> None:
     order = sorted(tables.items(), key=lambda item: -item[1].counts.get(key, 0))
     shown, rest = order[:MOST_TABLES], [table for _, table in order[MOST_TABLES:]]
     is_partitioned = any(table.locations > 1 for _, table in shown)
-    partitions = (ScreenColumn("partitions", True, 1, is_clear=False), lambda item: _partitions(item[1]))
+    partitions = (
+        ScreenColumn("partitions", True, 1, is_clear=False),
+        lambda item: f"{item[1].locations:,}" if item[1].locations > 1 else "",
+    )
     fitted(
         [
             (ScreenColumn("table"), lambda item: item[0] if item[1].locations > 1 else item[1].first),
@@ -119,10 +106,6 @@ def put_idle(what: str, codes: Counter[str]) -> None:
     more = [f"and {len(counted) - _NAMED_CODES} more reasons"] * (len(counted) > _NAMED_CODES)
     why = f": {', '.join([*texts, *more])}" if texts else ""
     put_text(f"{what} in {human_count(codes.total(), 'location')}{why}")
-
-
-def _partitions(table: TableTotal) -> str:
-    return f"{table.locations:,}" if table.locations > 1 else ""
 
 
 def _places(tables: Collection[TableTotal]) -> str:

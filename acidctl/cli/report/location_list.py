@@ -1,4 +1,4 @@
-"""Locations of a tree, one line each; in a table with many partitions a line covers up to 500 of them."""
+"""Lists of the entries of one location, and of the locations of a tree."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from acidctl.acid.triggers import NO_COST, Advice
 from acidctl.cli.output.console import console, put_text
 from acidctl.cli.output.list_choice import BYTES, CheckedChoice, Record
-from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
+from acidctl.cli.output.screen import STATE_STYLES, FittedTable, Row, ScreenColumn, fitted
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, folder_of_table
 from acidctl.cli.report.verdicts import OK, VERDICT_STYLES, Freeable, freeable_together, verdict_of, why_of
-from acidctl.wording import human_bytes, human_count
+from acidctl.wording import human_bytes, human_count, names_in_short
 
 LOCATION_COLUMNS = {
     "location": "string", "partitions": "bigint", "verdict": "string", "why": "string", "base": "string",
@@ -25,7 +25,7 @@ LOCATION_COLUMNS = {
     "smallFiles": "bigint", "deleteBytes": BYTES, "helps": "string", "rewritten": BYTES, "saved": BYTES,
     "gain": "double", "seconds": "double", "secondsAfter": "double",
 }  # fmt: skip
-"""What a line has; of a tree `--where`, `--sort` and `--columns` go by these."""
+"""The columns of a location for `--where`, `--sort` and `--columns`, with their kinds."""
 
 _STATES = ("current", "obsolete", "aborted", "ignored")
 _SUMMED = ("deltas", *_STATES, "files", "bytes", "free", "freeLater")
@@ -34,7 +34,7 @@ _READING_COLUMNS = (
     "score", "cost", "smallFiles", "deleteBytes", "helps", "rewritten", "saved", "gain", "seconds", "secondsAfter",
 )  # fmt: skip
 _FIRST_PAGE, _PAGE = 25, 1000
-"""Lines of a large tree are printed by so many: the first soon, and never all of them in memory."""
+"""Lines of a large tree are printed in pages: the first one soon, and never all lines in memory."""
 _TOGETHER = 500
 """The most partitions that one line covers, so that a large table shows lines while it is listed."""
 
@@ -62,7 +62,7 @@ def line_of(report: Mapping[str, Any], free: Freeable, reading: Advice | None) -
     """Return the line of a location from its report.
 
     Args:
-        reading: what it costs its readers; None if it cannot be read.
+        reading: the cost of a full read; None if the location cannot be read.
     """
     summary, verdict = report["summary"], verdict_of(report)
     return {
@@ -89,7 +89,7 @@ def _reading_columns(reading: Advice | None) -> Record:
 
 
 class LocationList:
-    """Lines for people, which are printed as they come, or when all are there and are to be sorted."""
+    """Prints lines for people as they come, or all at the end if they are to be sorted."""
 
     def __init__(self, choice: CheckedChoice) -> None:
         self._choice = choice
@@ -105,7 +105,7 @@ class LocationList:
         self._free: Freeable = Freeable()
 
     def add(self, line: Record) -> None:
-        """One more location; those of a table come one after the other."""
+        """Add a location; the locations of a table must come one after the other."""
         self._seen += 1
         self._due += line["verdict"].endswith(" due")
         self._helped += line["helps"] is not None and line["verdict"] == OK
@@ -123,7 +123,7 @@ class LocationList:
             self._page = _PAGE
 
     def close(self) -> None:
-        """Print what is left, and the totals."""
+        """Print the remaining lines and the totals."""
         self._end_table()
         self._print()
         if self._seen > HANDFUL and self._sums_up:
@@ -158,13 +158,12 @@ class LocationList:
 
 
 def _together(lines: Sequence[Record]) -> Record:
-    """The partitions of a table as one line."""
     verdicts = Counter(line["verdict"] for line in lines)
     verdict, _ = verdicts.most_common(1)[0]
     why = ""
     if len(verdicts) > 1:
-        due = sum(count for one, count in verdicts.items() if one.endswith(" due"))
-        others = [f"{count:,} {one}" for one, count in verdicts.most_common() if one != OK]
+        due = sum(count for name, count in verdicts.items() if name.endswith(" due"))
+        others = [f"{count:,} {name}" for name, count in verdicts.most_common() if name != OK]
         verdict, why = f"{due:,} due" if due else "see why", ", ".join(others)
     free = freeable_together(line[_FREE] for line in lines)
     reading = reduce(add, (line[_READING] for line in lines if line[_READING]), NO_COST)
@@ -212,9 +211,60 @@ def _table(rows: Sequence[Record], has_headings: bool) -> FittedTable:
 
 
 def verdict_style(verdict: str) -> str:
-    """The colour of a verdict."""
+    """Return the colour of a verdict."""
     return VERDICT_STYLES.get(verdict, "yellow")
 
 
 def _number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
+
+
+ENTRY_COLUMNS = {
+    "location": "string", "name": "string", "kind": "string", "minWriteId": "bigint", "maxWriteId": "bigint",
+    "statementId": "bigint", "visibilityTxnId": "bigint", "state": "string", "reason": "string", "files": "bigint",
+    "bytes": BYTES, "rows": "bigint", "modified": "string",
+}  # fmt: skip
+"""The columns of an entry in CSV and for `--where`, `--sort` and `--columns`, with their kinds."""
+
+PLAIN_CODES = ("is-read",)
+"""Reason codes that are left out if the reason would take a line of its own."""
+
+MOST_ENTRIES = 20
+"""A location with more entries than this is folded."""
+
+
+def folded_entries(entries: Sequence[Record], *, rows: bool) -> FittedTable:
+    """Return a table in which the entries of one state and reason share a row.
+
+    Args:
+        rows: whether rows were counted, and have a column.
+    """
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for entry in entries:
+        groups.setdefault((entry["state"], entry["reason"]), []).append(entry)
+
+    def row(group: list[Record], cells: tuple[str, ...]) -> Row:
+        is_plain = group[0]["reasonCode"] in PLAIN_CODES
+        return Row(cells, group[0]["reason"], is_plain, ((2, STATE_STYLES[group[0]["state"]]),))
+
+    return fitted(
+        [
+            (ScreenColumn("names"), lambda group: names_in_short(entry["name"] for entry in group)),
+            (ScreenColumn("entries", True), lambda group: f"{len(group):,}"),
+            (ScreenColumn("state"), lambda group: group[0]["state"]),
+            (ScreenColumn("files", True, 2, is_clear=False), lambda group: f"{_sum(group, 'files'):,}"),
+            (ScreenColumn("size", True, 3), lambda group: human_bytes(_sum(group, "bytes"))),
+            *([(ScreenColumn("rows", True, 1, is_clear=False), _rows)] * rows),
+        ],
+        "reason",
+        groups.values(),
+        row,
+    )
+
+
+def _rows(group: Sequence[Record]) -> str:
+    return f"{_sum(group, 'rows'):,}" if any(entry["rows"] is not None for entry in group) else ""
+
+
+def _sum(group: Sequence[Record], key: str) -> int:
+    return sum(entry[key] or 0 for entry in group)

@@ -1,4 +1,4 @@
-"""How an entry of a location's log is said: as JSON, and in words."""
+"""Entries of a location's log as JSON and in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from acidctl.wording import human_bytes, human_count, iso_time, some_of
 
 
 def log_record(entry: LogEntry) -> dict[str, Any]:
-    """Its JSON form."""
+    """Return the JSON form of an entry."""
     return {
         "at": iso_time(entry.at),
         "verb": entry.verb,
@@ -25,15 +25,15 @@ def log_record(entry: LogEntry) -> dict[str, Any]:
 
 
 def who(entry: LogEntry) -> str:
-    """``etl@node3``."""
+    """Return the user and host, ``etl@node3``; empty if neither is recorded."""
     return f"{entry.user}@{entry.host}" if entry.user or entry.host else ""
 
 
 def what(entry: LogEntry) -> str:
-    """What the facts say; of those that no version writes, nothing."""
+    """Return the facts in words; unknown facts are left out."""
     parts = [_write_ids(entry), *_texts(entry, "kind", "repair"), _outputs(entry), _amount(entry)]
-    left = entry.number("left")
-    parts.append(f"{left:,} left for later" if left else "")
+    postponed = entry.number("left")
+    parts.append(f"{postponed:,} left for later" if postponed else "")
     parts += [f"night {text}" for text in _texts(entry, "night")]
     return "; ".join(filter(None, parts))
 
@@ -56,7 +56,7 @@ def _outputs(entry: LogEntry) -> str:
 
 def _amount(entry: LogEntry) -> str:
     entries, read, size = (entry.number(key) for key in ("entries", "inputBytes", "bytes"))
-    said = [human_count(entries, "entry", "entries")] if entries is not None else []
+    parts = [human_count(entries, "entry", "entries")] if entries is not None else []
     if size is not None:
-        said.append(human_bytes(size) if read is None else f"{human_bytes(read)} -> {human_bytes(size)}")
-    return ", ".join(said)
+        parts.append(human_bytes(size) if read is None else f"{human_bytes(read)} -> {human_bytes(size)}")
+    return ", ".join(parts)

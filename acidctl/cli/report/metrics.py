@@ -1,4 +1,4 @@
-"""``--metrics-file``: a run in Prometheus' text form, for the textfile collector of its node exporter."""
+"""``--metrics-file``: a run in Prometheus' text format, for the textfile collector of the node exporter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from acidctl.location.change.own_files import alone_in, followed, replace_file
 from acidctl.printable import printable
 
 MOST_LOCATIONS = 1000
-"""Series are dear: of more locations only those with most obsolete directories have their own."""
+"""Series are expensive: beyond this many, only the locations with the most obsolete directories have their own."""
 
 _SUCCESS = "acidctl_last_success_timestamp_seconds"
 _LOOKED = "acidctl_locations_looked_at"
@@ -48,12 +48,12 @@ Sample = tuple[str, tuple[str, ...], float]
 
 
 def write_metrics(run: RunReport, path: Path) -> None:
-    """Write the series of a run, and keep in the file what earlier runs of other commands put there.
+    """Write the series of a run, and keep the series of other commands that are in the file.
 
     The time of the last success is kept when this run had none.
 
     Raises:
-        OSError: the file cannot be written; it is as it was.
+        OSError: the file cannot be written; it is unchanged.
     """
     with alone_in(followed(path).parent):
         earlier = path.read_text("utf-8", "replace") if path.is_file() else ""  # not a pipe or /dev/stdout
@@ -63,18 +63,18 @@ def write_metrics(run: RunReport, path: Path) -> None:
 
 
 def looked_in(path: Path, command: str) -> dict[str, int]:
-    """How many locations a command found before, by places; empty if the file has no such figures."""
-    found: dict[str, int] = {}
-    with suppress(OSError, ValueError, KeyError, IndexError):  # whoever writes it says what is wrong with it
+    """Return how many locations a command found before, by places; empty if the file does not say."""
+    counts: dict[str, int] = {}
+    with suppress(OSError, ValueError, KeyError, IndexError):  # writing the file reports what is wrong with it
         for family in text_string_to_metric_families(path.read_text("utf-8", "replace") if path.is_file() else ""):
             for sample in family.samples:
                 if sample.name == _LOOKED and sample.labels.get("command") == command:
-                    found[sample.labels.get("where", "")] = int(sample.value)
-    return found
+                    counts[sample.labels.get("where", "")] = int(sample.value)
+    return counts
 
 
 def samples_of(run: RunReport) -> Iterator[Sample]:
-    """(name, values of its own labels, value) of every series."""
+    """Yield the name, the values of its own labels, and the value of every series."""
     ended = run.ended or run.started
     yield "acidctl_last_run_timestamp_seconds", (), ended
     if run.is_good:
@@ -82,35 +82,34 @@ def samples_of(run: RunReport) -> Iterator[Sample]:
     yield "acidctl_run_duration_seconds", (), run.seconds
     yield "acidctl_exit_status", (), float(run.exit_status or 0)
     yield "acidctl_failures", (), float(run.all_failures)
-    for result, count in run.counts().items():
-        yield "acidctl_locations", (result,), float(count)
+    for name, count in run.counts().items():
+        yield "acidctl_locations", (name,), float(count)
     for kind, size in run.bytes().items():
         yield "acidctl_bytes", (kind,), float(size)
     if run.record:
         yield _LOOKED, (run.record.where,), float(run.record.locations)
-    found: Counter[str] = Counter()
-    for one in run.results.values():
-        found.update(one.facts.get("findings", {}))
-    for severity, count in found.items():
+    findings: Counter[str] = Counter()
+    for result in run.results.values():
+        findings.update(result.facts.get("findings", {}))
+    for severity, count in findings.items():
         yield "acidctl_findings", (severity,), float(count)
     yield from _of_locations(run.results.values())
 
 
 def _of_locations(results: Iterable[LocationResult]) -> Iterator[Sample]:
-    known = [(result, standing) for result in results if (standing := result.latest)]
-    known.sort(key=lambda one: (-one[1].directories["obsolete"], -one[1].directories["small"], one[0].location))
-    for result, standing in known[:MOST_LOCATIONS]:
-        # Escapes: the collector takes UTF-8 only, and names are anything.
+    listed = [(standing.directories, standing, result) for result in results if (standing := result.latest)]
+    listed.sort(key=lambda item: (-item[0]["obsolete"], -item[0]["small"], item[2].location))
+    for directories, standing, result in listed[:MOST_LOCATIONS]:
+        # Escaped: the collector accepts UTF-8 only, and names may be any bytes.
         location = printable(hidden(result.location))
         for state in ("current", "obsolete", "aborted", "small"):
-            yield "acidctl_directories", (location, state), float(standing.directories[state])
+            yield "acidctl_directories", (location, state), float(directories[state])
         yield "acidctl_oldest_obsolete_age_seconds", (location,), float(standing.oldest_obsolete or 0)
-    if len(known) > MOST_LOCATIONS:
-        yield "acidctl_locations_left_out", (), float(len(known) - MOST_LOCATIONS)
+    if len(listed) > MOST_LOCATIONS:
+        yield "acidctl_locations_left_out", (), float(len(listed) - MOST_LOCATIONS)
 
 
 def _families(run: RunReport, earlier: str) -> list[Metric]:
-    """What the file is to hold: the series of the run, and of the earlier ones what they do not replace."""
     families = {name: Metric(name, text, "gauge") for name, text in _HELP.items()}
     for name, labels, value in _kept(run, earlier):
         families[name].add_sample(name, labels, value)

@@ -1,4 +1,4 @@
-"""What `acidctl nightly` shows: the steps of a run, and how it is undone."""
+"""The screen of `acidctl nightly`: the steps of a run, and how to undo it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from acidctl.cleaning.outcomes import InTrash
 from acidctl.cli.output.console import note
 from acidctl.cli.report.clean_screen import cleaning_counts, cleaning_kind, cleaning_text
-from acidctl.cli.report.compaction_text import compaction_counts, compaction_kind, compaction_text
+from acidctl.cli.report.compact_screen import compaction_counts, compaction_kind, compaction_text
 from acidctl.cli.report.trash_screen import MOST_NOTES, trash_counts
 from acidctl.cli.report.verb_screen import VerbScreen
 from acidctl.outcome import Outcome, Result
@@ -36,11 +36,11 @@ _VERBS = {
 
 
 class NightlyScreen(VerbScreen):
-    """Shows what is done, planned, left or failed, a line each, and the count of what is idle.
+    """Shows each step that is done, planned, postponed or failed on a line, and counts the idle locations.
 
     Args:
-        undo_line: makes the line that takes a run back, from its id and the places.
-        given: the places that were typed.
+        undo_line: makes the command that undoes a run, from its id and locations.
+        given: the locations on the command line.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class NightlyScreen(VerbScreen):
         self._results_of: Counter[Result] = Counter()
 
     def begins(self, run_id: str) -> None:
-        """Take the id of the run."""
+        """Take the id of the run that begins."""
         self._run_id = run_id
         self.run.facts["run"] = run_id
 
@@ -120,18 +120,17 @@ class NightlyScreen(VerbScreen):
         self._bytes.update(step.bytes_by_use())
 
     def _reported(self, step: Step) -> None:
-        """Put all parts of a location into one entry of the report."""
         if not self.run.is_wanted:
             return
-        place = step.location
-        worst = min(self._result.get(place, Result.SKIPPED), step.result, key=_WORST_FIRST.index)
-        self._result[place] = worst
-        said: dict[str, Any] = {"result": step.result.value, **step.of.reported()}
+        location = step.location
+        worst = min(self._result.get(location, Result.SKIPPED), step.result, key=_WORST_FIRST.index)
+        self._result[location] = worst
+        record: dict[str, Any] = {"result": step.result.value, **step.of.reported()}
         if step.error:
-            said |= {"error": step.error.code, "reason": str(step.error)}
-        self._steps.setdefault(place, {})[step.part.value] = said
-        self._seconds[place] = self._seconds.get(place, 0.0) + (step.seconds or 0.0)
-        self.run.add(place, worst.value, seconds=self._seconds[place], parts=self._steps[place])
+            record |= {"error": step.error.code, "reason": str(step.error)}
+        self._steps.setdefault(location, {})[step.part.value] = record
+        self._seconds[location] = self._seconds.get(location, 0.0) + (step.seconds or 0.0)
+        self.run.add(location, worst.value, seconds=self._seconds[location], parts=self._steps[location])
 
 
 def _counts_of(outcome: Outcome) -> dict[str, int]:

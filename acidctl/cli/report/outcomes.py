@@ -1,4 +1,4 @@
-"""The locations that a command goes through: which it takes, what fails there, and what becomes of each."""
+"""The locations that a command goes through: which ones it takes, what fails there, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from acidctl.acid.reasons import Reason
 from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.cli.report.folding import HANDFUL, Told, Totals, put_folded, put_idle
+from acidctl.cli.report.folding import HANDFUL, Totals, put_folded, put_idle
 from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError
 from acidctl.location.coverage import Looked
 from acidctl.location.snapshot import look_at
@@ -31,7 +31,7 @@ _IDLE = frozenset({Result.NOTHING_TO_DO, Result.POSTPONED, Result.SKIPPED})
 
 
 class Visits(Events):
-    """What a command meets on its way.
+    """Failures, skipped directories and notes of a command that goes through many locations.
 
     Attributes:
         status: the worst exit status of all failures.
@@ -47,11 +47,11 @@ class Visits(Events):
 
     @property
     def observer(self) -> Observer:
-        """Receives from the walk what cannot be listed, what is counted and what is skipped."""
+        """Return what the walk reports to: directories that cannot be listed, counts, and skipped directories."""
         return Observer(lambda error: self.failed("", error), self.coverage)
 
     def failed(self, location: str, error: AcidctlError) -> None:
-        """A location failed, and the command goes on; empty for a directory of a tree that cannot be listed."""
+        """Report that a location failed; an empty location means a directory of a tree that cannot be listed."""
         if isinstance(error, GoneError):
             self._gone.append(location or error.what.removesuffix(" is gone"))
             return
@@ -73,31 +73,31 @@ class Visits(Events):
         looked = self.coverage.looked
         before = on_record(looked.where)
         in_files = self.run.looked_before(looked.where) if self.run else None
-        known = [count for count in (before, in_files) if count is not None]
+        recorded = [count for count in (before, in_files) if count is not None]
         is_accepted = bool(self.run and self.run.accepts_fewer)
         # A failure was reported already, and may be the very thing that is missing.
-        least = None if is_accepted or self.status else max(known, default=None)
+        least = None if is_accepted or self.status else max(recorded, default=None)
         problem = self.coverage.problem(least, len(self.unknown))
         if self.run:
             self.run.looked = looked
             self.run.facts["notLookedAt"] = self.coverage.as_json()
         if problem:
-            Visits.failed(self, "", problem)  # of no location: documents have none for it
+            Visits.failed(self, "", problem)  # not of a subclass, which would write a record without a location
         return replace(looked, locations=looked.on_record(before, self.status, is_accepted=is_accepted))
 
     def gap(self, error: AcidctlError) -> None:
-        """What leaves a gap in the result only: a warning of one line."""
+        """Warn of an error that leaves a gap in the result, and keep its status."""
         warn(str(error), is_failure=True)
         self._raise_status(error)
 
     def known(self, places: Iterable[Found]) -> Iterator[Found]:
-        """The locations that are known to be transactional, and those that were named; for what only reads."""
+        """Yield the locations that are known to be transactional or were named; for commands that only read."""
         for found in places:
-            if found.is_given and not found.holds_something:  # of which the walk's coverage tells
+            if found.is_given and not found.holds_something:  # the walk's coverage reports it
                 continue
             try:
                 is_known = found.is_given or found.evidence().may_change
-            except AcidctlError:  # it cannot be listed: its snapshot says so
+            except AcidctlError:  # it cannot be listed: its snapshot will fail with the reason
                 is_known = True
             if is_known:
                 yield found
@@ -105,12 +105,13 @@ class Visits(Events):
                 self.unknown.append(found.shown)
 
     def readable(self, found: Found, lists: SnapshotLists) -> Found:
-        """The location with what can be listed of it, for commands that only show: a directory that is closed is there,
-        by its name, with nothing in it, and counts as a failure.
+        """Return the location with what can be listed of it, for commands that only show.
+
+        A directory that may not be listed appears by its name, with nothing in it, and counts as a failure.
 
         Raises:
             AccessError: the location itself may not be listed.
-            GoneError: it was dropped meanwhile.
+            GoneError: the location was dropped meanwhile.
         """
         if found.ahead is not None and not isinstance(found.ahead, AccessError):
             return found
@@ -124,11 +125,11 @@ class Visits(Events):
         return replace(found, ahead=look)
 
     def closed(self, found: Found, error: AcidctlError) -> None:
-        """A directory of a location may not be listed."""
+        """Report a directory of a location that may not be listed."""
         self.failed(found.shown, error)
 
     def remember(self, notes: Iterable[str] = (), odd: Iterable[str] = ()) -> None:
-        """What is told once at the end, of however many locations it holds.
+        """Keep texts that are printed once at the end, however many locations they apply to.
 
         Args:
             odd: warnings of layouts that Hive never writes.
@@ -137,13 +138,13 @@ class Visits(Events):
         self._odd |= dict.fromkeys(odd)
 
     def tell_notes(self) -> None:
-        """What was remembered."""
+        """Print the texts that :meth:`remember` kept."""
         for text in self._notes:
             note(text)
         warn_of(list(self._odd))
 
     def tell_strangers(self) -> None:
-        """What was left alone, in a line for each kind."""
+        """Print what was left alone, in a line for each kind."""
         if passed := self.coverage.passed:
             count = human_count(len(passed), "directory", "directories")
             note(f"not entered, {count}: {some_of(passed, _FEW, '; ')}")
@@ -153,7 +154,7 @@ class Visits(Events):
             note(f"{count} left alone, not known to be transactional (`acidctl ls` says why): {names}")
 
     def tell_gone(self) -> None:
-        """What was dropped while the command went through many locations."""
+        """Print the locations that were dropped while the command ran."""
         if self._gone:
             count = human_count(len(self._gone), "location was", "locations were")
             note(f"{count} dropped meanwhile: {some_of(self._gone, _FEW, '; ')}")
@@ -168,15 +169,15 @@ class _Gathered:
 
 
 class Outcomes(Visits):
-    """What a command says of each location: a line of text, or one JSON object; errors go to standard error.
+    """Prints the outcome of each location: a line of text, or one JSON object; errors go to standard error.
 
-    Where it folds, lines are gathered, and of more than a handful of locations those of their tables are printed
-    instead; :meth:`tell` must be called before anything is asked.
+    With `counts_of` the lines are gathered, and more than a handful of locations are folded into a line for each table;
+    :meth:`tell` must be called before a question.
 
     Args:
         output: table, json or jsonl.
-        text_of: a line for an outcome of the command's own kind; empty for none.
-        counts_of: what is added up where lines are folded; without it each is printed when it comes.
+        text_of: returns the line for an outcome of the command's own kind; empty for other outcomes.
+        counts_of: returns the amounts to add up when lines are folded; without it every line is printed at once.
     """
 
     run: RunReport
@@ -197,16 +198,16 @@ class Outcomes(Visits):
         self._gathers = self._folds
         self._gathered: dict[tuple[Result, str], _Gathered] = {}
         if self._folds and self.is_table:
-            click.get_current_context().call_on_close(self.tell)  # of a run that was interrupted, too
+            click.get_current_context().call_on_close(self.tell)  # also when the run is interrupted
         self._seen: set[Result] = set()
         self._failed: list[str] = []
         self._left: list[str] = []
 
     def put(self, outcome: Outcome, *, is_last: bool = True) -> None:
-        """Say what became of a location.
+        """Print the outcome of a location.
 
         Args:
-            is_last: False shows a plan to people, of which more is to be told.
+            is_last: False for a plan that will be carried out: only people see it.
         """
         if is_last:
             self._seen.add(outcome.result)
@@ -227,10 +228,10 @@ class Outcomes(Visits):
             show_failure(outcome.location, outcome.error)
 
     def tell(self, coming: int | None = None) -> None:
-        """Print what was gathered: lines of their own, or, of more locations than a handful, those of their tables.
+        """Print what was gathered: a line for each location, or for more than a handful a line for each table.
 
         Args:
-            coming: so many outcomes follow; those of a handful are printed as they come.
+            coming: the number of outcomes that follow; up to a handful are printed as they come.
         """
         gathered, self._gathered = self._gathered, {}
         for (result, kind), some in gathered.items():
@@ -245,14 +246,14 @@ class Outcomes(Visits):
             self._gathers = self._folds and coming > HANDFUL
 
     def _gather(self, outcome: Outcome, text: str) -> None:
-        """For :meth:`tell`: of more than a handful what is added up, and not the plans with their listings."""
+        """Keep a handful of outcomes for :meth:`tell`; of more only the totals, as plans hold large listings."""
         some = self._gathered.setdefault((outcome.result, self.kind_of(outcome)), _Gathered())
         some.first.append((outcome, text))
         if some.totals is None and len(some.first) > HANDFUL:
             some.totals = Totals()
         if some.totals is not None:
-            for one, its_text in some.first:
-                some.totals.add(Told(one.location, its_text, self._counts_of(one), self.code_of(one)))
+            for each, _ in some.first:
+                some.totals.add(each.location, self._counts_of(each), self.code_of(each))
             some.first.clear()
 
     def _tell_one(self, text: str, outcome: Outcome) -> None:
@@ -260,23 +261,23 @@ class Outcomes(Visits):
         self.put_details(outcome)
 
     def kind_of(self, outcome: Outcome) -> str:
-        """What is true of all the outcomes that are folded together."""
+        """Return the heading under which outcomes like this one are folded."""
         return outcome.result.words
 
     def code_of(self, outcome: Outcome) -> str:
-        """Why nothing happens there, where nothing does."""
+        """Return the code of the reason why nothing happens there; empty without one."""
         return outcome.reasons[0].code if outcome.reasons else ""
 
     def put_details(self, outcome: Outcome) -> None:
-        """What stands below the line of an outcome that has one of its own."""
+        """Print what stands below the line of an outcome; a subclass may override it."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing failed so far, nor was left for later."""
+        """Whether nothing has failed or was postponed so far."""
         return not (self.status or self._left)
 
     def sum_up(self, locations: int, done: str) -> None:
-        """Say what became of all locations together; those that failed, and those that are left, by name."""
+        """Print the totals of all locations, and name those that failed or were postponed."""
         rests = [(what, names) for what, names in (("failed", self._failed), ("left for later", self._left)) if names]
         note(f"{human_count(locations, 'location')}: {', '.join([done, *(f'{len(n)} {what}' for what, n in rests)])}")
         for what, names in rests:
@@ -286,7 +287,7 @@ class Outcomes(Visits):
         self.put(Outcome(location=location, result=Result.FAILED, error=error))
 
     def lost(self, found: Found, error: AcidctlError) -> None:
-        """The same, by the location itself."""
+        """Report that a location failed."""
         self.failed(found.shown, error)
 
     def skipped(self, found: Found, evidence: Evidence) -> None:
@@ -294,11 +295,11 @@ class Outcomes(Visits):
         self.put(Outcome(location=found.shown, result=Result.SKIPPED, reasons=(evidence.reason,)))
 
     def postponed(self, location: str, why: Reason = TIME_IS_UP) -> None:
-        """A location is left for another run."""
+        """Report that a location is left for another run."""
         self.put(Outcome(location=location, result=Result.POSTPONED, reasons=(why,)))
 
     def exit_status(self, speaks: bool) -> int:
-        """Of the whole run; with `speaks` there is a status for nothing to do and for work that was put off."""
+        """Return the exit status of the run; with `speaks`, no work and postponed work have statuses of their own."""
         if self.status or not speaks:
             return self.status
         if self._left:
@@ -307,7 +308,6 @@ class Outcomes(Visits):
 
 
 def _text(outcome: Outcome) -> str:
-    """What is said of every kind of outcome in the same way."""
     if outcome.result is Result.NOTHING_TO_DO:
         return f"{outcome.location}: nothing to do: {outcome.reason}"
     if outcome.result is Result.POSTPONED:
@@ -316,6 +316,6 @@ def _text(outcome: Outcome) -> str:
 
 
 def show_failure(location: str, error: AcidctlError) -> None:
-    """One of several locations failed."""
+    """Print the error of one of several locations."""
     what = error.what if location in error.what else f"{location}: {error.what}"
     show_error(what, error.why, error.hint, status=error.exit_status, code=error.code, location=location)

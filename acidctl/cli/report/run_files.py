@@ -1,4 +1,4 @@
-"""Writing the files of a run that nobody watches: whole or not at all, and over nothing else."""
+"""Writing the report and metrics files of a run: whole or not at all, and never over another kind of file."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from acidctl.storage.os_errors import mapped
 
 _HEAD, _HEAD_OF_PAGE = 65536, 1024
 _PAGE = b"acidctl report"
-"""At the top of the pages that `acidctl report` writes."""
+"""Stands at the top of the pages that `acidctl report` writes."""
 
 
 @contextmanager
 def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = False) -> Iterator[RunReport]:
-    """The report of what the block does; the files that were asked for are written however it ends.
+    """Yield the report of what the block does; the requested files are written however the block ends.
 
-    The block sets `exit_status` of what it is given.
+    The block must set the report's `exit_status`.
 
     Args:
         accepts_fewer: accept fewer locations than these files have on record.
 
     Raises:
-        AcidctlError: a file cannot be written; before the block where that can be seen.  After a block that failed,
-            it is said and the block's own error goes on.
+        AcidctlError: a file cannot be written; raised before the block if that can be foreseen.  After a block that
+            failed, this error is only printed and the block's own error is raised.
     """
     context = click.get_current_context()
     run = RunReport(
@@ -59,7 +59,7 @@ def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = F
         yield run
         run.end(run.exit_status or 0)
     except BaseException as error:
-        run.end(_status_of(error), error)
+        run.end(_exit_status_of(error), error)
         try:
             _write(run, targets)
         except AcidctlError as problem:
@@ -69,10 +69,10 @@ def recorded(report: str | None, metrics: str | None, *, accepts_fewer: bool = F
 
 
 def _looked_in(report: Path) -> dict[str, int]:
-    """The number of locations that an earlier report has on record, by places."""
+    """Return the number of locations that an earlier report has on record, by places."""
     with suppress(OSError, ValueError, KeyError, TypeError):  # no earlier report, or one without locations
-        said = json.loads(report.read_bytes())["lookedAt"]
-        return {str(said["where"]): int(said["onRecord"])}
+        record = json.loads(report.read_bytes())["lookedAt"]
+        return {str(record["where"]): int(record["onRecord"])}
     return {}
 
 
@@ -82,8 +82,7 @@ def _looked_by(metrics: Path, command: str) -> dict[str, int]:
     return looked_in(metrics, command)
 
 
-def _status_of(error: BaseException) -> int:
-    """What the entry point will exit with."""
+def _exit_status_of(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return ExitStatus.INTERRUPTED
     if isinstance(error, BrokenPipeError):
@@ -94,12 +93,11 @@ def _status_of(error: BaseException) -> int:
 
 
 def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
-    """Write every file; the first error is raised when all have been tried."""
     errors: list[AcidctlError] = []
     for path, kind in targets:
         try:
             if kind == "report":
-                # ASCII, so that names that are not UTF-8 have a form, too.
+                # ASCII, so that names that are not UTF-8 can be written as well.
                 replace_file(path, json.dumps(run.as_json(), indent=2).encode("ascii") + b"\n")
             else:
                 from acidctl.cli.report.metrics import write_metrics  # noqa: PLC0415 - with prometheus_client
@@ -114,12 +112,12 @@ def _write(run: RunReport, targets: list[tuple[Path, str]]) -> None:
 
 
 def refuse_target(path: Path, kind: str) -> None:
-    """Say before hours of work that their report cannot be written, or would replace something else.
+    """Refuse, before hours of work, a report that cannot be written or would replace another kind of file.
 
     Raises:
-        NotFoundError: it is a directory, or its directory is missing.
+        NotFoundError: the path is a directory, or its directory is missing.
         AccessError: its directory may not be written.
-        RefusedError: the file is not a report of ours, or would lie among the data of a table.
+        RefusedError: the file is not a report of acidctl, or would lie among the data of a table.
     """
     what = f"cannot write the {kind} {path}"
     with mapped("write", str(path)):  # a name may be too long
@@ -134,14 +132,14 @@ def refuse_target(path: Path, kind: str) -> None:
 
 
 def refuse_replacing(path: Path, kind: str) -> None:
-    """Say of a place for a file that something else is there, or would suffer.
+    """Refuse to write a file over another kind of file, or where it would do harm.
 
     Args:
         kind: report, metrics, plan, page or history.
 
     Raises:
-        RefusedError: the file is none of ours, would lie among the data of a table, or behind a link of another user.
-        AccessError: what is there cannot be read.
+        RefusedError: the file is not acidctl's, would lie among the data of a table, or behind a link of another user.
+        AccessError: the existing file cannot be read.
     """
     with mapped("write", str(path)):
         os.close(open_folder(followed(path).parent))
@@ -157,16 +155,17 @@ def refuse_replacing(path: Path, kind: str) -> None:
 
 
 def refuse_in_table(path: Path, what: str) -> None:
-    """Say that readers would take a file for data: any in a location does, unless its name is hidden (section 1.4).
+    """Refuse a file that readers would take for data: any in a location, unless its name is hidden (section 1.4).
 
     Raises:
         RefusedError: it would lie beside the directories of a location, or in one of them.
     """
     folder = path.resolve().parent
-    found = False
+    is_in_table = False
     with suppress(OSError):
-        found = _is_of_a_table(folder) or any(_is_of_a_table(child) and child.is_dir() for child in folder.iterdir())
-    if found and not is_hidden(path.name):
+        children = folder.iterdir()
+        is_in_table = _is_acid(folder) or any(_is_acid(child) and child.is_dir() for child in children)
+    if is_in_table and not is_hidden(path.name):
         raise RefusedError(
             f"will not write {what} to {path}",
             "it is a table's directory: readers would take it for data",
@@ -174,7 +173,7 @@ def refuse_in_table(path: Path, what: str) -> None:
         )
 
 
-def _is_of_a_table(folder: Path) -> bool:
+def _is_acid(folder: Path) -> bool:
     return acid_directory(folder.name) is not None
 
 

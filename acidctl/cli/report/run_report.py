@@ -1,4 +1,4 @@
-"""What a run did, as a value: the file of ``--report``, and what ``--metrics-file`` is made from."""
+"""The report of a run as a value: the content of ``--report``, and the source of ``--metrics-file``."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from acidctl.printable import printable
 from acidctl.wording import iso_time
 
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
-"""Exit statuses of a run that did what it could."""
+"""The exit statuses of a successful run."""
 _LISTINGS = 8
-"""Locations that are listed at a time, once more, at the end."""
+"""The number of locations that are listed at a time at the end of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One location at one time.
+    """The size and the directories of a location at one time.
 
     Attributes:
-        files, bytes: of everything that is not hidden.
-        directories: by state; `small` ones, deltas and delete deltas below :data:`SMALL_FILE`, are among the current.
-        oldest_obsolete: seconds since the first of the obsolete entries was superseded; None without one.
+        files, bytes: totals of everything that is not hidden.
+        directories: counts by state; `small` counts the current deltas and delete deltas below :data:`SMALL_FILE`.
+        oldest_obsolete: seconds since the first obsolete entry was superseded; None if nothing is obsolete.
     """
 
     files: int
@@ -47,7 +47,7 @@ class Standing:
     oldest_obsolete: float | None
 
     def as_json(self) -> dict[str, Any]:
-        """Its place in the report."""
+        """Return the JSON form."""
         oldest = self.oldest_obsolete
         return {
             "files": self.files,
@@ -58,7 +58,7 @@ class Standing:
 
 
 def standing_of(snapshot: Snapshot, now: float | None = None) -> Standing:
-    """Where a listed location stands.
+    """Return the size and the directories of a listed location.
 
     Args:
         now: seconds since the epoch.
@@ -72,22 +72,22 @@ def standing_of(snapshot: Snapshot, now: float | None = None) -> Standing:
     times = Ages.of(snapshot.listing).times
     since = []
     for verdict in snapshot.state.in_state(State.OBSOLETE):
-        known = [when for name in verdict.reason.by or (verdict.name,) if (when := times.get(name)) is not None]
-        since += [min(known)] if known else []
+        written = [when for name in verdict.reason.by or (verdict.name,) if (when := times.get(name)) is not None]
+        since += [min(written)] if written else []
     files, size = sum(c.amount.files for c in children), sum(c.amount.bytes for c in children)
     return Standing(files, size, count, max(0.0, now - min(since)) if since else None)
 
 
 @dataclass(slots=True)
 class LocationResult:
-    """What became of one location.
+    """The result of one location.
 
     Attributes:
-        result: compacted, cleaned, nothing-to-do, postponed, failed...; not-reached when the run ended before.
-        bytes: by what was done with them: read, written, removed, restored.
-        facts: what else there is to say, by name.
-        again: lists it once more, without keeping the first listing.
-        is_changed: it is worth while.
+        result: compacted, cleaned, nothing-to-do, postponed, failed...; not-reached if the run ended before.
+        bytes: amounts by use: read, written, removed, restored.
+        facts: further keys of the report.
+        again: lists the location once more, without keeping the first listing.
+        is_changed: the location was changed, so that `again` is worth its cost.
     """
 
     location: str
@@ -103,22 +103,22 @@ class LocationResult:
 
     @property
     def latest(self) -> Standing | None:
-        """How it stands now; None where that is not known."""
+        """Return the latest figures; None if they are unknown."""
         return self.after if self.is_changed else self.before
 
 
 @dataclass(slots=True)
 class RunReport:
-    """A run, filled in while it goes on.  Where nobody asked for it, it stays empty and costs nothing.
+    """A run, filled in while it goes on; it stays empty and costs nothing if it is not wanted.
 
     Attributes:
-        arguments: what was typed, without secrets.
+        arguments: the command line.
         started, ended: seconds since the epoch.
-        errors: of no location.
-        failures: locations that failed, and what could not be listed.
-        facts: what else there is to say of the run, by name.
+        errors: errors that belong to no location.
+        failures: the number of locations that failed, and of directories that could not be listed.
+        facts: further keys of the report.
         looked: how many locations were found in the named places; None for a run that walks nothing.
-        earlier: the numbers on record, by places.
+        earlier: the numbers of locations on record, by places.
         accepts_fewer: accept fewer locations than on record, and record the new number.
     """
 
@@ -139,7 +139,7 @@ class RunReport:
     _began: float = field(default_factory=time.monotonic)
 
     def saw(self, snapshot: Snapshot) -> None:
-        """A location, before anything is done there."""
+        """Record a location before anything is done there."""
         if self.is_wanted:
             result = self._of(snapshot.fs.display(snapshot.path))
             result.before = standing_of(snapshot)
@@ -155,25 +155,25 @@ class RunReport:
         bytes_by_use: Mapping[str, int] | None = None,
         **facts: Any,
     ) -> None:
-        """What became of a location.
+        """Record the result of a location.
 
         Args:
-            is_changed: it is listed once more at the end.
-            seconds: of work.
+            is_changed: list it once more at the end.
+            seconds: the duration of the work.
             bytes_by_use: read, written, removed, restored.
         """
         if not self.is_wanted:
             return
-        found = self._of(location)
-        found.result = result
-        found.is_changed |= is_changed
-        found.seconds = seconds
+        record = self._of(location)
+        record.result = result
+        record.is_changed |= is_changed
+        record.seconds = seconds
         for name, count in (bytes_by_use or {}).items():
-            found.bytes[name] = found.bytes.get(name, 0) + count
-        found.facts |= facts
+            record.bytes[name] = record.bytes.get(name, 0) + count
+        record.facts |= facts
 
     def take(self, outcome: Outcome) -> None:
-        """What became of a location, as its outcome says."""
+        """Record the outcome of a location."""
         if outcome.error:
             self.failed(outcome.location, outcome.error)
             return
@@ -187,16 +187,16 @@ class RunReport:
         )
 
     def failed(self, location: str, error: AcidctlError) -> None:
-        """A location failed; without one, the way to some."""
+        """Record that a location failed; an empty location means that something on the way could not be listed."""
         self.failures += 1
         if not location:
             self.errors.append(as_error(error))
         elif self.is_wanted:
-            found = self._of(location)
-            found.result, found.error = "failed", as_error(error)
+            record = self._of(location)
+            record.result, record.error = "failed", as_error(error)
 
     def end(self, status: int, error: BaseException | None = None) -> None:
-        """The run has ended; what it changed is listed once more, unless it was interrupted."""
+        """End the run; locations that it changed are listed once more, unless it was interrupted."""
         self.ended = time.time()
         self.seconds = time.monotonic() - self._began
         self.exit_status = status
@@ -209,37 +209,36 @@ class RunReport:
                     list(pool.map(_look_again, changed))
 
     def looked_before(self, where: str) -> int | None:
-        """How many locations the last run on record found at certain places; None without one."""
-        return self.earlier.get(_label(where))
+        """Return how many locations the last run on record found at certain places; None without a record."""
+        return self.earlier.get(_without_secrets(where))
 
     @property
     def record(self) -> Looked | None:
-        """How many locations later runs must find at each place: the larger of this run's number and the old one."""
+        """Return how many locations later runs must find: the larger of this run's number and the recorded one."""
         if self.looked is None:
             return None
         before = self.looked_before(self.looked.where)
         count = self.looked.on_record(before, self.exit_status or 0, is_accepted=self.accepts_fewer)
-        return Looked(_label(self.looked.where), count)
+        return Looked(_without_secrets(self.looked.where), count)
 
     @property
     def is_good(self) -> bool:
-        """Whether it did what it was to do."""
+        """Whether the run was successful."""
         return self.exit_status in GOOD
 
     def counts(self) -> dict[str, int]:
-        """Locations by result."""
+        """Return the number of locations by result."""
         return dict(Counter(result.result for result in self.results.values()))
 
     def bytes(self) -> dict[str, int]:
-        """Bytes of all locations, by what was done with them."""
-        found: dict[str, int] = {}
+        """Return the bytes of all locations by use."""
+        total: Counter[str] = Counter()
         for result in self.results.values():
-            for name, count in result.bytes.items():
-                found[name] = found.get(name, 0) + count
-        return found
+            total.update(result.bytes)
+        return dict(total)
 
     def as_json(self) -> dict[str, Any]:
-        """The file's content, schema_version 1."""
+        """Return the content of the file, schema_version 1."""
         ended = "done" if self.is_good else "failed"
         if self.exit_status == ExitStatus.INTERRUPTED:
             ended = "interrupted"
@@ -273,24 +272,23 @@ class RunReport:
 
     @property
     def all_failures(self) -> int:
-        """Failed locations; the run itself counts when nothing else tells that it failed."""
+        """Return the number of failures; an error of the run itself counts if no location failed."""
         return self.failures or int(bool(self.errors))
 
     def _of(self, location: str) -> LocationResult:
         return self.results.setdefault(location, LocationResult(location))
 
 
-def _label(where: str) -> str:
-    """Names of places, without secrets or terminal control characters."""
+def _without_secrets(where: str) -> str:
     return printable(hidden(where))
 
 
 def as_error(error: Exception) -> dict[str, Any]:
-    """An error's lines, and what it is."""
+    """Return the texts, class and code of an error."""
     name = type(error).__name__
-    known = error if isinstance(error, AcidctlError) else AcidctlError(f"{name}: {error}")
-    texts = {"what": known.what, "why": known.why, "hint": known.hint}
-    return {key: hidden(text) for key, text in texts.items()} | {"class": name, "code": known.code}
+    ours = error if isinstance(error, AcidctlError) else AcidctlError(f"{name}: {error}")
+    texts = {"what": ours.what, "why": ours.why, "hint": ours.hint}
+    return {key: hidden(text) for key, text in texts.items()} | {"class": name, "code": ours.code}
 
 
 def _look_again(result: LocationResult) -> None:

@@ -1,4 +1,4 @@
-"""Lines of what needs attention, from the object that `status` and `report` print as JSON."""
+"""Lines about what needs attention, made from the object that `status` and `report` print as JSON."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def trouble_lines(record: Record) -> Iterator[str]:
     if record.get("failed"):
         yield f"{human_count(record['failed'], 'location')} could not be looked at: see acidctl status"
     unfinished = record["unfinished"]
-    for one in unfinished["first"]:
-        yield f"{one['location']}: {one['staging']} is half published: acidctl compact finishes it"
+    for location in unfinished["first"]:
+        yield f"{location['location']}: {location['staging']} is half published: acidctl compact finishes it"
     yield from _more(unfinished["count"], unfinished["first"], "half-published compactions")
     refused = record["refused"]
-    for one in refused["first"]:
-        place = "" if one["location"] in one["what"] else f"{one['location']}: "
-        yield f"{place}{one['what']}" + (f": {one['why']}" if one["why"] else "")
+    for location in refused["first"]:
+        place = "" if location["location"] in location["what"] else f"{location['location']}: "
+        yield f"{place}{location['what']}" + (f": {location['why']}" if location["why"] else "")
     yield from _more(
         refused["locations"], refused["first"], "locations that cannot be compacted or cleaned as they are"
     )
     if stuck := record["stuck"]:
-        for one in stuck["first"]:
-            yield f"{one['id']} {one['kind']} of {one['on']} is stuck: {one['why']}"
+        for entry in stuck["first"]:
+            yield f"{entry['id']} {entry['kind']} of {entry['on']} is stuck: {entry['why']}"
         yield from _more(stuck["count"], stuck["first"], "stuck entries of the queue")
 
 
@@ -53,10 +53,10 @@ def blocked_lines(record: Record) -> Iterator[str]:
     blocked = record["blocked"]
     if not blocked:
         return
-    for one in blocked["first"]:
-        what = f"transaction {one['id']}" if one["id"] else f"lock {one['lock']}"
-        size = f", {human_bytes(one['bytes'])}" if one["bytes"] is not None else ""
-        since = f" since {moment_text(one['started'])}" if one["started"] else ""
-        places = human_count(one["waiting"], "location")
-        yield f"{what} of {one['user']}@{one['host']}{since}: {places}{size}; {one['advice']}"
+    for blocker in blocked["first"]:
+        what = f"transaction {blocker['id']}" if blocker["id"] else f"lock {blocker['lock']}"
+        size = f", {human_bytes(blocker['bytes'])}" if blocker["bytes"] is not None else ""
+        since = f" since {moment_text(blocker['started'])}" if blocker["started"] else ""
+        places = human_count(blocker["waiting"], "location")
+        yield f"{what} of {blocker['user']}@{blocker['host']}{since}: {places}{size}; {blocker['advice']}"
     yield from _more(blocked["count"], blocked["first"], "transactions and locks")

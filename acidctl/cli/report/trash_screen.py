@@ -1,4 +1,4 @@
-"""What `acidctl restore` and `acidctl purge` show of the trash."""
+"""The screens of `acidctl restore` and `acidctl purge`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 8
 MOST_NOTES = 20
-"""Locations with remarks of their own."""
+"""The most locations that get remarks of their own."""
 
 _TO_PURGE = {
     "staged": "incomplete: interrupted",
@@ -34,14 +34,14 @@ _TO_RESTORE = {
 
 
 def trash_counts(outcome: Outcome) -> dict[str, int]:
-    """Cleaning runs in the trash, their entries and bytes."""
+    """Return the number of cleaning runs in the trash, their entries and bytes."""
     if not isinstance(outcome, InTrash):
         return {}
     return {"runs": 1, "entries": len(outcome.run.names), "bytes": outcome.run.bytes}
 
 
 class PurgeScreen(VerbScreen):
-    """Shows what is deleted for good."""
+    """Shows what is deleted permanently."""
 
     def __init__(self, output: str, run: RunReport, options: PurgeOptions, *, yes: bool) -> None:
         super().__init__(output, run, _purge_text, trash_counts, yes=yes, is_plan=options.dry_run)
@@ -82,7 +82,7 @@ def _amount(run: TrashRun) -> str:
 
 
 class RestoreScreen(VerbScreen):
-    """Shows what comes back, location by location."""
+    """Shows what is restored, location by location."""
 
     def __init__(self, output: str, run: RunReport, options: RestoreOptions, *, yes: bool) -> None:
         is_plan = options.list or options.dry_run
@@ -131,7 +131,7 @@ class RestoreScreen(VerbScreen):
         if self._changed:
             count = human_count(self._changed, "location differs", "locations differ")
             note(f"{count} from the state before that cleaning: others wrote there meanwhile")
-        size = human_bytes(sum(one.run.bytes for one in self._restored))
+        size = human_bytes(sum(restored.run.bytes for restored in self._restored))
         self.sum_up(self._due, f"{len(self._restored)} restored, {size}")
 
     def kind_of(self, outcome: Outcome) -> str:

@@ -1,4 +1,4 @@
-"""What a verb yields on the screen or as records, and the question before it changes anything."""
+"""The outcomes of a verb on the screen or as records, and the question before it changes anything."""
 
 from __future__ import annotations
 
@@ -6,27 +6,86 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from acidctl.cli.output.console import can_ask, note, say, warn
+import click
+
+from acidctl.cli.output.console import can_ask, end_question, note, say, warn
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.asking import confirm, to_be_typed
+from acidctl.cli.output.verbosity import VERBOSITY
+from acidctl.cli.report.folding import folder_of_table
 from acidctl.cli.report.outcomes import Outcomes
+from acidctl.errors import RefusedError
 from acidctl.outcome import Outcome, Result
+from acidctl.printable import printable
+from acidctl.storage.port import base_name
 
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.snapshot import Snapshot
     from acidctl.verbs.events import Progress, Question
 
+
+def confirm(what: str, question: str, undone: str, *, yes: bool, severe: str = "", instead: str = "") -> None:
+    """Ask for confirmation unless `yes` is set.
+
+    Args:
+        what: the action, for the error message.
+        undone: the first line of the error after a no.
+        severe: the text that the user must type if a `y` is not enough: see :func:`to_be_typed`.
+        instead: the hint of the error, if the command has another way than --yes.
+
+    Raises:
+        RefusedError: the answer was no, or nobody can answer.
+    """
+    if yes:
+        return
+    if not can_ask():
+        raise RefusedError(what, "there is no terminal to ask at", instead or "look at the plan, then give --yes")
+    if VERBOSITY.is_quiet:
+        raise RefusedError(what, "-q shows no plan to say yes to", instead or "leave -q out, or give --yes")
+    if not _is_agreed(question, severe):
+        raise RefusedError(undone, "it was not confirmed", instead)
+
+
+def _is_agreed(question: str, severe: str) -> bool:
+    """Return whether the user agreed; the end of the input is a no."""
+    try:
+        if not severe:
+            return click.confirm(question, err=True)
+        typed = click.prompt(f"{question} Type {severe} to go on", default="", show_default=False, err=True)
+    except click.Abort as end:
+        if not isinstance(end.__context__, EOFError):
+            raise
+        end_question()
+        return False
+    return bool(typed.strip() == severe)
+
+
+MOST_TABLES_BY_YES = 20
+"""The most tables for which a `y` is enough."""
+
+
+def to_be_typed(locations: Iterable[str], *, is_for_good: bool = False) -> str:
+    """Return what the user must type if a `y` is not enough; empty if it is.
+
+    An action on many tables asks for their number; an action that cannot be undone also asks for the name of a
+    single table.
+    """
+    tables = dict.fromkeys(map(folder_of_table, locations))
+    if len(tables) > MOST_TABLES_BY_YES or (is_for_good and len(tables) > 1):
+        return str(len(tables))
+    return printable(base_name(next(iter(tables)))) if tables and is_for_good else ""
+
+
 _PLANS = frozenset({Result.PLANNED, Result.IN_TRASH})
 
 
 class VerbScreen(Outcomes):
-    """Shows outcomes as they come, and asks where somebody can answer.
+    """Shows outcomes as they come, and asks before changes.
 
     Args:
         output: table, json or jsonl.
         yes: do not ask.
-        is_plan: nothing is done: plans are what the command gives.
+        is_plan: the command only plans.
         text_of, counts_of: as for :class:`~acidctl.cli.report.outcomes.Outcomes`.
     """
 
@@ -45,17 +104,17 @@ class VerbScreen(Outcomes):
         self.can_ask, self.shows_plans = can_ask(), not yes
 
     def show(self, outcomes: Iterable[Outcome]) -> int:
-        """Show what a verb yields; the exit status."""
+        """Show what a verb yields, and return the exit status."""
         for outcome in outcomes:
             self.put(outcome, is_last=self.is_plan or outcome.result not in _PLANS)
         self.end()
         return self.status
 
     def end(self) -> None:
-        """Say what became of all locations together."""
+        """Print the totals; a subclass may override it."""
 
     def plans_are_shown(self) -> None:
-        """Say what there is to say between the plans and the question."""
+        """Print what stands between the plans and the question; a subclass may override it."""
 
     def confirm(self, question: Question) -> None:
         self.tell(len(question.locations))

@@ -1,4 +1,4 @@
-"""A location's verdict in a word, and what a cleaning can free there and when."""
+"""The verdict on a location in a word, and what a cleaning can free there and when."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from acidctl.wording import human_bytes, text_of
 OK = "ok"
 UNSAFE = "unsafe"
 VERDICT_STYLES = {OK: "green", UNSAFE: "bold red", "unreadable": "red", "unknown": "yellow", "left alone": "dim"}
-"""Colours of verdicts; those in which something is due are yellow."""
+"""Colours of verdicts; the others, in which something is due, are yellow."""
 _REASONS = 3
-"""So many are named of a location that is kept back."""
+"""The most reasons that are named for what is kept back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freeable:
-    """Bytes that a cleaning frees now, and those that are too young for it yet.
+    """The bytes that a cleaning frees now, and the bytes that are too young for it.
 
     Attributes:
-        until: when all of the young ones may go, seconds since the epoch; None where nobody knows.
+        until: when all young ones may be removed, seconds since the epoch; None if unknown.
     """
 
     now: int = 0
@@ -41,18 +41,18 @@ class Freeable:
 
     @property
     def text(self) -> str:
-        """``2.9 KiB free now``, ``2.9 KiB free after 23 Nov 16:27 UTC``; empty for nothing."""
+        """Return ``2.9 KiB free now``, or ``2.9 KiB free after 23 Nov 16:27 UTC``; empty for nothing."""
         parts = [f"{human_bytes(self.now)} free now"] * (self.now > 0)
         return ", ".join([*parts, *[self.later_text] * (self.later > 0)])
 
     @property
     def later_text(self) -> str:
-        """The second half of it, whatever the size."""
+        """Return the second part of :attr:`text`, even for 0 bytes."""
         return f"{human_bytes(self.later)} free {f'after {self._after} UTC' if self._after else 'later'}"
 
     @property
     def cell(self) -> str:
-        """The same below a heading that says that it is free: ``2.9 KiB after 23 Nov 16:27``."""
+        """Return the text for the column of free bytes: ``2.9 KiB after 23 Nov 16:27``."""
         if self.now:
             return f"{human_bytes(self.now)} now" + (", more later" if self.later else "")
         when = f"after {self._after}" if self._after else "later"
@@ -62,19 +62,19 @@ class Freeable:
     def _after(self) -> str:
         if self.until is None:
             return ""
-        # Never before: the minute that has begun is not over.
+        # Rounded up: the minute that has begun is not over.
         after = datetime.fromtimestamp(self.until + 59.999, UTC)
         return f"{after.day} {after:%b %H:%M}"
 
 
 def freeable_in(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence: Evidence) -> Freeable:
-    """What `acidctl clean` would take there, as it is without options; nothing where it would refuse.
+    """Return what `acidctl clean` without options would remove; nothing if it would refuse.
 
     Args:
-        evidence: whether it is known to be of a transactional table.
+        evidence: whether the location is known to be transactional.
 
     Raises:
-        MetastoreError: the metastore does not say who reads there.
+        MetastoreError: the metastore does not tell which readers there are.
     """
     is_any = any(verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts)
     if not (is_any and evidence.may_change):
@@ -90,20 +90,20 @@ def freeable_in(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence
 
 
 def freeable_of(plan: CleaningPlan) -> Freeable:
-    """What a plan takes, and what it leaves for its age."""
-    return Freeable(
-        plan.bytes, _bytes(plan, (one.name for one in plan.waiting)), _latest(one.until for one in plan.waiting)
-    )
+    """Return the bytes that a plan removes, and the bytes that it leaves because they are too young."""
+    later = _bytes(plan, (waiting.name for waiting in plan.waiting))
+    return Freeable(plan.bytes, later, _latest(waiting.until for waiting in plan.waiting))
 
 
 def held_back(plan: CleaningPlan) -> str:
-    """What a cleaning may not take yet: ``2.9 KiB free after 23 Nov 16:27 UTC, 1.2 KiB kept back: no_cleanup is set for
-    the table``; empty where it takes all that is obsolete.
+    """Return what a cleaning leaves, and why; empty if it removes all that is obsolete.
+
+    ``2.9 KiB free after 23 Nov 16:27 UTC, 1.2 KiB kept back: no_cleanup is set for the table``
     """
     names: dict[str, list[str]] = {}
     for name, why in plan.kept_back:
         names.setdefault(_in_short(why), []).append(name)
-    kept = sorted(((_bytes(plan, some), why) for why, some in names.items()), key=lambda one: -one[0])
+    kept = sorted(((_bytes(plan, some), why) for why, some in names.items()), key=lambda part: -part[0])
     parts = [freeable_of(plan).later_text] * bool(plan.waiting)
     parts += [f"{human_bytes(size)} kept back: {why}" for size, why in kept[:_REASONS]]
     parts += [f"and for {len(kept) - _REASONS} more reasons"] * (len(kept) > _REASONS)
@@ -112,7 +112,7 @@ def held_back(plan: CleaningPlan) -> str:
 
 
 def _in_short(why: Reason) -> str:
-    """Of what rests on many others, the first of these."""
+    """Return a reason; if it has many parts, with the first part and the number of the others."""
     more = f", and {len(why.parts) - 1:,} more like it" if len(why.parts) > 1 else ""
     return text_of(replace(why, parts=why.parts[:1])) + more
 
@@ -123,16 +123,16 @@ def _bytes(plan: CleaningPlan, names: Iterable[str]) -> int:
 
 
 def freeable_together(parts: Iterable[Freeable]) -> Freeable:
-    """Of several locations."""
+    """Return the sums of several locations."""
     every = list(parts)
-    until = _latest(one.until for one in every if one.later)
-    return Freeable(sum(one.now for one in every), sum(one.later for one in every), until)
+    until = _latest(part.until for part in every if part.later)
+    return Freeable(sum(part.now for part in every), sum(part.later for part in every), until)
 
 
 def _latest(times: Iterable[float | None]) -> float | None:
     every = list(times)
-    known = [one for one in every if one is not None]
-    return max(known) if known and len(known) == len(every) else None
+    finite = [until for until in every if until is not None]
+    return max(finite) if finite and len(finite) == len(every) else None
 
 
 def verdict_of(report: Mapping[str, Any]) -> str:
@@ -154,10 +154,10 @@ def verdict_of(report: Mapping[str, Any]) -> str:
 
 
 def why_of(report: Mapping[str, Any], verdict: str) -> str:
-    """What there is to say of a verdict; nothing of what is fine."""
+    """Return the reason for a verdict; empty for `ok`."""
     if verdict == OK:
         return ""
     if verdict == UNSAFE and report["summary"]["disagreements"]:
-        return "; ".join(one["reason"] for one in report["summary"]["disagreements"])
+        return "; ".join(each["reason"] for each in report["summary"]["disagreements"])
     problem: str = report["summary"]["historyProblem"] or report["summary"]["compactionReason"]
     return problem

@@ -1,1 +1,1 @@
-"""Commands that print rows: those of now, of earlier states, and what became of them."""
+"""Commands that print rows: current rows, earlier states, and their history."""

@@ -1,4 +1,4 @@
-"""`acidctl blame`: the life of one row."""
+"""`acidctl blame`: where one row was inserted, rewritten and deleted."""
 
 from __future__ import annotations
 
@@ -86,16 +86,14 @@ def _never_seen(location: str, wanted: RowId, found: Blame) -> Exception:
 
 
 def _report(location: str, found: Blame) -> dict[str, Any]:
-    """The JSON form."""
-
-    def seen(one: Sighting) -> dict[str, Any]:
+    def seen(event: Sighting) -> dict[str, Any]:
         return {
-            "operation": one.operation,
-            "writeId": one.write_id,
-            "directory": one.directory or None,
-            "file": one.file,
-            "state": one.state.value,
-            "rewritten": one.is_rewritten,
+            "operation": event.operation,
+            "writeId": event.write_id,
+            "directory": event.directory or None,
+            "file": event.file,
+            "state": event.state.value,
+            "rewritten": event.is_rewritten,
         }
 
     return {
@@ -104,17 +102,18 @@ def _report(location: str, found: Blame) -> dict[str, Any]:
             {
                 "rowId": dict(zip(("writeid", "bucketid", "rowid"), life.key, strict=True)),
                 "status": life.status.value,
-                "inserts": [seen(one) for one in life.inserts],
-                "changes": [
-                    {**seen(one), "maybeUpdate": one.operation == "delete" and one.write_id in found.rewritten_changes}
-                    for one in life.changes
-                ],
+                "inserts": [seen(event) for event in life.inserts],
+                "changes": [{**seen(event), "maybeUpdate": _may_be_update(event, found)} for event in life.changes],
             }
             for life in found.rows
         ],
         "stripes": found.stripes,
         "stripesRead": found.stripes_read,
     }
+
+
+def _may_be_update(event: Sighting, found: Blame) -> bool:
+    return event.operation == "delete" and event.write_id in found.rewritten_changes
 
 
 def _print(life: RowLife, found: Blame) -> None:
@@ -129,12 +128,12 @@ def _print(life: RowLife, found: Blame) -> None:
         say(f"  inserted by write id {life.inserts[0].write_id}, whose own directory is gone")
     elif not life.inserts:
         say("  its insert is in no directory that is there")
-    for one in life.inserts:
-        verb = "rewritten into" if one.is_rewritten else f"inserted by write id {one.write_id}:"
-        say(f"  {verb} {one.file} ({one.state.value})")
-    for one in life.changes:
-        verb = {"update": "updated", "delete": "deleted"}[one.operation]
-        if one.operation == "delete" and one.write_id in found.rewritten_changes:
+    for event in life.inserts:
+        verb = "rewritten into" if event.is_rewritten else f"inserted by write id {event.write_id}:"
+        say(f"  {verb} {event.file} ({event.state.value})")
+    for event in life.changes:
+        verb = {"update": "updated", "delete": "deleted"}[event.operation]
+        if _may_be_update(event, found):
             verb = "deleted, or updated (it inserted rows as well),"
-        copy = "copy, " if one.is_rewritten else ""
-        say(f"  {verb} by write id {one.write_id}: {one.file} ({copy}{one.state.value})")
+        copy = "copy, " if event.is_rewritten else ""
+        say(f"  {verb} by write id {event.write_id}: {event.file} ({copy}{event.state.value})")

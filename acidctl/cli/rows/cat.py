@@ -129,28 +129,28 @@ def command(
     else:
         write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out, record=record)
     if losses:
-        _fail(losses)
+        _fail_for_losses(losses)
 
 
 def _put_count(scan: TableScan, limit: int | None) -> None:
-    found = 0
+    count = 0
     with progress("counting rows") as bar:
         for rows in scan.counts():
-            found += rows
+            count += rows
             bar.advance(rows)
-    put_line(str(found if limit is None else min(found, limit)))
+    put_line(str(count if limit is None else min(count, limit)))
 
 
 def _put_checksum(scan: TableScan) -> None:
     from acidctl.compaction.proof.values import row_digest  # noqa: PLC0415 - only for --checksum
 
-    found = row_digest(scan)
-    record = {"rows": found.rows, "values": found.values, "rowIds": found.row_ids, "columns": found.columns}
+    digest = row_digest(scan)
+    record = {"rows": digest.rows, "values": digest.values, "rowIds": digest.row_ids, "columns": digest.columns}
     put_json(record, lines=False)
 
 
 def _partition(given: Iterable[str]) -> dict[str, str | int | None]:
-    """The values by key, unescaped as the names of directories are not."""
+    """Return the wanted values by key, which are unescaped, unlike names of directories."""
     wanted: dict[str, str | int | None] = {}
     for item in given:
         key, equals, value = item.partition("=")
@@ -162,15 +162,14 @@ def _partition(given: Iterable[str]) -> dict[str, str | int | None]:
     return wanted
 
 
-def _fail(losses: list[Loss]) -> None:
-    """Name every file that was skipped, wholly or in part, and fail."""
+def _fail_for_losses(losses: list[Loss]) -> None:
     out_stream().flush()
     files: dict[tuple[str, bool], list[Loss]] = {}
     for loss in losses:
         files.setdefault((loss.path, loss.deletes), []).append(loss)
     for (path, deletes), parts in files.items():
-        known = None if any(part.rows is None for part in parts) else sum(part.rows or 0 for part in parts)
-        number = "an unknown number of" if known is None else str(known)
+        is_unknown = any(part.rows is None for part in parts)
+        number = "an unknown number of" if is_unknown else str(sum(part.rows or 0 for part in parts))
         what = f"{number} delete events are lost: deleted rows may show" if deletes else f"{number} rows are lost"
         warn(f"skipped {path}: {what} ({parts[0].error})")
     raise BadDataError(

@@ -88,7 +88,7 @@ def command(
 
 
 def _places(fs: FileSystem, path: str) -> list[str]:
-    """The path itself, or the partitions of the table that it is."""
+    """Return the path itself, or for a partitioned table the paths of its partitions."""
     with naming_near(fs, path):
         if not fs.stat(path).is_dir:
             return [path]
@@ -102,8 +102,6 @@ def _places(fs: FileSystem, path: str) -> list[str]:
 
 
 class _Selection:
-    """Which columns and events of the files are printed."""
-
     def __init__(
         self,
         sources: Sequence[EventFile],
@@ -135,7 +133,7 @@ class _Selection:
         self.schema: pa.Schema = pa.schema(list(arrow_type(self.types)))
 
     def batches(self, wanted: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The events, a stripe at a time; or no more than the first `wanted`, where these are few and all of them."""
+        """Yield the events by stripe; a few `wanted` events are read without the rest of their stripe if possible."""
         from acidctl.rows.read.events import ids_batch  # noqa: PLC0415 - --help does without
 
         for number, source in enumerate(self._sources):
@@ -190,7 +188,7 @@ class _Selection:
 
 
 def _chosen(columns: list[str] | None, names: Sequence[str], rows: OrcType) -> tuple[list[str], list[str] | None]:
-    """Synthetic columns and fields of `row`; None for all fields."""
+    """Return the chosen synthetic columns and fields of `row`; None for all fields."""
     if columns is None:
         return list(names), None
     synthetic = {name.lower(): name for name in names}
@@ -224,7 +222,7 @@ def _predicate(where: str | None, names: Sequence[str], kinds: Sequence[str]) ->
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """With the decoded columns before `row`; -1 where the codec is unknown."""
+    """Return the batch with the decoded columns before `row`; they are -1 if the codec is unknown."""
     import numpy as np  # noqa: PLC0415 - --help does without
     import pyarrow as pa  # noqa: PLC0415 - --help does without
 

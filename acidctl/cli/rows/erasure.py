@@ -1,4 +1,4 @@
-"""`acidctl erasure`: which files still hold rows that meet a condition, and what makes them go."""
+"""`acidctl erasure`: which files still hold rows that meet a condition, and how to remove them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOT_SEEN = (
     "values in the metastore's statistics of columns, in caches of results and in logs of queries",
     "blocks that a file system has freed and not overwritten",
 )
-"""What no look at a table's files can tell."""
+"""What a search of a table's files cannot find."""
 _FEW = 3
 _NEXT_DAY = "24h after that (the retention of cleaning)"
 _TEXTS = {
@@ -122,7 +122,11 @@ def command(
 
 
 def _require_searched(found: list[TableErasure]) -> None:
-    """Raises NotFoundError where nothing was searched: no table is there, or none has what the condition speaks of."""
+    """Refuse a result if nothing was searched.
+
+    Raises:
+        NotFoundError: there is no table, or no table has the columns of the condition.
+    """
     if not found:
         raise NotFoundError("no table was found there", "", "`acidctl ls` shows what is there")
     if all(table.lacks for table in found):
@@ -195,21 +199,21 @@ def _location(table: TableErasure, report: ErasureReport, condition: str) -> dic
         "snapshotSource": snapshot.source.record if snapshot else None,
         "live": report.live,
         "events": report.events,
-        "holdings": [_holding(one) for one in report.holdings],
-        "notLookedAt": [{"path": one.path, "why": _said(one.error)} for one in report.not_looked_at],
-        "steps": [_step(one, report, table.table, condition) for one in report.steps],
+        "holdings": [_holding(holding) for holding in report.holdings],
+        "notLookedAt": [{"path": missed.path, "why": _error_text(missed.error)} for missed in report.not_looked_at],
+        "steps": [_step(step, report, table.table, condition) for step in report.steps],
         "files": [file.record for file in report.files],
     }
 
 
-def _holding(one: Holding) -> dict[str, Any]:
+def _holding(holding: Holding) -> dict[str, Any]:
     return {
-        "directory": one.holder.name,
-        "kind": one.holder.kind.value,
-        "events": one.events,
-        "files": len(one.files),
-        "bytes": one.bytes,
-        "isKnown": one.is_known,
+        "directory": holding.holder.name,
+        "kind": holding.holder.kind.value,
+        "events": holding.events,
+        "files": len(holding.files),
+        "bytes": holding.bytes,
+        "isKnown": holding.is_known,
     }
 
 
@@ -226,7 +230,7 @@ def _step(step: ErasureStep, report: ErasureReport, table: str, condition: str) 
     }
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     why = getattr(error, "why", "")
     return f"{getattr(error, 'what', error)}: {why}" if why else str(getattr(error, "what", error))
 
@@ -285,25 +289,26 @@ class _Screen:
         if report.snapshot and (report.events or report.live):
             live = "an unknown number of rows" if report.live is None else human_count(report.live, "row")
             put_line(f"  readers see {live} of these")
-        for one in report.holdings:
-            self._holding(one)
+        for holding in report.holdings:
+            self._holding(holding)
         for missed in report.not_looked_at:
-            self._text("not known", f"{missed.path}: {_said(missed.error)}")
+            self._text("not known", f"{missed.path}: {_error_text(missed.error)}")
         for number, step in enumerate(report.steps, 1):
             self._step(number, step, report, table.table)
 
-    def _holding(self, one: Holding) -> None:
-        sure = [file for file in one.files if file.matched.events]
-        state = one.holder.kind.value.replace("-", " of ") if one.holder.kind == "hdfs-trash" else one.holder.kind.value
+    def _holding(self, holding: Holding) -> None:
+        holder = holding.holder
+        sure = [file for file in holding.files if file.matched.events]
+        state = holder.kind.value.replace("-", " of ") if holder.kind == "hdfs-trash" else holder.kind.value
         if sure:
             size = human_bytes(sum(file.size for file in sure))
-            what = f"{human_count(one.events, 'event')} in {human_count(len(sure), 'file')}, {size}"
-            put_text(f"  {one.holder.name}  {state}  {what}")
+            what = f"{human_count(holding.events, 'event')} in {human_count(len(sure), 'file')}, {size}"
+            put_text(f"  {holder.name}  {state}  {what}")
         for file in sure[: None if self._verbose else _FEW]:
             self._text("", f"{file.path}: {human_count(file.matched.events, 'event')}")
         if len(sure) > _FEW and not self._verbose:
             self._text("", f"and {len(sure) - _FEW} more files (-v names them)")
-        for file in one.files:
+        for file in holding.files:
             if file.problem:
                 self._text("not known", f"{file.path}: {file.problem}")
 
@@ -311,7 +316,7 @@ class _Screen:
         command = _command(step, report, table, self._condition)
         self._text(f"{number}.", _TEXTS[step.remedy.name] + (f": {command}" if command else ""))
         if step.write_ids:
-            self._text("", f"open write ids hold it back: {_some([str(one) for one in step.write_ids])}")
+            self._text("", f"open write ids hold it back: {_some(list(map(str, step.write_ids)))}")
         if step.not_before:
             self._text("", f"not before {iso_time(step.not_before)}")
         if step.after_retention:

@@ -57,7 +57,7 @@ def command(
     from acidctl.rows.past.history import read_history  # noqa: PLC0415 - --help does without
 
     visits = Visits()
-    known = lists.is_told
+    is_known = lists.is_told
     records = Records(output, _COLUMNS, "writeIds")
     for found in find((location,), storage, lists, visits.observer):
         try:
@@ -73,10 +73,10 @@ def command(
         for problem in history.problems:
             visits.gap(problem)
         if output == "table":
-            _print(found.shown, history, done, known=known)
+            _print(found.shown, history, done, is_known=is_known)
         else:
             operations = {"operations": [log_record(entry) for entry in done]}
-            report = {**_report(found.shown, history, known=known), **operations}
+            report = {**_report(found.shown, history, is_known=is_known), **operations}
             records.put({**report, "snapshotSource": snapshot.source.record})
     visits.looked_through()
     visits.tell_notes()
@@ -84,15 +84,14 @@ def command(
     return visits.status
 
 
-def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
-    """The JSON form."""
+def _report(location: str, history: History, *, is_known: bool) -> dict[str, Any]:
     return {
         "location": location,
         "unknownBelow": history.unknown_below,
         "writeIds": [
             {
                 "writeId": line.write_id,
-                "state": line.state if known else None,
+                "state": line.state if is_known else None,
                 "inserted": line.inserted,
                 "updated": line.updated,
                 "deleted": line.deleted,
@@ -109,10 +108,10 @@ def _report(location: str, history: History, *, known: bool) -> dict[str, Any]:
 
 
 def _in_time(lines: Sequence[WriteIdHistory], done: Sequence[LogEntry]) -> Iterator[WriteIdHistory | LogEntry]:
-    """The lines, and between them what acidctl did, each before the first line that was written after it.
+    """Yield the lines, and each operation of acidctl before the first line that was written after it.
 
     Args:
-        done: newest first.
+        done: the operations, newest first.
     """
     waiting = list(done)
     for line in lines:
@@ -122,12 +121,12 @@ def _in_time(lines: Sequence[WriteIdHistory], done: Sequence[LogEntry]) -> Itera
     yield from reversed(waiting)
 
 
-def _print(location: str, history: History, done: Sequence[LogEntry], *, known: bool) -> None:
+def _print(location: str, history: History, done: Sequence[LogEntry], *, is_known: bool) -> None:
     screen = console()
     screen.print(printable(location), style="bold", soft_wrap=True)
     columns = (
         ScreenColumn("write id", right=True),
-        *([ScreenColumn("state")] if known else []),
+        *([ScreenColumn("state")] if is_known else []),
         *(ScreenColumn(name, right=True) for name in ("inserted", "updated", "deleted")),
         ScreenColumn("written (UTC)"),
     )
@@ -135,14 +134,14 @@ def _print(location: str, history: History, done: Sequence[LogEntry], *, known: 
     def row(line: WriteIdHistory | LogEntry) -> Row:
         if isinstance(line, LogEntry):
             remark = f"acidctl {line.verb}: {'; '.join(filter(None, (line.result, what(line), who(line))))}"
-            return Row(("", *([""] if known else []), "", "", "", on_screen(iso_time(line.at))), remark)
+            return Row(("", *([""] if is_known else []), "", "", "", on_screen(iso_time(line.at))), remark)
         inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
         written = on_screen(iso_time(line.modified))
         where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
         if line.held_in:
             where = f"in {' '.join(line.held_in)}, which was compacted or streamed"
         changed = ["?" if count is None else f"{count:,}" for count in (line.updated, line.deleted)]
-        return Row((str(line.write_id), *([line.state or ""] if known else []), inserted, *changed, written), where)
+        return Row((str(line.write_id), *([line.state or ""] if is_known else []), inserted, *changed, written), where)
 
     FittedTable(columns, "directories", tuple(map(row, _in_time(history.write_ids, done)))).print(screen)
     if history.unknown_below is not None:

@@ -1,4 +1,4 @@
-"""A new file for rows, which appears under its name when it is complete."""
+"""A new file for rows, which appears under its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from acidctl.storage.registry import open_location
 
 @contextmanager
 def new_file(name: str) -> Iterator[BinaryIO]:
-    """To write to: a hidden sibling, which is renamed at the end and removed on failure.
+    """Open a hidden sibling for writing, which is renamed at the end and removed on failure.
 
     Raises:
-        NotFoundError: no directory is there for the file, or there is one of its name.
+        NotFoundError: the directory of the file does not exist, or the name is that of a directory.
         ConflictError: the file exists.
     """
     fs, path = open_location(name)
@@ -45,14 +45,13 @@ def new_file(name: str) -> Iterator[BinaryIO]:
 
 
 def remove_unfinished(name: str) -> None:
-    """Remove what a process that crashed has left of a new file."""
+    """Remove the part of a new file that a crashed process left."""
     with suppress(AcidctlError):
         fs, path = open_location(name)
         fs.remove_tree(path)
 
 
 def _refuse_target(fs: FileSystem, path: str, name: str) -> None:
-    """Say what is wrong with the name of a new file before anything is read."""
     is_dir = False
     with suppress(NotFoundError):
         is_dir = fs.stat(path).is_dir

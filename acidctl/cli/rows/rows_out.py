@@ -1,4 +1,4 @@
-"""Writing row batches to standard output in the form a command was asked for."""
+"""Writing row batches to standard output or a file in the chosen form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 import pyarrow as pa
@@ -15,19 +15,23 @@ from click.core import ParameterSource
 
 from acidctl.cli.output.console import columns_told, console, note, out_stream, table_of
 from acidctl.cli.output.progress import Bar, progress
-from acidctl.cli.output.wide_rows import is_wider, print_records
 from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType
+from acidctl.printable import printable
 from acidctl.rows.export.json_lines import cell_rows
 from acidctl.rows.export.sinks import JsonArray, Sink, open_sink
 from acidctl.rows.read.selection import limited
 from acidctl.storage.port import base_name
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet", ".arrow": "arrow",
     ".arrows": "arrow", ".orc": "orc",
 }  # fmt: skip
-"""The form that the end of a file's name stands for."""
+"""The forms by the suffix of a file's name."""
 _DOCUMENT = "acidctl.document"
 _BINARY = ("parquet", "arrow", "orc")
 TABLE_ROWS = 1000
@@ -35,15 +39,15 @@ TABLE_ROWS = 1000
 
 
 def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
-    """The form to write: what was typed, else what the name of the new file ends with, else what `output` says.
+    """Return the form to write: a typed ``-o``, else by the suffix of the file, else `output`.
 
     Args:
         output: the value of ``-o``, which may be a default or from the configuration.
         to: the name of the file; None for standard output.
-        forms: those that the command knows.
+        forms: the forms of the command.
 
     Raises:
-        UsageProblem: the name stands for another form than was typed, or for none that can be written.
+        UsageProblem: the suffix stands for another form than was typed, or for none of these forms.
     """
     suffix = "" if to is None else Path(base_name(to)).suffix.lower()
     wanted = SUFFIXES.get(suffix)
@@ -54,7 +58,7 @@ def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
         return output
     if suffix and wanted not in forms:
         known = ", ".join(end for end, form in SUFFIXES.items() if form in forms)
-        hint = f"names end with {known}, or -o says the form: {', '.join(one for one in forms if one != 'table')}"
+        hint = f"names end with {known}, or -o says the form: {', '.join(form for form in forms if form != 'table')}"
         why = f"its rows cannot be written as {wanted}" if wanted else f"no form is known by the ending {suffix}"
         raise UsageProblem(f"--out {to} does not say how to write it", why, hint)
     return wanted or output
@@ -75,16 +79,36 @@ def write_rows(
 
     Args:
         to: path of the file; it must not exist.
-        record: of a table: a line for every value; None where the rows are wider than the terminal.
+        record: show a table with a line for every value; None does so if the rows are wider than the terminal.
 
     Raises:
-        UsageProblem: a binary form to a terminal, or a table for people to a file.
-        NotFoundError: no directory is there for the file, or there is one of its name.
+        UsageProblem: a binary form would go to a terminal, or a table for people to a file.
+        NotFoundError: the directory of the file does not exist, or the name is that of a directory.
         ConflictError: the file exists.
-        BadDataError: a value that the form cannot hold.
+        BadDataError: the form cannot hold a value.
     """
+    if to is not None and form == "table":
+        raise UsageProblem("a table is for people, not for files", "", "use --out with another form: -o csv")
+    if to is None and form in _BINARY and sys.stdout.isatty():
+        name = f"{form} is not for a terminal"
+        raise UsageProblem(name, "it is binary", f"redirect it: ... -o {form} > rows.{form}")
     with progress("reading rows") as bar:
-        _write_all(_counted(batches, bar), form, types, schema, to, record)
+        batches = _counted(batches, bar)
+        if to is not None:
+            from acidctl.cli.rows.out_file import new_file  # noqa: PLC0415 - with hashes: only for --out
+
+            with new_file(os.fspath(to)) as file:
+                _write(batches, form, types, schema, file)
+        elif form == "table":
+            _table(batches, types, schema, record)
+        else:
+            if form == "json":
+                document: JsonArray = click.get_current_context().meta[_DOCUMENT]
+                for batch in batches:
+                    document.write(batch, types)
+            else:
+                _write(batches, form, types, schema, out_stream())
+            out_stream().flush()
 
 
 def _counted(batches: Iterable[pa.RecordBatch], bar: Bar) -> Iterator[pa.RecordBatch]:
@@ -93,37 +117,8 @@ def _counted(batches: Iterable[pa.RecordBatch], bar: Bar) -> Iterator[pa.RecordB
         yield batch
 
 
-def _write_all(
-    batches: Iterable[pa.RecordBatch],
-    form: str,
-    types: OrcType | None,
-    schema: pa.Schema,
-    to: str | None,
-    record: bool | None,
-) -> None:
-    if to is not None:
-        if form == "table":
-            raise UsageProblem("a table is for people, not for files", "", "use --out with another form: -o csv")
-        from acidctl.cli.rows.out_file import new_file  # noqa: PLC0415 - with hashes: only for --out
-
-        with new_file(os.fspath(to)) as file:
-            _write(batches, form, types, schema, file)
-    elif form == "table":
-        _table(batches, types, schema, record)
-    else:
-        if form in _BINARY and sys.stdout.isatty():
-            name = f"{form} is not for a terminal"
-            raise UsageProblem(name, "it is binary", f"redirect it: ... -o {form} > rows.{form}")
-        out = out_stream()
-        if form == "json":
-            _write_document(batches, types)
-        else:
-            _write(batches, form, types, schema, out)
-        out.flush()
-
-
 def begin_document(form: str, to: str | None = None) -> None:
-    """Of ``-o json`` on standard output: what is written is one document, however the command ends."""
+    """Begin the document of ``-o json`` on standard output, which is closed however the command ends."""
     if form != "json" or to is not None:
         return
     context = click.get_current_context()
@@ -134,12 +129,6 @@ def begin_document(form: str, to: str | None = None) -> None:
         out_stream().flush()
 
     context.call_on_close(end)
-
-
-def _write_document(batches: Iterable[pa.RecordBatch], types: OrcType | None) -> None:
-    document: JsonArray = click.get_current_context().meta[_DOCUMENT]
-    for batch in batches:
-        document.write(batch, types)
 
 
 def _write(
@@ -172,3 +161,26 @@ def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.
         screen.print(table)
     if len(rows) >= TABLE_ROWS:
         note(f"only the first {TABLE_ROWS} rows are shown; -o jsonl writes all of them")
+
+
+_RULE = 40
+"""The least columns of the line above a record."""
+
+
+def is_wider(table: Table, screen: Console) -> bool:
+    """Return whether cells of a table would be broken."""
+    return table.__rich_measure__(screen, screen.options.update(width=1 << 20)).maximum > screen.width
+
+
+def print_records(names: Sequence[str], rows: Sequence[Sequence[str]], screen: Console) -> None:
+    """Print ``-[ RECORD 1 ]---``, and below it ``name | value``, as psql does."""
+    from rich.cells import cell_len  # noqa: PLC0415 - only for people
+    from rich.text import Text  # noqa: PLC0415 - only for people
+
+    shown = [printable(name) for name in names]
+    widest = max(map(cell_len, shown), default=0)
+    for number, row in enumerate(rows, 1):
+        screen.print(Text(f"-[ RECORD {number:,} ]".ljust(_RULE, "-"), "dim"), soft_wrap=True)
+        for name, value in zip(shown, row, strict=True):
+            line = Text(name + " " * (widest - cell_len(name)), "bold").append(" | ", "dim not bold")
+            screen.print(line.append(printable(value), "not bold"), soft_wrap=True)

@@ -115,14 +115,14 @@ def test_on_hive_3_what_may_be_of_a_replication_is_left_alone(ask: Ask, fake3: F
 def test_one_that_gives_a_sign_of_life_meanwhile_is_left_alone(
     ask: Ask, fake: FakeHive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from acidctl.cli.report import asking
+    from acidctl.cli.report import verb_screen
 
     revived, dead = fake.begin(ago=9000), fake.begin(ago=9000)
 
     def while_asking(*_: object, **__: object) -> None:
         fake.txns[revived].heartbeat = fake.now
 
-    monkeypatch.setattr(asking, "confirm", while_asking)
+    monkeypatch.setattr(verb_screen, "confirm", while_asking)
     found = ask(fake, "housekeep", "-o", "json")
     assert {one["id"]: one["result"] for one in found.json()} == {dead: "ended", revived: "alive"}
     assert states(fake) == {revived: TxnState.OPEN, dead: TxnState.ABORTED}

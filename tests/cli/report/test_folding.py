@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from acidctl.cli.report.folding import MOST_TABLES, Told, Totals, folder_of_table, put_folded, put_idle
+from acidctl.cli.report.folding import MOST_TABLES, Totals, folder_of_table, put_folded, put_idle
 from acidctl.wording import names_in_short
 
 
@@ -40,9 +40,12 @@ def test_names_in_short_say_what_is_missing(names: list[str], short: str) -> Non
 
 
 def test_the_largest_tables_have_lines_and_the_rest_a_sum(capsys: pytest.CaptureFixture[str]) -> None:
-    told = [Told(f"/w/t{i}", "", {"entries": 2, "bytes": i}) for i in range(MOST_TABLES + 5)]
-    told += [Told(f"/w/p/day={i}", "", {"entries": 1, "bytes": 1000}) for i in range(3)]
-    put_folded("to remove", Totals(told))
+    totals = Totals()
+    for i in range(MOST_TABLES + 5):
+        totals.add(f"/w/t{i}", {"entries": 2, "bytes": i})
+    for i in range(3):
+        totals.add(f"/w/p/day={i}", {"entries": 1, "bytes": 1000})
+    put_folded("to remove", totals)
     first, heading, *lines, last = capsys.readouterr().out.splitlines()
     assert first == "to remove: 46 tables, 48 locations, 93 entries, 3.9 KiB"
     assert heading.split() == ["table", "partitions", "entries", "size"]
