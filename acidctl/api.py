@@ -460,7 +460,7 @@ class Location:
         return undo_last(self._found.fs, self._found.location.path, run_id, locking)
 
     def _changeable(self, said: TableType | None, lists: SnapshotLists) -> Found:
-        """Return the location, found anew, where it may be changed.
+        """Find the location again, and return it if it may be changed.
 
         Raises:
             RefusedError: it is not known to be transactional, or lies in something that is not ours.

@@ -19,11 +19,12 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import Engine
 from acidctl.deadline import Duration, as_seconds
 from acidctl.errors import AcidctlError
-from acidctl.location.find import Found, once
 from acidctl.location.find import find as find_places
+from acidctl.location.find import once
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.outcome import Outcome, Result
-from acidctl.overview.location_status import LocationStatus, status_of
+from acidctl.overview.location_status import LocationStatus
+from acidctl.overview.warehouse_status import statuses
 from acidctl.rows.scan.arrow_rows import ArrowRows
 from acidctl.verbs.clean import CleanOptions, clean
 from acidctl.verbs.compact import compact
@@ -159,14 +160,11 @@ class Locations(ArrowRows):
                 raise one
             yield one
 
-    def _statuses(self, older_than: float) -> Iterator[tuple[Found, LocationStatus | AcidctlError]]:
-        where, now = self._now(), time.time()
+    def _statuses(self, older_than: float) -> Iterator[tuple[str, LocationStatus | AcidctlError]]:
+        where = self._now()
         lists = where.lists.begun()
-        for found in once(find_places(where.places, where.storage, lists)):
-            try:
-                yield found, status_of(found, lists, Policy(older_than), now)
-            except AcidctlError as error:
-                yield found, error
+        places = once(find_places(where.places, where.storage, lists))
+        return statuses(places, lists, Policy(older_than), time.time())
 
     @property
     def schema(self) -> pa.Schema:
@@ -176,8 +174,8 @@ class Locations(ArrowRows):
     def to_batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield one row for each location."""
         rows: list[dict[str, Any]] = []
-        for found, one in islice(self._statuses(DAY), limit):
-            rows.append(_row(found, one))
+        for location, one in islice(self._statuses(DAY), limit):
+            rows.append(_row(location, one))
             if len(rows) == _ROWS:
                 yield pa.RecordBatch.from_pylist(rows, SCHEMA)
                 rows = []
@@ -188,9 +186,9 @@ class Locations(ArrowRows):
         return replace(self._where, lists=self._where.lists.renewed())
 
 
-def _row(found: Found, one: LocationStatus | AcidctlError) -> dict[str, Any]:
+def _row(location: str, one: LocationStatus | AcidctlError) -> dict[str, Any]:
     if isinstance(one, AcidctlError):
-        return {"location": found.shown, "table": found.location.table, "problem": str(one)}
+        return {"location": location, "problem": str(one)}
     return {
         "location": one.location,
         "table": one.table,

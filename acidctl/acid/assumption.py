@@ -1,4 +1,4 @@
-"""Which write ids count as committed if there is no list, and the user says that old directories do.
+"""Decide which write ids count as committed when the user, without a list, says that old directories do.
 
 Nothing on disk distinguishes a committed write id from an open or an aborted one. A command that changes a table needs
 that answer; without a list, the user can only say that everything old enough was committed. The answer has the form of

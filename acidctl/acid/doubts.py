@@ -1,4 +1,4 @@
-"""What one listing leaves undecided, and what must not be built on it (format sections 8.6, 10, 12 and 13.1).
+"""Find what one listing leaves undecided, so that nothing is built on it (format sections 8.6, 10, 12 and 13.1).
 
 A state describes what a reader of a snapshot reads. A command that removes or rewrites needs more: directories that may
 be unfinished must not make others obsolete, and layouts that Hive never writes must not be merged.

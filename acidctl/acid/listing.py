@@ -1,4 +1,4 @@
-"""What a location holds: the value that every rule starts from, and the ages of its children."""
+"""The listing of a location is the value that every rule starts from; it has the ages of its children."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def parse_flush_length(content: bytes, path: str) -> int:
     """Return the logical length in bytes: the last complete big-endian long (section 12).
 
     Raises:
-        BadDataError: there is no complete number, or it is negative.
+        BadDataError: the last number is incomplete or negative.
     """
     complete = len(content) // 8 * 8
     if not complete:

@@ -72,7 +72,7 @@ class Figures:
     """The figures of one location that the thresholds apply to.
 
     Attributes:
-        base_bytes: data bytes of the current base, or of the original files if there is no base.
+        base_bytes: data bytes of the current base, or of the original files without a base.
         delta_bytes: data bytes of all current deltas and delete deltas.
         deltas: number of current delta and delete delta directories.
         aborted_txns: aborted transactions known for the location.
@@ -170,7 +170,7 @@ SMALL_FILE = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What reading one location costs, and what a compaction saves.
+    """The cost of reading one location, and what a compaction saves.
 
     Attributes:
         directories: directories that a reader lists; the original files count as one.

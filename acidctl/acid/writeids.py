@@ -292,7 +292,7 @@ def _short(text: str) -> str:
 
 
 class IdStatus(StrEnum):
-    """What a snapshot shows about one id."""
+    """The state of one id in a snapshot."""
 
     COMMITTED = "committed"
     OPEN = "open"

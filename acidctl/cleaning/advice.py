@@ -11,7 +11,7 @@ from acidctl.spelling import spelled
 
 
 class Action(StrEnum):
-    """What to do next; these values are stable, for programs."""
+    """A next step; programs may rely on these values."""
 
     ALLOW_CLEANUP = "allow-cleanup"
     BY_HAND = "by-hand"
@@ -31,7 +31,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do next; `text` completes a sentence for people, with verbs in backticks spelled for Python."""
+    """A next step; its `text` completes a sentence, with verbs in backticks spelled as in Python."""
 
     action: Action
     text: str

@@ -99,7 +99,7 @@ GOING_ON = frozenset(("erasure",))
 
 
 def command_named(name: str) -> click.Command | None:
-    """Import a command and return it; None if there is no such command."""
+    """Import a command and return it; None for an unknown name."""
     if name not in SUMMARIES:
         return None
     command: click.Command = import_module(module_of(name)).command

@@ -228,14 +228,7 @@ def look_over(
         on_looked: called with each of the others.
     """
     whole = WarehouseStatus()
-
-    def tried(found: Found) -> LocationStatus | AcidctlError:
-        try:
-            return status_of(found, lists, policy, whole.now)
-        except AcidctlError as error:
-            return error
-
-    for shown, result in _in_threads(places, tried):
+    for shown, result in statuses(places, lists, policy, whole.now):
         if isinstance(result, AcidctlError):
             whole.failed += 1
             on_error(shown, result)
@@ -243,6 +236,20 @@ def look_over(
             whole.add(result)
             on_looked(result)
     return whole
+
+
+def statuses(
+    places: Iterable[Found], lists: SnapshotLists, policy: Policy, now: float
+) -> Iterator[tuple[str, LocationStatus | AcidctlError]]:
+    """Yield each location's name with its status, or with the error of one that cannot be checked, in their order."""
+
+    def tried(found: Found) -> LocationStatus | AcidctlError:
+        try:
+            return status_of(found, lists, policy, now)
+        except AcidctlError as error:
+            return error
+
+    return _in_threads(places, tried)
 
 
 def _in_threads(places: Iterable[Found], look: Callable[[Found], R]) -> Iterator[tuple[str, R]]:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from acidctl.errors import AcidctlError, GoneError, RefusedError
-from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group, option
+from acidctl.verbs.options import Kind, LockOptions, TrashOptions, WorkOptions, group, option
 
 if TYPE_CHECKING:
     from acidctl.cleaning.outcomes import PlannedCleaning
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 _CHECKED_AT_ONCE = 100
 """Locations for whose tables a metastore is asked at once whether they are still the same."""
 
-_HOW = {"location": "trash", "hdfs": "hdfs"}
 _VERBS = {"trash": "Move to the trash", "hdfs": "Move to the trash of HDFS", "delete": "Delete for good"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class CleanOptions(Options):
+class CleanOptions(TrashOptions):
     """What is removed, and how."""
 
     dry_run: bool = option(False, "-n", "--dry-run", help="Show the plan and stop.")
@@ -47,16 +46,6 @@ class CleanOptions(Options):
         False, "--unsafe-retention", typed=True, help="Allow --older-than below 1h: nothing reads the tables."
     )
     leftovers: bool = option(False, "--leftovers", help="Remove abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
-    no_trash: bool = option(
-        False, "--no-trash", typed=True, help="Delete at once instead of moving to the location's trash."
-    )
-    trash: str = option(
-        "location",
-        "--trash",
-        choices=("location", "hdfs"),
-        shown="location",
-        help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
-    )
     plan: str | None = option(
         None, "--plan", kind=Kind.NEW_FILE, metavar="FILE", typed=True, help="Save the plan for --apply, and stop."
     )
@@ -146,7 +135,7 @@ def _carried_out(
 
     count, size = sum(len(plan.removals) for plan in plans), human_bytes(sum(plan.bytes for plan in plans))
     entries = human_count(count, "entry", "entries")
-    how = How("delete" if options.no_trash else _HOW[options.trash])
+    how = How(options.how)
     places = tuple(plan.shown for plan in plans)
     what, text = f"{entries} ({size}) would be removed", f"{_VERBS[how.value]}: {entries}, {size}?"
     if not run_id:

@@ -16,7 +16,7 @@ from acidctl.verbs.clean import CleanOptions, clean
 from acidctl.verbs.compact_options import CompactOptions, WriteOptions
 from acidctl.verbs.engine import TaskOptions
 from acidctl.verbs.events import Events, Question
-from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group, option
+from acidctl.verbs.options import Kind, LockOptions, TrashOptions, WorkOptions, group, option
 from acidctl.verbs.policy import Policies, TablePolicy
 from acidctl.verbs.purge import PurgeOptions, purge
 
@@ -34,20 +34,10 @@ _PORTION = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class NightlyOptions(Options):
+class NightlyOptions(TrashOptions):
     """What is due, how it is done, and when."""
 
     dry_run: bool = option(False, "-n", "--dry-run", help="Show the plan of the whole run and stop, at any hour.")
-    no_trash: bool = option(
-        False, "--no-trash", typed=True, help="Delete at once instead of moving to the location's trash."
-    )
-    trash: str = option(
-        "location",
-        "--trash",
-        choices=("location", "hdfs"),
-        shown="location",
-        help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
-    )
     min_deltas: int | None = option(
         None,
         "--min-deltas",

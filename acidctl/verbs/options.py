@@ -126,6 +126,32 @@ class Options:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrashOptions(Options):
+    """Where a cleaning moves what it removes."""
+
+    no_trash: bool = option(
+        False, "--no-trash", typed=True, help="Delete at once instead of moving to the location's trash."
+    )
+    trash: str = option(
+        "location",
+        "--trash",
+        choices=("location", "hdfs"),
+        shown="location",
+        help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.no_trash and self.trash == "hdfs":
+            raise UsageProblem("--no-trash deletes at once", "", "leave out --trash hdfs")
+
+    @property
+    def how(self) -> str:
+        """The way as :class:`acidctl.cleaning.apply.How` names it."""
+        return "delete" if self.no_trash else "hdfs" if self.trash == "hdfs" else "trash"
+
+
+@dataclass(frozen=True, kw_only=True)
 class LockOptions(Options):
     """How others are kept away from a location."""
 

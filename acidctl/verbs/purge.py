@@ -70,14 +70,16 @@ def purge(
     stop, jobs = Stop.after(options.work.deadline), options.work.jobs
     latest = None if options.older_than is None else time.time() - options.older_than
     every: list[Due] = []
+    is_whole = True
     for found, runs in each(where.trashes(events, changes=True), _runs_of, jobs, stop):
         for error in _errors(found, runs, options.run_id or ""):
-            events.failed(found.shown, error)
+            is_whole = False
+            yield Outcome(location=found.shown, result=Result.FAILED, error=error)
         due = _due(runs, options.run_id or "", _before(found, policies, latest))
         every += [(found, kept)] if (kept := [run for run in due if run.id != run_id]) else []
     if not run_id:
         events.looked_through()
-    if options.run_id is not None and (every or events.is_whole):
+    if options.run_id is not None and (every or (is_whole and events.is_whole)):
         every = _only(every, options.run_id, where.shown)
     for found, due in every:
         for one in due:

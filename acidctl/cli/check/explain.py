@@ -89,7 +89,7 @@ def _meanings(word: str) -> Sequence[Meaning]:
     if not found:
         raise UsageProblem(
             f"nothing is called {word}",
-            "it is no code of a reason or an error, no exit status, no rule, no state, no term and no name of Hive's",
+            "reasons, errors, exit statuses, rules, states, terms and Hive's names were searched",
             did_you_mean(name, known_words(), "`acidctl explain` lists what there is"),
         )
     return found

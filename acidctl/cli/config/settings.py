@@ -111,7 +111,7 @@ def settings_of(file: SettingsFile | None, profile: str | None = None) -> Settin
         profiles[name] = dict(_read(place, table))
     if profile is not None and profile not in profiles:
         known = f"profiles: {', '.join(sorted(profiles)) or 'none'}"
-        raise UsageProblem(f"there is no profile {profile!r}", known, did_you_mean(profile, list(profiles)))
+        raise UsageProblem(f"the profile {profile!r} does not exist", known, did_you_mean(profile, list(profiles)))
     if profile is not None:
         settings |= {
             name: Value(value, f"{file.origin}, profile {profile}") for name, value in profiles[profile].items()
@@ -314,7 +314,8 @@ def policy_of(pattern: str, table: Mapping[str, Any]) -> TablePolicy:
                 did_you_mean(key.replace("_", "-"), POLICY_KEYS, f"keys: {', '.join(POLICY_KEYS)}"),
             )
         if isinstance(value, bool) != (key == "exclude"):
-            raise UsageProblem("it is no switch" if key != "exclude" else "it is a switch", "", "write true or false")
+            what, hint = ("it is a switch", "write true or false") if key == "exclude" else ("it is not a switch", "")
+            raise UsageProblem(what, "", hint)
         try:
             values[key.replace("-", "_")] = types[key].convert(
                 value if isinstance(value, bool) else str(value), None, None
@@ -354,7 +355,7 @@ def take_variables(command: click.Command, path: Name) -> None:
     """Let click read the variables of a command, and of the commands below it.
 
     They are named after the option as it is typed: ``auto_envvar_prefix`` takes the name of click's parameter, which
-    cannot be that of ``--from`` or ``--for``, and ignores a variable for which there is no option.
+    cannot be that of ``--from`` or ``--for``, and ignores a variable without an option.
 
     Raises:
         UsageProblem: a variable is set for an option that only the command line may set, or that does not exist.

@@ -13,9 +13,11 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import DURATION
+from acidctl.cli.options.verb_command import options_of
 from acidctl.cli.output.console import note
 from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.guardian import NOTES
+from acidctl.verbs.options import TrashOptions
 from acidctl.wording import human_bytes, human_count
 
 if TYPE_CHECKING:
@@ -24,29 +26,10 @@ if TYPE_CHECKING:
 
 
 def _way(no_trash: bool, trash: str) -> str:
-    if no_trash and trash == "hdfs":
-        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
-    return "delete" if no_trash else "hdfs" if trash == "hdfs" else "trash"
+    return TrashOptions(no_trash=no_trash, trash=trash).how
 
 
-how_options = shared.together(
-    shared.yes_option,
-    shared.passed_as(
-        "how",
-        _way,
-        shared.typed_option(
-            "--no-trash", is_flag=True, help="Delete at once instead of moving to the location's trash."
-        ),
-        click.option(
-            "--trash",
-            type=click.Choice(["location", "hdfs"]),
-            default="location",
-            show_default=True,
-            help="hdfs: move to the user's .Trash instead, from which HDFS deletes by its own times.",
-        ),
-    ),
-)
-"""``--yes``, ``--no-trash`` and ``--trash``, passed on as the keywords `yes` and `how`: trash, hdfs or delete."""
+how_options = shared.together(shared.yes_option, shared.passed_as("how", _way, *options_of(TrashOptions)))
 
 
 @shared.command(

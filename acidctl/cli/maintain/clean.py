@@ -63,8 +63,6 @@ def command(call: Call[CleanOptions]) -> int:
 
 def _refuse_contradictions(call: Call[CleanOptions]) -> None:
     options = call.options
-    if options.no_trash and options.trash == "hdfs":
-        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
     if options.apply is not None:
         shared.refuse_unused("--apply", "locations", "plan", "older_than", "leftovers")
     elif not call.where.places:

@@ -58,8 +58,6 @@ def command(call: Call[NightlyOptions]) -> int:
     from acidctl.verbs.nightly_state import usual_folder  # noqa: PLC0415 - --help does without
 
     options = replace(call.options, state=call.options.state or str(usual_folder()))
-    if options.no_trash and options.trash == "hdfs":
-        raise click.UsageError("--no-trash deletes at once: leave out --trash hdfs.")
     check_engine(options.tasks, "--jobs", options.tasks.jobs)
     context = click.get_current_context()
     policies = policies_of(context.find_root().meta.get("acidctl.settings") or {})

@@ -13,6 +13,8 @@ from support.made.due import write_deltas
 from support.tables import age, read_rows
 
 import acidctl
+from acidctl.cleaning.trash import TRASH
+from acidctl.location.change.journal import MANIFEST
 from acidctl.verbs.nightly import NightlyOptions
 from acidctl.verbs.policy import Policies, TablePolicy
 
@@ -193,7 +195,7 @@ def test_policies_exclude_choose_and_rank(acidctl: Acidctl, warehouse: Path, tmp
         ('[policy."sales.*"]\nmin-deltas = 0\n', "0 is not in the range"),
         ('[policy."sales.*"]\nkind = "majr"\n', "is not one of 'major', 'minor'"),
         ('[policy."sales.*"]\nexclude = "yes"\n', "write true or false"),
-        ('[policy."sales.*"]\npriority = true\n', "it is no switch"),
+        ('[policy."sales.*"]\npriority = true\n', "it is not a switch"),
         ('[policy."sales.*"]\nmax-ratio = "nan"\n', "nan"),
         ("[policy.sales.orders]\nexclude = true\n", '[policy."sales.orders"]'),
         ('[policy."/warehouse/sales.db"]\nexclude = true\n', "is no pattern of names of tables"),
@@ -246,3 +248,18 @@ def test_the_verb_does_the_same(warehouse: Path, tmp_path: Path) -> None:
     done = [*tables.nightly(options, policies)]
     assert [step.location.rpartition("/")[2] for step in done if step.is_changed] == ["orders"]
     assert not [step for step in done if step.error]
+
+
+def test_a_damaged_run_in_the_trash_is_a_step_of_the_purge(acidctl: Acidctl, warehouse: Path) -> None:
+    orders = warehouse / "sales.db" / "orders"
+    for _ in range(2):
+        assert acidctl(*DUE, "--yes", warehouse).status == 0
+        age(warehouse, 48)
+    (manifest,) = orders.glob(f"{TRASH}/*/{MANIFEST}")
+    manifest.write_text("{")
+    found = acidctl(*DUE, "--yes", "--purge-older-than", "0", "-o", "jsonl", warehouse)
+    assert found.status == 4, found.err
+    (failed,) = [step for step in found.lines() if step["result"] == "failed"]
+    assert (failed["part"], failed["location"]) == ("purge", str(orders))
+    assert len(ranked(found, "purge", "purged")) == 2
+    assert manifest.exists()
