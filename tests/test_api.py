@@ -22,7 +22,15 @@ from acidctl.cli.main import main
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.request import Nothing, Planned, Refused
-from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.errors import (
+    AcidctlError,
+    BadDataError,
+    ConflictError,
+    NotFoundError,
+    NotLookedAtError,
+    RefusedError,
+    UsageProblem,
+)
 from acidctl.location.change.lock import Locking
 from acidctl.outcome import Result
 from acidctl.rows.scan.scan import Scan
@@ -435,3 +443,8 @@ def test_plans_are_tables_in_notebooks(tmp_path: Path) -> None:
     removed = table.plan_clean(0)._repr_html_()  # type: ignore[union-attr]
     assert removed.count("<tr>") == 52
     assert "delta_0000001_0000001_0000" in removed
+
+
+def test_what_a_verb_reports_besides_outcomes_is_raised(tmp_path: Path) -> None:
+    with pytest.raises(NotLookedAtError):  # a disk may not be mounted there
+        acidctl.Location(tmp_path, assume_committed=0).clean()

@@ -110,6 +110,11 @@ class NightlyOptions(TrashOptions):
         )
 
 
+def time_to_compact(left: float) -> float:
+    """Return how many of the seconds of a run are for compactions: cleaning gives back space, and has its share."""
+    return left - min(left * _SHARE, _MOST_SECONDS)
+
+
 class Part(StrEnum):
     """The parts of a run, in their order."""
 
@@ -284,9 +289,7 @@ class _Parts:
     def _compact(self, *, dry_run: bool) -> Iterator[Outcome]:
         from acidctl.verbs.compact import compact
 
-        # Cleaning, which gives back space, has its time in every run.
-        left = max(0.0, self.until.at - time.monotonic())
-        left -= min(left * _SHARE, _MOST_SECONDS)
+        left = time_to_compact(max(0.0, self.until.at - time.monotonic()))
         options = CompactOptions(
             auto=True,
             dry_run=dry_run,

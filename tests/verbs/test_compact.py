@@ -1,0 +1,29 @@
+"""A compaction as a verb: its deadline limits the metastore, too."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from support.made.due import write_deltas
+from support.metastore.fake_hive import FakeHive
+
+from acidctl.location.lists import SnapshotLists
+from acidctl.location.named_metastore import open_warehouse
+from acidctl.verbs.compact import compact
+from acidctl.verbs.compact_options import CompactOptions
+from acidctl.verbs.engine import TaskOptions
+from acidctl.verbs.events import Events
+from acidctl.verbs.selection import Selection
+
+
+def test_calls_to_the_metastore_end_with_the_run(tmp_path: Path) -> None:
+    with FakeHive(4) as fake:
+        fake.table("db", "t", f"file:{write_deltas(tmp_path / 't', 1, 2)}")
+        warehouse = open_warehouse(fake.address)
+        assert warehouse
+        where = Selection(("hive:db.t",), lists=SnapshotLists(warehouse=warehouse))
+        options = CompactOptions(auto=True, deadline=60, tasks=TaskOptions(engine="local"))
+        (outcome,) = compact(where, options, Events())
+        assert outcome.result == "nothing-to-do"
+        assert warehouse.metastore.until.at <= time.monotonic() + 60
