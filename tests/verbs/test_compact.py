@@ -20,6 +20,10 @@ from acidctl.verbs.selection import Selection
 def test_calls_to_the_metastore_end_with_the_run(tmp_path: Path) -> None:
     with FakeHive(4) as fake:
         fake.table("db", "t", f"file:{write_deltas(tmp_path / 't', 1, 2)}")
+        for _ in range(2):
+            txn = fake.begin()
+            fake.end(txn)
+            fake.write_ids.setdefault("db.t", []).append(txn)
         warehouse = open_warehouse(fake.address)
         assert warehouse
         where = Selection(("hive:db.t",), lists=SnapshotLists(warehouse=warehouse))
