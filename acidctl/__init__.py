@@ -16,7 +16,7 @@ _LAZY = {
     "Hive": "acidctl.hive.hive",
     "Location": "acidctl.api",
     "Table": "acidctl.rows.scan.table",
-    "TableLocation": "acidctl.rows.scan.table",
+    "PartitionLocation": "acidctl.rows.scan.table",
     "TableScan": "acidctl.rows.scan.table",
     "find": "acidctl.locations",
     "open_table": "acidctl.rows.scan.table",
@@ -27,8 +27,8 @@ __all__ = [
     "CompactOptions",
     "Hive",
     "Location",
+    "PartitionLocation",
     "Table",
-    "TableLocation",
     "TableScan",
     "__version__",
     "find",
@@ -43,7 +43,7 @@ def __getattr__(name: str) -> object:
             return getattr(import_module(_LAZY[name]), name)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "thrift":
-                errors = import_module("acidctl.errors")
+                errors = import_module("acidctl.base.errors")
                 what, hint = "no metastore can be asked", "pip install 'acidctl[metastore]'"
                 raise errors.EnvironmentProblem(what, "the package thrift is not installed", hint) from error
             raise

@@ -1,6 +1,6 @@
 """``python -m acidctl``."""
 
-from acidctl.imports import forget_current_directory
+from acidctl.base.imports import forget_current_directory
 
 forget_current_directory()
 

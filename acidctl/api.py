@@ -13,31 +13,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from acidctl.acid.assumption import Assumption
+from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.listing import TableType
 from acidctl.acid.triggers import Advice, advise
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.arguments import as_path, require_type
+from acidctl.base.arguments import as_path, require_type
+from acidctl.base.deadline import Duration, as_seconds
+from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.base.nearest import member
 from acidctl.cleaning.explain import VerdictProof, proof_inputs, prove_all
 from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored
 from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.proof.values import RowDigest, row_digest
-from acidctl.compaction.request import Mode, Nothing, Planned, Refused
+from acidctl.compaction.request import Mode, NoWork, Planned, PlanRefused
 from acidctl.compaction.run import Compacted, Engine
-from acidctl.deadline import Duration, as_seconds
 from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
-from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.evidence import Evidence, not_known
-from acidctl.location.find import Found, find, found_again
-from acidctl.location.lists import SnapshotLists, lists_of, read_lists
+from acidctl.location.find import TableLocation, find, found_again
 from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.neighbours import Surroundings
+from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import Snapshot
-from acidctl.nearest import member
+from acidctl.location.snapshot_spec import SnapshotSpec, lists_of, read_lists
 from acidctl.outcome import Outcome, Result
 from acidctl.repair import request as repairs
 from acidctl.repair.apply import require_possible, undo_last
@@ -111,7 +111,7 @@ class Location:
         self._found = found[0]
 
     @classmethod
-    def of(cls, found: Found, storage: Mapping[str, str], lists: SnapshotLists) -> Location:
+    def of(cls, found: TableLocation, storage: Mapping[str, str], lists: SnapshotSpec) -> Location:
         one = cls.__new__(cls)
         one._storage, one._lists, one._found = dict(storage), lists, found
         return one
@@ -147,7 +147,7 @@ class Location:
         """The name that the metastore has for it, ``hive:db.table/key=value``; empty where that does not know it."""
         return self._found.hive_name
 
-    def _now(self) -> SnapshotLists:
+    def _now(self) -> SnapshotSpec:
         """Return the lists for a verb that begins now: a metastore is asked before anything is listed."""
         return self._lists.renewed().begun()
 
@@ -256,7 +256,7 @@ class Location:
 
     def plan_compaction(
         self, options: CompactOptions | str = "auto", *, table_type: TableType | str | None = None
-    ) -> Planned | Nothing | Refused:
+    ) -> Planned | NoWork | PlanRefused:
         """Return what a compaction would do, or why it would do nothing or be refused; nothing is changed.
 
         Args:
@@ -267,7 +267,7 @@ class Location:
             RefusedError: nobody said which write ids are committed, or it is not known to be transactional.
         """
         answer = self._compacted(replace(compact_options(options), dry_run=True), table_type)
-        assert isinstance(answer, Planned | Nothing | Refused)
+        assert isinstance(answer, Planned | NoWork | PlanRefused)
         return answer
 
     def compact(
@@ -276,7 +276,7 @@ class Location:
         engine: Engine | None = None,
         *,
         table_type: TableType | str | None = None,
-    ) -> Compacted | Nothing:
+    ) -> Compacted | NoWork:
         """Compact it: finished, planned, run, proven and published as ``acidctl compact`` does it.
 
         Args:
@@ -291,7 +291,7 @@ class Location:
         answer = self._compacted(compact_options(options), table_type, engine)
         if answer.error:
             raise answer.error
-        assert isinstance(answer, Compacted | Nothing)
+        assert isinstance(answer, Compacted | NoWork)
         return answer
 
     def _compacted(
@@ -459,14 +459,14 @@ class Location:
         """
         return undo_last(self._found.fs, self._found.location.path, run_id, locking)
 
-    def _changeable(self, said: TableType | None, lists: SnapshotLists) -> Found:
+    def _changeable(self, said: TableType | None, lists: SnapshotSpec) -> TableLocation:
         """Find the location again, and return it if it may be changed.
 
         Raises:
             RefusedError: it is not known to be transactional, or lies in something that is not ours.
             NotFoundError: the metastore does not have its table any more.
         """
-        found = found_again(self._found, self._storage, lists, Surroundings())
+        found = found_again(self._found, self._storage, lists, FormatDetector())
         found = found.said_to_be(said)
         evidence = found.evidence()
         if not evidence.may_change:
@@ -477,7 +477,7 @@ class Location:
 class _Strict(Events):
     """The events of a verb on one location, which is not passed over."""
 
-    def skipped(self, found: Found, evidence: Evidence) -> None:
+    def skipped(self, found: TableLocation, evidence: Evidence) -> None:
         raise not_known(found.shown, evidence)
 
 
@@ -507,7 +507,7 @@ def lists_of_user(
     valid_txns: str | ValidTxns | None,
     assume_committed: Duration | None,
     warehouse: Warehouse | None,
-) -> SnapshotLists:
+) -> SnapshotSpec:
     for name, value, kind in (("write_ids", write_ids, ValidWriteIds), ("valid_txns", valid_txns, ValidTxns)):
         require_type(value, (str, kind), name, f"give Hive's string, or a {kind.__name__}")
     txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns

@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.api import DAY, Location, compact_options, lists_of_user, storage_of
-from acidctl.arguments import as_path
+from acidctl.base.arguments import as_path
+from acidctl.base.deadline import Duration, as_seconds
+from acidctl.base.errors import AcidctlError
 from acidctl.cleaning.retention import Policy
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import Engine
-from acidctl.deadline import Duration, as_seconds
-from acidctl.errors import AcidctlError
 from acidctl.location.find import find as find_places
 from acidctl.location.find import once
 from acidctl.location.named_metastore import open_warehouse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from acidctl.printable import printable
+from acidctl.base.printable import printable
 
 
 def html_table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[object]], most: int | None = None) -> str:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from acidctl.acid.reasons import Code, Reason
-from acidctl.errors import AcidctlError, GoneError
+from acidctl.base.errors import AcidctlError, GoneError
 from acidctl.wording import joined
 
 

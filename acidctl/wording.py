@@ -15,7 +15,7 @@ from typing import Any
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import IdRun, IdStatus, count_of, of_status
-from acidctl.spelling import spelled
+from acidctl.base.spelling import spelled
 
 _SHORT_RUNS = 3
 """Ranges of one kind, where names are shortened."""

@@ -16,13 +16,7 @@ from support.tables import age, json_rows, snapshot_of, without_log
 from support.trouble.locks import locked
 
 import acidctl
-from acidctl.cleaning.outcomes import PlannedCleaning
-from acidctl.cleaning.request import RefusedCleaning, delete
-from acidctl.cli.main import main
-from acidctl.compaction.local_engine import LocalEngine
-from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.request import Nothing, Planned, Refused
-from acidctl.errors import (
+from acidctl.base.errors import (
     AcidctlError,
     BadDataError,
     ConflictError,
@@ -31,6 +25,12 @@ from acidctl.errors import (
     RefusedError,
     UsageProblem,
 )
+from acidctl.cleaning.outcomes import PlannedCleaning
+from acidctl.cleaning.request import RefusedCleaning, delete
+from acidctl.cli.main import main
+from acidctl.compaction.local_engine import LocalEngine
+from acidctl.compaction.proof.verify import Verify
+from acidctl.compaction.request import NoWork, Planned, PlanRefused
 from acidctl.location.change.lock import Locking
 from acidctl.outcome import Result
 from acidctl.rows.scan.scan import Scan
@@ -200,7 +200,7 @@ def test_a_compaction_gives_what_the_command_tells(shell: Shell, crud: Path) -> 
     assert (done.rows, done.rows_dropped, done.is_changed) == (2, 2, True)
     assert json_rows(Scan(snapshot_of(crud), row_id=True)) == before
     again = one.compact("major")
-    assert isinstance(again, Nothing)
+    assert isinstance(again, NoWork)
     assert (again.result, again.reason) == (Result.NOTHING_TO_DO, "only a base is current")
     assert not list(crud.glob("_tmp_*")) + list(crud.glob(".acidctl-lock*"))
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_read_is_an_answer(crud: Path) -> None:
     (crud / "delta_0000001_0000001_0000" / "bucket_00000").write_bytes(b"ORC, or not")
     one = acidctl.Location(crud, assume_committed=0)
     answer = one.plan_compaction("major")
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, PlanRefused)
     assert isinstance(answer.error, BadDataError)
     assert (answer.result, answer.record()["error"]) == (Result.FAILED, "bad-data")
     with pytest.raises(BadDataError):
@@ -254,7 +254,7 @@ def test_what_cannot_be_read_is_an_answer(crud: Path) -> None:
 
 def test_young_directories_wait_where_age_decides(crud: Path) -> None:
     one = acidctl.Location(crud, assume_committed=3600)
-    assert isinstance(one.plan_compaction("major"), Nothing)
+    assert isinstance(one.plan_compaction("major"), NoWork)
     age(crud, 2)
     assert isinstance(one.plan_compaction("major"), Planned)
 
@@ -334,7 +334,7 @@ def test_a_plan_finishes_nothing_and_clears_nothing_away(crud: Path) -> None:
     (staging / "_publish.json").write_text('{"names": ["delete_delta_0000001_0000003", "delta_0000001_0000003"]}')
     contents = changed_by(crud)
     answer = acidctl.Location(crud, assume_committed=0).plan_compaction("major")
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, PlanRefused)
     assert isinstance(answer.error, RefusedError)
     assert changed_by(crud) == contents
 

@@ -10,8 +10,8 @@ from support.made.due import write_deltas
 from support.tables import age, read_rows
 
 import acidctl
+from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.cleaning.outcomes import Cleaned
-from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.locations import SCHEMA
 from acidctl.outcome import Result
 from acidctl.verbs.clean import CleanOptions

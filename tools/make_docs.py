@@ -23,13 +23,13 @@ from metastore_settings import MEANINGS as METASTORE_SETTINGS
 
 from acidctl import __version__
 from acidctl.acid.reasons import Code
+from acidctl.base.errors import ExitStatus
+from acidctl.base.spelling import speaking, spelled
 from acidctl.cli.command_table import GROUPS, SECTIONS, SUMMARIES, shell_spelling
 from acidctl.cli.main import cli
 from acidctl.cli.report.terms import STATES, TERMS, TO_DO
-from acidctl.errors import ExitStatus
 from acidctl.metastore.settings import NAMES
 from acidctl.orc.limits import LIMITS
-from acidctl.spelling import speaking, spelled
 from acidctl.validation.findings import Depth
 from acidctl.validation.registry import RULES
 from acidctl.wording import example, next_step, text_of

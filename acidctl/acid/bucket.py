@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 
 MAX_BUCKET = 4095
 MAX_STATEMENT = 4095

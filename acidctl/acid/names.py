@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 
 MAXL = 2**63 - 1
 MINL = -(2**63)

@@ -6,7 +6,7 @@ import json
 import struct
 from enum import StrEnum
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 
 METADATA_ACID_COMPACTED = b'{"thisFileVersion":"0","dataFormat":"compacted"}'
 ORC_ACID_VERSION_2 = b"2"

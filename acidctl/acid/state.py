@@ -153,7 +153,7 @@ def select(
         write_ids: the snapshot's write ids; None counts everything on disk as committed.
         txns: decides which ``_v`` directories are visible; None counts every one as committed.
         base_formats: the content of ``_metadata_acid`` by the name of the base that holds it.
-        without: names to ignore as if they did not exist; see :mod:`acidctl.acid.past`.
+        without: names to ignore as if they did not exist; see :mod:`acidctl.acid.time_travel`.
     """
     selection = _Selection(write_ids or ValidWriteIds(), txns, base_formats or {})
     children = _children(listing)

@@ -10,13 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.doubts import layout_problems
 from acidctl.acid.layout import DataFile, Role, current_files, data_bytes_of
 from acidctl.acid.listing import Listing
 from acidctl.acid.names import Kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State
-from acidctl.errors import UsageProblem
+from acidctl.acid.unfinished import layout_problems
+from acidctl.base.errors import UsageProblem
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 
 from acidctl.acid.names import MAXL
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 
 _MAX_EXPANDED = 10_000_000
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from acidctl.acid.names import manifest_for
+from acidctl.base.spelling import spelled
 from acidctl.location.change.lock import LOCK
-from acidctl.spelling import spelled
 
 
 class Action(StrEnum):

@@ -7,11 +7,11 @@ from contextlib import suppress
 from enum import StrEnum
 
 from acidctl.acid.listing import Entry
+from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
 from acidctl.cleaning.hdfs_trash import move_to_hdfs_trash, require_hdfs, trash_of
 from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.trash import TrashRun
-from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, RefusedError
 from acidctl.location.change.lock import refuse_locked
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem, base_name, join

@@ -27,13 +27,13 @@ from acidctl.acid.writeids import (
     txn_status,
     write_id_runs,
 )
+from acidctl.base.errors import HistoryError, RefusedError
+from acidctl.base.one_line import one_line
 from acidctl.cleaning.advice import Action, Advice, hidden_kind
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import HistoryError, RefusedError
 from acidctl.location.change.publication import half_published
 from acidctl.location.snapshot import Snapshot
-from acidctl.one_line import one_line
 from acidctl.wording import span, spans, status_text, text_of, write_id_range, write_ids_text
 
 

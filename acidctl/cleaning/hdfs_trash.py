@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from acidctl.errors import AccessError, ConflictError, NotFoundError, StorageError, UsageProblem
+from acidctl.base.errors import AccessError, ConflictError, NotFoundError, StorageError, UsageProblem
 from acidctl.storage.port import FileSystem, join, parent_of
 
 _PROTOCOLS = ("webhdfs", "swebhdfs", "hdfs")

@@ -10,9 +10,9 @@ from acidctl.acid.names import Kind, acid_directory, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import select
 from acidctl.acid.writeids import Range, ValidWriteIds
+from acidctl.base.errors import AcidctlError
 from acidctl.cleaning.advice import COMPACTION_STAGING, LOCK_CLAIM, QUERY_STAGING, hidden_kind
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError
 from acidctl.location.change.owner import OWNER, owner_at
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from acidctl.base.errors import AcidctlError
+from acidctl.base.one_line import one_line
 from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.trash import TrashRun
-from acidctl.errors import AcidctlError
-from acidctl.one_line import one_line
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.port import FileSystem
 from acidctl.wording import iso_time, text_of

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from acidctl.acid.doubts import doubtful, half_finished, only_by_doubt, straddling, unmarked_bases
 from acidctl.acid.empty_results import empty_results
 from acidctl.acid.layout import strange_paths
 from acidctl.acid.listing import CLOCKS_SECONDS, Ages, Entry, Listing, with_entries
 from acidctl.acid.names import acid_directory, is_hidden, manifest_for, other_kind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import AcidState, EntryKind, State, Verdict
+from acidctl.acid.unfinished import doubtful, half_finished, only_by_doubt, straddling, unmarked_bases
+from acidctl.base.errors import RefusedError
 from acidctl.cleaning.leftovers import find_leftovers, is_query_staging, query_staging
 from acidctl.cleaning.readers import Contents, ReaderLists, broken_reader, may_supersede
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import RefusedError
 from acidctl.location.change.publication import refuse_half_published
 from acidctl.location.snapshot import Reader, Snapshot
 from acidctl.wording import text_of
@@ -141,7 +141,7 @@ def plan_cleaning(snapshot: Snapshot, policy: Policy | None = None, now: float |
 
     An entry may go if it was obsolete for all readers that began before the retention; a chain of compactions does not
     restart that time. An entry is kept back if it is obsolete only because of a directory that may be unfinished
-    (format section 10, and :mod:`acidctl.acid.doubts`), or because of one half of a minor compaction.
+    (format section 10, and :mod:`acidctl.acid.unfinished`), or because of one half of a minor compaction.
 
     Args:
         policy: default: entries older than a day, and no leftovers.

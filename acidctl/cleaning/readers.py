@@ -17,8 +17,8 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds, holes, ids_between
+from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.location.snapshot import Snapshot
 
 _MOMENTS = 16

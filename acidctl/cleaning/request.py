@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.cleaning.apply import How, apply_plan, never
 from acidctl.cleaning.leftovers import query_staging
 from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored, in_trash
 from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, trash_runs
-from acidctl.errors import AcidctlError, ConflictError
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.port import FileSystem
 
@@ -30,7 +30,7 @@ class RefusedCleaning(Outcome):
 
 
 def plan_location(
-    found: Found, lists: SnapshotLists, policy: Policy, *, is_table: bool = False, is_table_checked: bool = True
+    found: TableLocation, lists: SnapshotSpec, policy: Policy, *, is_table: bool = False, is_table_checked: bool = True
 ) -> PlannedCleaning | RefusedCleaning:
     """Plan the cleaning of one location from a new snapshot.
 
@@ -51,7 +51,7 @@ def plan_location(
 
 
 def unless_changed(
-    answers: Sequence[tuple[Found, PlannedCleaning | RefusedCleaning]], lists: SnapshotLists
+    answers: Sequence[tuple[TableLocation, PlannedCleaning | RefusedCleaning]], lists: SnapshotSpec
 ) -> list[PlannedCleaning | RefusedCleaning]:
     """Return the answers, with a refusal for each that has removals while its table was recreated or moved."""
     removing = (isinstance(answer, PlannedCleaning) and answer.plan.removals for _, answer in answers)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acidctl.acid.listing import CLOCKS_SECONDS, LAST_SECONDS
-from acidctl.deadline import as_seconds
-from acidctl.errors import RefusedError
+from acidctl.base.deadline import as_seconds
+from acidctl.base.errors import RefusedError
 
 DEFAULT_SECONDS = 86400.0
 FLOOR_SECONDS = 3600.0

@@ -17,21 +17,21 @@ from pathlib import Path
 from typing import Any
 
 from acidctl import __version__
-from acidctl.acid.assumption import Assumption
+from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import is_hidden
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, RefusedError
+from acidctl.base.printable import printable
 from acidctl.cleaning.leftovers import is_query_staging, query_staging
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError, BadDataError, ConflictError, RefusedError
 from acidctl.location.change.own_files import replace_file
 from acidctl.location.evidence import not_known, refuse_part_of_others
 from acidctl.location.find import at_path
-from acidctl.location.lists import SnapshotLists
-from acidctl.location.neighbours import Surroundings
+from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import Snapshot, SnapshotSource, take_snapshot
-from acidctl.printable import printable
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.storage.os_errors import mapped
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
@@ -92,9 +92,9 @@ class SavedPlan:
     def plan(
         self,
         storage: Mapping[str, str],
-        lists: SnapshotLists | None = None,
+        lists: SnapshotSpec | None = None,
         said: TableType | None = None,
-        surroundings: Surroundings | None = None,
+        surroundings: FormatDetector | None = None,
     ) -> CleaningPlan:
         """Plan the location again, as it is now, for the same entries.
 
@@ -109,7 +109,7 @@ class SavedPlan:
             RefusedError: the location is not known to be of a transactional table.
             AcidctlError: the location cannot be listed or planned.
         """
-        refuse_part_of_others(self.url, storage, surroundings or Surroundings())
+        refuse_part_of_others(self.url, storage, surroundings or FormatDetector())
         fs, path = open_location(self.url, storage)
         alone = bool(self.names) and all(is_query_staging(name) for name in self.names)
         snapshot = query_staging(fs, path) if alone else self._snapshot(fs, path, lists, said)
@@ -134,8 +134,8 @@ class SavedPlan:
         wanted = set(self.names)
         return replace(plan, removals=tuple(removal for removal in plan.removals if removal.name in wanted))
 
-    def _snapshot(self, fs: FileSystem, path: str, lists: SnapshotLists | None, said: TableType | None) -> Snapshot:
-        found = replace(at_path(fs, path, lists or SnapshotLists()), said=said)
+    def _snapshot(self, fs: FileSystem, path: str, lists: SnapshotSpec | None, said: TableType | None) -> Snapshot:
+        found = replace(at_path(fs, path, lists or SnapshotSpec()), said=said)
         evidence = found.evidence()
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
@@ -144,7 +144,7 @@ class SavedPlan:
         if self.assumption is None:
             source = SnapshotSource("saved-plan")
             return take_snapshot(fs, path, self.write_ids, self.txns, look=found.look, source=source)
-        told = SnapshotLists(of_all=self.write_ids, txns=self.txns, assumption=self.assumption)
+        told = SnapshotSpec(of_all=self.write_ids, txns=self.txns, assumption=self.assumption)
         return replace(found.snapshot(told), source=SnapshotSource("saved-plan"))
 
 

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 from acidctl.acid.listing import Entry
 from acidctl.acid.reasons import Code
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import ConflictError, NotFoundError
+from acidctl.base.errors import ConflictError, NotFoundError
+from acidctl.base.one_line import one_line
 from acidctl.location.change import journal
 from acidctl.location.change.journal import (
     MANIFEST,
@@ -32,7 +33,6 @@ from acidctl.location.change.journal import (
 )
 from acidctl.location.change.own_files import TORN, new_run_id
 from acidctl.location.snapshot import Snapshot, take_snapshot
-from acidctl.one_line import one_line
 from acidctl.storage.port import FileSystem
 
 TRASH = ".acidctl-trash"

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from acidctl.base.nearest import asked, near_names
 from acidctl.cli.command_table import GROUPS, examples, module_of
-from acidctl.nearest import asked, near_names
 
 
 class LazyCommands(MutableMapping[str, click.Command]):

@@ -14,6 +14,10 @@ import click
 from click.core import ParameterSource
 
 from acidctl import __version__
+from acidctl.base.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
+from acidctl.base.guardian import NOTES, watched
+from acidctl.base.imports import forget_current_directory, leave_out_pandas
+from acidctl.base.spelling import speaking
 from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCHED, command_in, shell_spelling
 from acidctl.cli.groups import LazyGroup
 from acidctl.cli.options.local_completion import complete_profiles
@@ -22,10 +26,6 @@ from acidctl.cli.output.last_line import ERASE, is_dumb, listings, own_stream
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.streams import ending_signals, standard_streams
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
-from acidctl.guardian import NOTES, watched
-from acidctl.imports import forget_current_directory, leave_out_pandas
-from acidctl.spelling import speaking
 
 _SELDOM = 100_000
 """Collect garbage after this many new objects; Python's default is 700."""

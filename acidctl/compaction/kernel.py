@@ -15,7 +15,7 @@ from acidctl.compaction.merge.agreement import (
     require_agreement,
     without_effect,
 )
-from acidctl.compaction.merge.side import Side, all_live, reopen
+from acidctl.compaction.merge.event_stream import EventStream, all_live, reopen
 from acidctl.compaction.merge.written import join_segments
 from acidctl.compaction.tasks import BucketResult, BucketTask, ConcatTask, CountTask, JoinTask, Task
 from acidctl.orc.read.id_runs import RowIdRun
@@ -87,8 +87,10 @@ def _compact(task: BucketTask) -> BucketResult:
     def keeps_deletes(run: RowIdRun) -> bool:
         return run.operation == DELETE and run.current >= run.first[0] and task.write_ids.is_valid(run.current)
 
-    insert_side = Side(fs, task, task.inserts, keep_insert, partial(all_live, write_ids=task.write_ids, dead=dead))
-    delete_side = Side(fs, task, task.deletes, keep_delete, keeps_deletes, look=DeleteCheck().see)
+    insert_side = EventStream(
+        fs, task, task.inserts, keep_insert, partial(all_live, write_ids=task.write_ids, dead=dead)
+    )
+    delete_side = EventStream(fs, task, task.deletes, keep_delete, keeps_deletes, look=DeleteCheck().see)
     segment = written = None
     if task.segment is None:
         written = insert_side.write()

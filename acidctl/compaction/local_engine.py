@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 
+from acidctl.base.deadline import Deadline
+from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem, out_of_memory
+from acidctl.base.guardian import FAULTS
+from acidctl.base.worker_pool import Beat, Crash, Limits, Pool
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
 from acidctl.compaction.working import telling
-from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem, out_of_memory
-from acidctl.guardian import FAULTS
 from acidctl.storage import registry
-from acidctl.worker_pool import Beat, Crash, Limits, Pool
 
 WORTH_A_PROCESS = 32 << 20
 """Input bytes; for less, starting another Python process takes longer than the work."""

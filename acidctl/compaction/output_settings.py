@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
+from acidctl.base.nearest import member
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
-from acidctl.nearest import member
 from acidctl.orc.tail import FIRST_READ
 from acidctl.orc.write.bloom import bloom_columns
 from acidctl.orc.write.writer_settings import CODECS, WriterSettings

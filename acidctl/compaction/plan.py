@@ -12,6 +12,7 @@ from acidctl.acid.layout import Role, below_all
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.concat.insert_only import concat_tasks
 from acidctl.compaction.merge.agreement import refuse_differing
 from acidctl.compaction.merge.row_type import output_row_type
@@ -29,7 +30,6 @@ from acidctl.compaction.refusals import (
 from acidctl.compaction.split import FINEST, cut, split
 from acidctl.compaction.spread import Rebalance, Spread, planned_spread, refuse_twin_base
 from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask, StripeGroup
-from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids

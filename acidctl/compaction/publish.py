@@ -18,11 +18,11 @@ from acidctl.acid.listing import Ages, Listing
 from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION, AcidDirectory, Kind
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
+from acidctl.base.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.spread import deletes_above
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
-from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
 from acidctl.location.change.lock import require_locked
 from acidctl.location.change.own_files import not_ours, write_checked
 from acidctl.location.change.owner import OWNER, Owner, owner_at

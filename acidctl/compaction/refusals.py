@@ -6,15 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.doubts import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, crossing, shows_full_acid
 from acidctl.acid.listing import Entry, TableType, with_entries
 from acidctl.acid.names import MAXL, METADATA_ACID, manifest_for
 from acidctl.acid.reasons import Code
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
+from acidctl.acid.unfinished import doubtful, layout_problems, live_writers, only_by_doubt
 from acidctl.acid.writeids import ValidTxns
-from acidctl.errors import BadDataError, ConflictError, RefusedError
+from acidctl.base.errors import BadDataError, ConflictError, RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile

@@ -19,6 +19,8 @@ from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import Decision, Figures, Thresholds, advise, decide, figures_of
+from acidctl.base.errors import AcidctlError, RefusedError
+from acidctl.base.nearest import member
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
     CompactionPlan,
@@ -32,7 +34,6 @@ from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
 from acidctl.compaction.spread import Rebalance, refuse_old_ids, refuse_without_lock
 from acidctl.compaction.tasks import BucketTask, Task
-from acidctl.errors import AcidctlError, RefusedError
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.publication import (
     finish_half_published,
@@ -40,11 +41,10 @@ from acidctl.location.change.publication import (
     refuse_half_published,
     shows_by_copies,
 )
-from acidctl.location.declared import Wishes
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation
+from acidctl.location.metastore_schema import TableProperties
 from acidctl.location.snapshot import Snapshot
-from acidctl.nearest import member
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.outcome import Outcome, Result
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ class CompactionRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer(Outcome):
-    """The result of planning a location: :class:`Planned`, :class:`Nothing` or :class:`Refused`.
+class PlanResult(Outcome):
+    """The result of planning a location: :class:`Planned`, :class:`NoWork` or :class:`PlanRefused`.
 
     Attributes:
         snapshot: None if the location could not be listed.
@@ -147,7 +147,7 @@ class Answer(Outcome):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned(Answer):
+class Planned(PlanResult):
     """A location with work to do; its reason says which threshold decided."""
 
     plan: CompactionPlan
@@ -198,14 +198,14 @@ class Planned(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nothing(Answer):
+class NoWork(PlanResult):
     """A location that needs no compaction."""
 
     result: Result = Result.NOTHING_TO_DO
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refused(Answer):
+class PlanRefused(PlanResult):
     """A location that cannot be compacted or listed."""
 
     error: AcidctlError
@@ -213,8 +213,8 @@ class Refused(Answer):
 
 
 def plan_location(
-    found: Found, lists: SnapshotLists, request: CompactionRequest, *, is_table_checked: bool = True
-) -> Planned | Nothing | Refused:
+    found: TableLocation, lists: SnapshotSpec, request: CompactionRequest, *, is_table_checked: bool = True
+) -> Planned | NoWork | PlanRefused:
     """Plan the compaction of one location from a new snapshot.
 
     Args:
@@ -242,7 +242,7 @@ def plan_location(
             refuse_old_ids(snapshot, found, lists)
         decision, figures = decision_on(snapshot, request)
         if idle := why_idle(snapshot, decision, rebalanced=is_rebalance):
-            return Nothing(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
+            return NoWork(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # else it is idle
         if beside is not None:
             raise beside
@@ -259,7 +259,7 @@ def plan_location(
             rebalance=_rebalance(found, request) if is_rebalance else None,
         )
     except AcidctlError as error:
-        return Refused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
+        return PlanRefused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
     return Planned(
         location=found.shown,
         plan=plan,
@@ -270,7 +270,7 @@ def plan_location(
     )
 
 
-def _for_its_hive(request: CompactionRequest, lists: SnapshotLists) -> CompactionRequest:
+def _for_its_hive(request: CompactionRequest, lists: SnapshotSpec) -> CompactionRequest:
     """Return the request with the Hive version of the table's metastore, which is seen from the methods it offers."""
     assert lists.warehouse  # else there is no table
     hive, reader = lists.warehouse.metastore.features.hive, request.writing.reader
@@ -281,29 +281,29 @@ def _for_its_hive(request: CompactionRequest, lists: SnapshotLists) -> Compactio
     return replace(request, writing=replace(request.writing, reader=None if both else hive))
 
 
-def _rebalance(found: Found, request: CompactionRequest) -> Rebalance:
+def _rebalance(found: TableLocation, request: CompactionRequest) -> Rebalance:
     assert found.hive  # else it is refused
     columns = [column.name for column in found.hive.columns]
     return Rebalance(request.buckets, parse_order(request.order_by, columns) if request.order_by else ())
 
 
-def of_changed_tables(planned: Sequence[tuple[Found, Planned]], lists: SnapshotLists) -> list[Refused]:
+def of_changed_tables(planned: Sequence[tuple[TableLocation, Planned]], lists: SnapshotSpec) -> list[PlanRefused]:
     """Return a refusal for each table that was recreated or moved since the lists were taken."""
     problems = lists.changed([found.hive for found, _ in planned])
     return [
-        Refused(location=plan.location, error=error, snapshot=plan.snapshot, finished=plan.finished)
+        PlanRefused(location=plan.location, error=error, snapshot=plan.snapshot, finished=plan.finished)
         for (_, plan), error in zip(planned, problems, strict=True)
         if error
     ]
 
 
-def refuse_beside_hive(found: Found, lists: SnapshotLists) -> None:
+def refuse_beside_hive(found: TableLocation, lists: SnapshotSpec) -> None:
     """Raise RefusedError while Hive itself compacts a location, or is about to."""
     if error := _beside_hive(found, lists):
         raise error
 
 
-def _in_hives_queue(found: Found, lists: SnapshotLists, request: CompactionRequest) -> RefusedError | None:
+def _in_hives_queue(found: TableLocation, lists: SnapshotSpec, request: CompactionRequest) -> RefusedError | None:
     """Return the refusal of a compaction that does not wait for another one in Hive's queue."""
     if request.in_queue or request.wait:
         return None
@@ -312,7 +312,7 @@ def _in_hives_queue(found: Found, lists: SnapshotLists, request: CompactionReque
 
 
 def _beside_hive(
-    found: Found, lists: SnapshotLists, *, but: str | None = None, take_over: bool = False
+    found: TableLocation, lists: SnapshotSpec, *, but: str | None = None, take_over: bool = False
 ) -> RefusedError | None:
     """Return the refusal for a location that Hive itself compacts, or is about to; None if it does not.
 
@@ -346,7 +346,7 @@ def in_the_way(shown: str, id_: int, state: str, worker: str = "", *, can_take_o
     )
 
 
-def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Wishes) -> CompactionRequest:
+def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: TableProperties) -> CompactionRequest:
     """Return the request with a table's type, and with its properties for options that the user has not set.
 
     Args:
@@ -373,7 +373,9 @@ def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Wi
     )
 
 
-def _finished(found: Found, lists: SnapshotLists, request: CompactionRequest) -> tuple[Snapshot, tuple[str, ...]]:
+def _finished(
+    found: TableLocation, lists: SnapshotSpec, request: CompactionRequest
+) -> tuple[Snapshot, tuple[str, ...]]:
     """Finish an interrupted publication; return the snapshot after that, and what was published."""
     snapshot = found.snapshot(lists, compactor=True)
     if request.changes_nothing:
@@ -443,7 +445,7 @@ class Waiting:
         planned: the plan; None if it will be made again.
     """
 
-    found: Found
+    found: TableLocation
     location: str
     input_bytes: int
     tasks: int
@@ -453,7 +455,7 @@ class Waiting:
     planned: Planned | None = None
 
     @classmethod
-    def of(cls, found: Found, planned: Planned, *, is_kept: bool, priority: int = 0) -> Waiting:
+    def of(cls, found: TableLocation, planned: Planned, *, is_kept: bool, priority: int = 0) -> Waiting:
         """Return a location with its plan, which is kept or not."""
         plan = planned.plan
         tasks, weight = len(plan.tasks), sum(task.weight for task in plan.tasks)

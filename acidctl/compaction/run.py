@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import AcidctlError, RefusedError, VerifyError
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import CompactionPlan, require_atomic
@@ -14,7 +15,6 @@ from acidctl.compaction.publish import discard, publish, require_place, require_
 from acidctl.compaction.rebalance.shares import Runs
 from acidctl.compaction.split import shared_out
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, JoinTask, OutputFile, Segment, Task
-from acidctl.errors import AcidctlError, RefusedError, VerifyError
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 

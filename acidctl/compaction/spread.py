@@ -16,16 +16,16 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import Role
 from acidctl.acid.names import BucketFile, Kind, is_visible_path, parse_file
 from acidctl.acid.state import State, Verdict
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.merge.agreement import refuse_differing
 from acidctl.compaction.merge.row_type import output_row_type
 from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
 from acidctl.compaction.rebalance.shares import Runs, shares_of, sorted_shares
 from acidctl.compaction.tasks import BucketTask, CountTask, FileTask
-from acidctl.errors import RefusedError
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
@@ -204,7 +204,7 @@ def deletes_above(verdicts: Iterable[Verdict], write_id: int) -> list[str]:
     return sorted(d.name for d in directories if d.kind is Kind.DELETE_DELTA and d.max_write_id > write_id)
 
 
-def refuse_without_lock(found: Found, lists: SnapshotLists, *, is_of_user: bool) -> None:
+def refuse_without_lock(found: TableLocation, lists: SnapshotSpec, *, is_of_user: bool) -> None:
     """Refuse a rebalance that cannot lock the table: deletes refer to rows by the ids that it replaces.
 
     Args:
@@ -229,7 +229,7 @@ def refuse_without_lock(found: Found, lists: SnapshotLists, *, is_of_user: bool)
         )
 
 
-def refuse_old_ids(snapshot: Snapshot, found: Found, lists: SnapshotLists) -> None:
+def refuse_old_ids(snapshot: Snapshot, found: TableLocation, lists: SnapshotSpec) -> None:
     """Refuse a rebalance if a delete event outside of it may refer to rows by their present ids.
 
     Raises:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from acidctl.acid import bucket as codec
 from acidctl.acid.names import METADATA_ACID, Kind, format_directory
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
+from acidctl.base.errors import UsageProblem
 from acidctl.demo.write import write_directory
-from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.delete_set import Keys

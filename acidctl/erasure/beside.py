@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from acidctl.acid.names import is_hidden, parse_partition, unescape
+from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.cleaning.hdfs_trash import is_hdfs
 from acidctl.erasure.holders import Holder, HolderKind, PhysicalFile, physical_files
-from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 
 _HOMES = "/user"

@@ -11,18 +11,18 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.base.one_line import one_line
 from acidctl.erasure.beside import StrayFile, files_beside, hdfs_trash_files
 from acidctl.erasure.event_search import EventSearch
 from acidctl.erasure.holders import Holder, HolderKind
 from acidctl.erasure.remedies import ErasureStep, Survey, erasure_steps, survey
 from acidctl.erasure.searched_file import OpenedFile, SearchedFile, open_file, search_file
-from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.location.find import Found, given_paths, leads_to
-from acidctl.location.given import is_hive_name
+from acidctl.location.arguments import is_hive_name
+from acidctl.location.find import TableLocation, given_paths, leads_to
 from acidctl.location.hive_names import HiveName
-from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot, SnapshotSource
-from acidctl.one_line import one_line
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.orc.types import OrcType, row_of
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.foreign.format import Format
@@ -171,7 +171,7 @@ class SearchedTable:
     """
 
     table: str
-    places: tuple[Found, ...]
+    places: tuple[TableLocation, ...]
     root: str = ""
     hdfs_trash: bool = True
 
@@ -229,7 +229,7 @@ class _Gathered:
 
 
 def search_tables(
-    tables: Iterable[SearchedTable], lists: SnapshotLists, condition: str, *, prove: bool = False
+    tables: Iterable[SearchedTable], lists: SnapshotSpec, condition: str, *, prove: bool = False
 ) -> Iterator[TableErasure]:
     """Search tables, one after the other; problems of a table are in its report.
 
@@ -258,7 +258,7 @@ def _not_searched(table: SearchedTable, error: AcidctlError) -> TableErasure:
 
 class _TableSearch:
     def __init__(
-        self, wanted: SearchedTable, table: Table, lists: SnapshotLists, condition: str, *, prove: bool
+        self, wanted: SearchedTable, table: Table, lists: SnapshotSpec, condition: str, *, prove: bool
     ) -> None:
         self._wanted, self._table, self._lists = wanted, table, lists
         self._condition, self._prove = condition, prove
@@ -455,7 +455,7 @@ def _defines_columns(opened: OpenedFile) -> bool:
 
 
 def tables_to_search(
-    places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str], *, hdfs_trash: bool = True
+    places: Iterable[TableLocation], given: Sequence[str], storage: Mapping[str, str], *, hdfs_trash: bool = True
 ) -> Iterator[SearchedTable]:
     """Yield locations grouped by table; the locations of one table must follow each other.
 
@@ -475,11 +475,11 @@ def tables_to_search(
         yield SearchedTable(members[0].location.table, members, root, hdfs_trash)
 
 
-def _table_of(found: Found) -> tuple[str, str]:
+def _table_of(found: TableLocation) -> tuple[str, str]:
     return found.fs.url, f"hive:{found.hive.full_name}" if found.hive else _root_of(found, {})
 
 
-def _root_of(found: Found, storage: Mapping[str, str]) -> str:
+def _root_of(found: TableLocation, storage: Mapping[str, str]) -> str:
     """Return the directory of a location's table, inside its store, preferably as its metastore has it."""
     path = found.location.path
     if found.hive and found.location.partition:

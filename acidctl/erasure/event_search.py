@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.erasure.bloom_filters import with_bloom_filters
-from acidctl.location.declared import Declared
+from acidctl.location.metastore_schema import Declared
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, EventReader, Ids

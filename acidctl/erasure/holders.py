@@ -9,8 +9,8 @@ from enum import StrEnum
 from acidctl.acid.listing import Entry, Listing
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, METADATA_ACID, ORC_ACID_VERSION, acid_directory, is_hidden
 from acidctl.acid.state import Verdict
+from acidctl.base.errors import AcidctlError
 from acidctl.cleaning.trash import TRASH
-from acidctl.errors import AcidctlError
 from acidctl.location.change.journal import MANIFEST
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.own_files import TORN

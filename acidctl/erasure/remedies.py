@@ -8,13 +8,13 @@ from enum import StrEnum
 from functools import cached_property
 
 from acidctl.acid.state import State, Verdict
+from acidctl.base.errors import AcidctlError, BadDataError
 from acidctl.cleaning.advice import Action
 from acidctl.cleaning.explain import MayClean, ProofInputs, VerdictProof, proof_inputs, prove_all
 from acidctl.erasure.holders import Holder, HolderKind, PhysicalFile, physical_files
-from acidctl.errors import AcidctlError, BadDataError
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
-from acidctl.location.snapshot import Look, Snapshot, look_at, take_snapshot
+from acidctl.location.find import TableLocation
+from acidctl.location.snapshot import DirectoryListing, Snapshot, list_location, take_snapshot
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.wording import text_of
 
 
@@ -149,7 +149,7 @@ class Survey:
         closed: the errors of directories that cannot be listed, by their paths as a user would type them.
     """
 
-    found: Found
+    found: TableLocation
     snapshot: Snapshot
     files: tuple[PhysicalFile, ...]
     closed: Mapping[str, AcidctlError]
@@ -165,7 +165,7 @@ class Survey:
         return {proof.name: proof for proof in prove_all(self.proof_inputs)}
 
 
-def survey(found: Found, lists: SnapshotLists) -> Survey:
+def survey(found: TableLocation, lists: SnapshotSpec) -> Survey:
     """List a location, once unless a compaction ends meanwhile.
 
     Raises:
@@ -186,11 +186,11 @@ def survey(found: Found, lists: SnapshotLists) -> Survey:
     return Survey(looked, snapshot, tuple(physical_files(found.fs, snapshot.listing, verdicts)), closed)
 
 
-def _looked(found: Found) -> tuple[Found, dict[str, AcidctlError]]:
+def _looked(found: TableLocation) -> tuple[TableLocation, dict[str, AcidctlError]]:
     closed: dict[str, AcidctlError] = {}
 
     def tell(path: str, error: AcidctlError) -> None:
         closed[found.fs.display(f"{found.location.path}/{path}")] = error
 
-    look: Look = look_at(found.fs, found.location.path, found.top, tell, hidden=True)
+    look: DirectoryListing = list_location(found.fs, found.location.path, found.top, tell, hidden=True)
     return replace(found, ahead=look), closed

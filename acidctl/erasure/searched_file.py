@@ -8,10 +8,10 @@ from typing import Any
 
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.acid.sidefiles import parse_flush_length
+from acidctl.base.errors import AcidctlError, BadDataError
 from acidctl.erasure.event_search import EventSearch, Matched
 from acidctl.erasure.holders import Holder, PhysicalFile
-from acidctl.errors import AcidctlError, BadDataError
-from acidctl.location.declared import Declared
+from acidctl.location.metastore_schema import Declared
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import MAGIC
 from acidctl.rows.foreign.format import Format, read_any_tail

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from acidctl.hive.waiting import Waiting
+from acidctl.hive.ready_entries import Waiting
 from acidctl.metastore.activity import KnownTxns, Lock, Txn, key_of, locks_by_txn
 from acidctl.metastore.server import Switches
 

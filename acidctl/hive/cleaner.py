@@ -15,13 +15,15 @@ from itertools import islice
 from threading import Event
 
 from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.cleaning.apply import How
 from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.request import carry_out
 from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
-from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
-from acidctl.hive.leftover import free_uncommitted
+from acidctl.hive.orphaned_entries import free_uncommitted
+from acidctl.hive.poll_loop import repeat
+from acidctl.hive.queue_lease import partition_of
 from acidctl.hive.ready_rules import (
     OPEN_TXN_GAP,
     REBALANCE,
@@ -31,15 +33,13 @@ from acidctl.hive.ready_rules import (
     why_unmarked,
     why_waiting,
 )
-from acidctl.hive.rounds import repeat
-from acidctl.hive.turn import partition_of
+from acidctl.location.arguments import HIVE
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
-from acidctl.location.find import Found, find_named
-from acidctl.location.given import HIVE
+from acidctl.location.find import TableLocation, find_named
 from acidctl.location.hive_names import HiveName, partition_values
-from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot, seen_below
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, find_transactions, spelled_alike
 from acidctl.metastore.client import Metastore
@@ -267,7 +267,7 @@ class Cleaner:
             what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {entry.name} was cleaned")
             return CleanedEntry(location=entry.name, result=Result.FAILED, error=what, entry=entry.id)
 
-    def _clean(self, entry: Compaction, known: KnownTxns, lists: SnapshotLists) -> CleanedEntry:
+    def _clean(self, entry: Compaction, known: KnownTxns, lists: SnapshotSpec) -> CleanedEntry:
         found = self._find(entry, lists)
         snapshot = found.snapshot(lists, readers=True)
         snapshot.require_agreement()
@@ -300,7 +300,7 @@ class Cleaner:
             run=cleaned.run.id if cleaned.run else "",
         )
 
-    def _find(self, entry: Compaction, lists: SnapshotLists) -> Found:
+    def _find(self, entry: Compaction, lists: SnapshotSpec) -> TableLocation:
         """Return the location of an entry.
 
         Raises:
@@ -322,7 +322,9 @@ class Cleaner:
         beyond = tuple(sorted(set(plan.names) - set(everything.names)))
         return _not_cleaned(entry, Result.SKIPPED, reason(Code.STILL_LEFT, by=beyond)) if beyond else plan
 
-    def _why_unmarked(self, entry: Compaction, found: Found, lists: SnapshotLists, known: KnownTxns) -> Reason | None:
+    def _why_unmarked(
+        self, entry: Compaction, found: TableLocation, lists: SnapshotSpec, known: KnownTxns
+    ) -> Reason | None:
         """List the location and the entry again, and return why the entry may not be marked; None if it may.
 
         The old lists suffice: an entry is marked only if they decide all write ids up to its highest one, and what a
@@ -347,10 +349,10 @@ class _FetchedLists:
         self._metastore = metastore
         self._pending = {entry.id: entry.name for entry in entries}
         self._fetched: set[int] = set()
-        self._lists = SnapshotLists()
+        self._lists = SnapshotSpec()
         self._until = 0.0
 
-    def lists_for(self, entry: Compaction) -> SnapshotLists:
+    def lists_for(self, entry: Compaction) -> SnapshotSpec:
         """Return the lists for an entry; call this in the order of the entries.
 
         Raises:
@@ -358,7 +360,7 @@ class _FetchedLists:
         """
         if entry.id not in self._fetched or time.monotonic() > self._until:
             batch = dict(islice(self._pending.items(), _AT_ONCE)) | {entry.id: entry.name}
-            lists = SnapshotLists(warehouse=Warehouse(self._metastore)).begun()
+            lists = SnapshotSpec(warehouse=Warehouse(self._metastore)).begun()
             lists.expect([HIVE + name for name in dict.fromkeys(batch.values())], partitions=True)
             self._lists, self._fetched, self._until = lists, set(batch), time.monotonic() + _NEWER
         self._pending.pop(entry.id, None)

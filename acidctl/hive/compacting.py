@@ -8,17 +8,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from acidctl.base.errors import AcidctlError
 from acidctl.compaction.plan import CompactionPlan
-from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, Refused, carry_out
+from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned, PlanRefused, carry_out
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import Task
-from acidctl.errors import AcidctlError
 from acidctl.location.change.work_log import Fact, LogEntry, log_done, of_night
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation
+from acidctl.location.snapshot_spec import SnapshotSpec
 
 if TYPE_CHECKING:
-    from acidctl.hive.turn import Desk, Turn
+    from acidctl.hive.queue_lease import MetastoreSession, QueueEntryLease
 
 AT_ONCE = 50
 """Locations whose transactions are open at the same time."""
@@ -45,7 +45,7 @@ def written_down(outcome: Compacted, request: CompactionRequest) -> Compacted:
     return outcome
 
 
-def is_under_hive(found: Found, lists: SnapshotLists, request: CompactionRequest) -> bool:
+def is_under_hive(found: TableLocation, lists: SnapshotSpec, request: CompactionRequest) -> bool:
     """Return whether a location is compacted under a transaction of Hive.
 
     This requires that the metastore has its table and provides the lists; a caller who gives lists or a transaction is
@@ -55,12 +55,12 @@ def is_under_hive(found: Found, lists: SnapshotLists, request: CompactionRequest
 
 
 def compact_locations(
-    planned: Sequence[tuple[Found, Planned]],
-    lists: SnapshotLists,
+    planned: Sequence[tuple[TableLocation, Planned]],
+    lists: SnapshotSpec,
     request: CompactionRequest,
     engine: Engine | None = None,
     on_task: Callable[[Task], None] | None = None,
-) -> Generator[Compacted | Nothing | Refused, None, None]:
+) -> Generator[Compacted | NoWork | PlanRefused, None, None]:
     """Carry plans out: those under Hive's transactions in batches, the others all together.
 
     Under a transaction, a location is planned again. If this generator is closed or interrupted, it removes its
@@ -80,14 +80,14 @@ def compact_locations(
     if not under_hive:
         return
     # These import thrift, which is optional without a metastore.
-    from acidctl.hive.turn import Desk  # noqa: PLC0415
+    from acidctl.hive.queue_lease import MetastoreSession  # noqa: PLC0415
     from acidctl.metastore.client import batches  # noqa: PLC0415
-    from acidctl.metastore.own.locked_transaction import Heartbeats  # noqa: PLC0415
+    from acidctl.metastore.txn.locked_transaction import Heartbeats  # noqa: PLC0415
 
     warehouse = lists.require_warehouse("")
     heartbeats = Heartbeats(warehouse.metastore)
     try:
-        desk = Desk(warehouse.metastore, heartbeats)
+        desk = MetastoreSession(warehouse.metastore, heartbeats)
         carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
         # Writers wait for the lock of a rebalance, so it is held for one location at a time.
         for batch in batches(under_hive, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
@@ -98,15 +98,15 @@ def compact_locations(
 
 
 def _in_turn(
-    desk: Desk,
-    planned: Sequence[tuple[Found, Planned]],
-    lists: SnapshotLists,
+    desk: MetastoreSession,
+    planned: Sequence[tuple[TableLocation, Planned]],
+    lists: SnapshotSpec,
     request: CompactionRequest,
     carry: Callable[..., Generator[Compacted, None, None]],
-) -> Generator[Compacted | Nothing | Refused, None, None]:
-    from acidctl.hive.turn import Turn  # noqa: PLC0415
+) -> Generator[Compacted | NoWork | PlanRefused, None, None]:
+    from acidctl.hive.queue_lease import QueueEntryLease  # noqa: PLC0415
 
-    turns: dict[str, Turn] = {}
+    turns: dict[str, QueueEntryLease] = {}
     ready: list[Planned] = []
 
     def check(plan: CompactionPlan) -> None:
@@ -114,20 +114,20 @@ def _in_turn(
 
     try:
         for found, first in planned:
-            turn: Turn | None = None
+            turn: QueueEntryLease | None = None
             try:
                 decided = replace(request, mode=Mode(first.plan.asked))
-                turn = Turn.take(desk, found, lists, decided)
+                turn = QueueEntryLease.take(desk, found, lists, decided)
                 turns[found.shown] = turn  # so that it is ended with the others on an error
                 answer = turn.plan(decided)
-                if isinstance(answer, Nothing):
+                if isinstance(answer, NoWork):
                     turn.nothing(answer)
-                elif isinstance(answer, Refused):
+                elif isinstance(answer, PlanRefused):
                     turn.give_up(answer.error)
             except AcidctlError as error:
                 if turn:
                     turn.give_up(error)
-                answer = Refused(location=first.location, error=error, snapshot=first.snapshot)
+                answer = PlanRefused(location=first.location, error=error, snapshot=first.snapshot)
             if isinstance(answer, Planned):
                 turns[answer.plan.staging] = turns.pop(found.shown)
                 ready.append(replace(answer, reasons=first.reasons, figures=first.figures))

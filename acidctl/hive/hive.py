@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from acidctl.base.deadline import Duration, as_seconds
+from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
-from acidctl.deadline import Duration, as_seconds
-from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.blocking import Blocker, find_blockers
-from acidctl.hive.waiting import OnError, Waiting, find_waiting, ready_entries
-from acidctl.location.given import HIVE, at_its_line, is_hive_name
+from acidctl.hive.ready_entries import OnError, Waiting, find_waiting, ready_entries
+from acidctl.location.arguments import HIVE, at_its_line, is_hive_name
 from acidctl.location.hive_names import HiveName
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.warehouse import Warehouse
@@ -320,7 +320,7 @@ def look_for_blockers(
     """Return the blockers of cleanings.
 
     Args:
-        names, storage, sizes, on_error: as in :func:`acidctl.hive.waiting.find_waiting`.
+        names, storage, sizes, on_error: as in :func:`acidctl.hive.ready_entries.find_waiting`.
 
     Raises:
         NotFoundError: a named table does not exist.

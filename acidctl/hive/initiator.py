@@ -16,20 +16,19 @@ from dataclasses import dataclass, field, replace
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import advise
+from acidctl.base.errors import AcidctlError, ConflictError, GoneError, RefusedError
 from acidctl.compaction.plan import below_straddlers
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
-from acidctl.errors import AcidctlError, ConflictError, GoneError, RefusedError
-from acidctl.hive.rounds import repeat
-from acidctl.hive.turn import partition_of
-from acidctl.location.find import Found, find
-from acidctl.location.lists import SnapshotLists
+from acidctl.hive.poll_loop import repeat
+from acidctl.hive.queue_lease import partition_of
+from acidctl.location.find import TableLocation, find
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.walk import Observer
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import key_of
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable, Unreadable
 from acidctl.metastore.housekeeping import is_replication_target
-from acidctl.metastore.own.locks import LeaderLock
 from acidctl.metastore.queue.compactions import (
     INITIATED,
     WORKING,
@@ -41,6 +40,7 @@ from acidctl.metastore.queue.compactions import (
 from acidctl.metastore.queue.stuck import given_up
 from acidctl.metastore.server import find_switches
 from acidctl.metastore.tables import HiveTable
+from acidctl.metastore.txn.locks import LeaderLock
 from acidctl.outcome import Outcome, Result
 
 ROLE = "initiator"
@@ -214,7 +214,7 @@ class Initiator:
 
     def _round(self, lock: LeaderLock | None) -> None:
         start = time.monotonic()
-        lists = SnapshotLists(warehouse=Warehouse(self._metastore, tuple(self._work.exclude))).begun()
+        lists = SnapshotSpec(warehouse=Warehouse(self._metastore, tuple(self._work.exclude))).begun()
         queue = _Queue(self._metastore)
         due: list[tuple[Initiated, Wish]] = []
         for found in find(self._work.names, self._work.storage, lists, Observer(lambda error: self._failed("", error))):
@@ -240,7 +240,7 @@ class Initiator:
         self.counts.looked, self.counts.seconds = time.time(), time.monotonic() - start
         self.counts.failing = False
 
-    def _check(self, found: Found, lists: SnapshotLists, queue: _Queue) -> Initiated | tuple[Initiated, Wish]:
+    def _check(self, found: TableLocation, lists: SnapshotSpec, queue: _Queue) -> Initiated | tuple[Initiated, Wish]:
         """Return the outcome and the request for a location, or the outcome alone if nothing is due."""
         table = found.hive
         assert table  # it was found by its name
@@ -320,7 +320,7 @@ class _Queue:
         }
         self._replicas: dict[str, bool] = {}
 
-    def why_skipped(self, table: HiveTable, found: Found) -> Reason | None:
+    def why_skipped(self, table: HiveTable, found: TableLocation) -> Reason | None:
         """Return why no compaction of a location is requested, whatever its files; None if one may be."""
         key = key_of(table.database, table.name, partition_of(found))
         if entry := self._waiting.get(key):

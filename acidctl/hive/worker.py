@@ -15,27 +15,27 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Planned, carry_out
+from acidctl.base.deadline import Deadline
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned, carry_out
 from acidctl.compaction.run import Engine, failed
 from acidctl.compaction.tasks import Task
-from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.hive.compacting import written_down
-from acidctl.hive.leftover import free, free_dead, give_back, worker_id
-from acidctl.hive.strangers import Strangers
-from acidctl.hive.turn import Desk, Turn, partition_of
-from acidctl.location.find import Found, find_named
-from acidctl.location.given import HIVE
-from acidctl.location.lists import SnapshotLists
+from acidctl.hive.foreign_entries import Strangers
+from acidctl.hive.orphaned_entries import free, free_dead, give_back, worker_id
+from acidctl.hive.queue_lease import MetastoreSession, QueueEntryLease, partition_of
+from acidctl.location.arguments import HIVE
+from acidctl.location.find import TableLocation, find_named
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import client, interface
 from acidctl.metastore.activity import name_of, spelled_alike
 from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.interface import CompactionType
-from acidctl.metastore.own.locked_transaction import Heartbeats
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import WORKING, find_compactions, kind_of
 from acidctl.metastore.queue.queue_work import DeltaThresholds, find_delta_thresholds, tell_figures
+from acidctl.metastore.txn.locked_transaction import Heartbeats
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
@@ -240,7 +240,7 @@ class Worker:
                 self._lock.notify_all()
 
     def free_dead(self) -> list[int]:
-        """Free the entries of dead workers of this machine, see :func:`acidctl.hive.leftover.free_dead`."""
+        """Free the entries of dead workers of this machine, see :func:`acidctl.hive.orphaned_entries.free_dead`."""
         return free_dead(self._metastore)
 
     # -- a slot ------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class Worker:
     def _slot(self, heartbeats: Heartbeats) -> None:
         pause = _FIRST_PAUSE
         with closing(self._metastore.another()) as metastore:
-            desk = Desk(metastore, heartbeats)
+            desk = MetastoreSession(metastore, heartbeats)
             worker = worker_id()
             while not self._stopping.is_set():
                 try:
@@ -339,7 +339,7 @@ class Worker:
                 self._unsure |= kept
         return not kept
 
-    def _do(self, desk: Desk, worker: str, entry: interface.QueueEntry) -> None:
+    def _do(self, desk: MetastoreSession, worker: str, entry: interface.QueueEntry) -> None:
         began = time.monotonic()
         until = Deadline()
         with self._lock:
@@ -384,8 +384,8 @@ class Worker:
         counts.bytes_read += used.get("read", 0)
         counts.bytes_written += used.get("written", 0)
 
-    def _compact(self, desk: Desk, worker: str, entry: interface.QueueEntry, until: Deadline) -> Outcome:
-        lists = SnapshotLists(warehouse=Warehouse(desk.metastore))
+    def _compact(self, desk: MetastoreSession, worker: str, entry: interface.QueueEntry, until: Deadline) -> Outcome:
+        lists = SnapshotSpec(warehouse=Warehouse(desk.metastore))
         try:
             request = self._request(entry)
             found = self._find(entry, lists)
@@ -396,7 +396,9 @@ class Worker:
         except Exception as error:
             queue_work.mark_failed(desk.metastore, entry, str(error))
             raise
-        turn = Turn.of_entry(desk, found, lists, worker, request, entry=entry, on_lost=lambda _: until.end_now())
+        turn = QueueEntryLease.of_entry(
+            desk, found, lists, worker, request, entry=entry, on_lost=lambda _: until.end_now()
+        )
         try:
             return self._in_turn(turn, entry, request, until)
         except BaseException as error:
@@ -418,7 +420,7 @@ class Worker:
         buckets, order_by = max(entry.buckets or 0, 0), entry.order_by or ""
         return replace(self._work.request, mode=mode, buckets=buckets, order_by=order_by)
 
-    def _find(self, entry: interface.QueueEntry, lists: SnapshotLists) -> Found:
+    def _find(self, entry: interface.QueueEntry, lists: SnapshotSpec) -> TableLocation:
         """Return the location of an entry.
 
         Raises:
@@ -438,11 +440,13 @@ class Worker:
             raise RefusedError(f"{name} is not compacted", "the table has partitions, and this is not one of them", "")
         return locations[0]
 
-    def _in_turn(self, turn: Turn, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline) -> Outcome:
+    def _in_turn(
+        self, turn: QueueEntryLease, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline
+    ) -> Outcome:
         if self._work.job:
             queue_work.record_job(turn.desk.metastore, entry, self._work.job)
         answer = turn.plan(request)
-        if isinstance(answer, Nothing):
+        if isinstance(answer, NoWork):
             turn.nothing(answer)
             return answer
         if not isinstance(answer, Planned):

@@ -10,8 +10,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from acidctl.errors import ExitStatus, NotLookedAtError
-from acidctl.location.given import is_hive_name
+from acidctl.base.errors import ExitStatus, NotLookedAtError
+from acidctl.location.arguments import is_hive_name
 from acidctl.wording import human_count, some_of
 
 _FEW, _LISTED = 3, 20

@@ -24,9 +24,9 @@ from acidctl.acid.names import (
 )
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import parse_flush_length
-from acidctl.errors import AcidctlError, RefusedError
-from acidctl.location.neighbours import Surroundings, other_format_within
-from acidctl.location.snapshot import Look
+from acidctl.base.errors import AcidctlError, RefusedError
+from acidctl.location.other_formats import FormatDetector, other_format_within
+from acidctl.location.snapshot import DirectoryListing
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
@@ -72,7 +72,7 @@ def not_known(shown: str, evidence: Evidence) -> RefusedError:
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)
 
 
-def refuse_part_of_others(url: str, storage: Mapping[str, str], surroundings: Surroundings) -> None:
+def refuse_part_of_others(url: str, storage: Mapping[str, str], surroundings: FormatDetector) -> None:
     """Refuse to change anything in a table of another format, in an export or in a trash.
 
     Args:
@@ -93,7 +93,7 @@ def refuse_part_of_others(url: str, storage: Mapping[str, str], surroundings: Su
         )
 
 
-def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = None) -> Evidence:
+def evidence_of(fs: FileSystem, path: str, look: DirectoryListing, said: TableType | None = None) -> Evidence:
     """Return what is known of a location; read the end of a file or two if names and side files do not suffice.
 
     Args:
@@ -129,7 +129,7 @@ def evidence_of(fs: FileSystem, path: str, look: Look, said: TableType | None = 
     )
 
 
-def type_by_files(fs: FileSystem, path: str, look: Look) -> TableType | None:
+def type_by_files(fs: FileSystem, path: str, look: DirectoryListing) -> TableType | None:
     """Return the table type that the files show; None if they show none, or if Hive reads both types alike.
 
     The beginning of a file is read only if files lie beside ACID directories and the names show no type.
@@ -165,7 +165,9 @@ def _strange(entries: Iterable[Entry]) -> Iterator[str]:
     return (path for path in strange_paths(entries) if acid_directory(path.partition("/")[2].partition("/")[0]) is None)
 
 
-def _by_side_files(look: Look, sound: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]) -> Evidence | None:
+def _by_side_files(
+    look: DirectoryListing, sound: Iterable[AcidDirectory], children: Mapping[str, list[Entry]]
+) -> Evidence | None:
     kind = TableType.FULL_ACID if shows_full_acid(look.listing) else None
     for directory in sound:
         sizes = {entry.path.partition("/")[2]: entry.size for entry in children[directory.name]}

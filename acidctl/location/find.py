@@ -17,16 +17,16 @@ from acidctl.acid.names import AcidDirectory, is_hidden, partition_name
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.state import with_reasons
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError, UsageProblem
-from acidctl.location.declared import Declared, declared_by
+from acidctl.base.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.spelling import spelled
+from acidctl.location.arguments import HIVE, FromMetastore, at_its_line, is_hive_name
 from acidctl.location.evidence import Evidence, evidence_of, not_known, refuse_part_of_others, type_by_files
-from acidctl.location.given import HIVE, FromMetastore, at_its_line, is_hive_name
 from acidctl.location.hive_names import HiveName
-from acidctl.location.lists import Lists, SnapshotLists
-from acidctl.location.neighbours import Surroundings
-from acidctl.location.snapshot import Look, Snapshot, files_ahead, look_at, take_snapshot
+from acidctl.location.metastore_schema import Declared, declared_by
+from acidctl.location.other_formats import FormatDetector
+from acidctl.location.snapshot import DirectoryListing, Snapshot, files_ahead, list_location, take_snapshot
+from acidctl.location.snapshot_spec import ResolvedSnapshot, SnapshotSpec
 from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
-from acidctl.spelling import spelled
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem, FileSystemSpec, parent_of
 from acidctl.storage.registry import naming_near, open_location
@@ -48,7 +48,7 @@ _LIKE_TABLE = re.compile(r"\w+\.\w+")
 
 
 @dataclass(frozen=True)
-class Found:
+class TableLocation:
     """A location that a user's path led to.
 
     Attributes:
@@ -68,14 +68,14 @@ class Found:
     location: WalkedLocation
     is_given: bool
     top: Listing | None = None
-    ahead: Look | AcidctlError | None = None
+    ahead: DirectoryListing | AcidctlError | None = None
     hive: HiveTable | None = None
     declared: Declared | None = None
     partition: HivePartition | None = None
     may_go: bool = False
     root: str = ""
     said: TableType | None = None
-    around: Surroundings = field(default_factory=Surroundings, compare=False, repr=False)
+    around: FormatDetector = field(default_factory=FormatDetector, compare=False, repr=False)
 
     @property
     def shown(self) -> str:
@@ -100,7 +100,7 @@ class Found:
         return "/".join([f"{HIVE}{self.hive.full_name}", *parts])
 
     @cached_property
-    def look(self) -> Look:
+    def look(self) -> DirectoryListing:
         """Return its contents, listed once, with the type of its table, if that is known.
 
         Raises:
@@ -109,12 +109,12 @@ class Found:
         """
         if isinstance(self.ahead, AcidctlError):
             raise self.ahead
-        look = self.ahead or look_at(self.fs, self.location.path, self.top)
+        look = self.ahead or list_location(self.fs, self.location.path, self.top)
         table_type = (self.hive and self.hive.table_type) or self.said
         return look.of_type(table_type or type_by_files(self.fs, self.location.path, look))
 
     def snapshot(
-        self, lists: SnapshotLists, *, compactor: bool = False, readers: bool = False, settled: bool = True
+        self, lists: SnapshotSpec, *, compactor: bool = False, readers: bool = False, settled: bool = True
     ) -> Snapshot:
         """Return its state as seen by the snapshot that the user chose.
 
@@ -136,7 +136,7 @@ class Found:
         with self.unless_dropped(lists):
             return self._snapshot(lists, compactor=compactor, readers=readers)
 
-    def _snapshot(self, lists: SnapshotLists, *, compactor: bool, readers: bool) -> Snapshot:
+    def _snapshot(self, lists: SnapshotSpec, *, compactor: bool, readers: bool) -> Snapshot:
         resolved = self.lists(lists, may_clean=not compactor)
         write_ids, ahead = resolved.write_ids, self.ahead_of(lists)
         unchecked = tuple(why for why in ahead if why.code is Code.GIVEN_UNKNOWN)
@@ -177,7 +177,7 @@ class Found:
             return replace(snapshot, readers=lists.warehouse.readers(*here), no_cleanup=kept)
         return snapshot
 
-    def settled(self, lists: SnapshotLists) -> tuple[Found, SnapshotLists]:
+    def settled(self, lists: SnapshotSpec) -> tuple[TableLocation, SnapshotSpec]:
         """Return it and the lists, both refreshed if a compaction ended after a metastore gave the lists.
 
         A cleaner may already have removed the directories that the old lists select.
@@ -196,7 +196,7 @@ class Found:
         raise ever_changing(self.shown)
 
     @contextmanager
-    def unless_dropped(self, lists: SnapshotLists) -> Iterator[None]:
+    def unless_dropped(self, lists: SnapshotSpec) -> Iterator[None]:
         """Turn a missing file into GoneError if the location was dropped, and nothing says that it should exist.
 
         Raises:
@@ -211,7 +211,7 @@ class Found:
                 raise
             raise GoneError(f"{self.shown} is gone", "it was dropped meanwhile") from error
 
-    def _is_dropped(self, lists: SnapshotLists) -> bool:
+    def _is_dropped(self, lists: SnapshotSpec) -> bool:
         with suppress(NotFoundError):
             self.fs.list_dir(self.location.path)
             return False
@@ -219,7 +219,7 @@ class Found:
             return lists.warehouse.is_dropped(self.hive, self.location.partition)
         return bool(self.fs.list_dir(self.root).entries)  # if nothing is left, a disk may be missing
 
-    def lists(self, lists: SnapshotLists, *, may_clean: bool = True) -> Lists:
+    def lists(self, lists: SnapshotSpec, *, may_clean: bool = True) -> ResolvedSnapshot:
         """Return the lists of committed ids for it.
 
         Args:
@@ -231,7 +231,7 @@ class Found:
         self.refuse_assuming(lists)
         return lists.of(self.look, self.location.table, time.time(), self.hive, may_clean=may_clean)
 
-    def refuse_assuming(self, lists: SnapshotLists) -> None:
+    def refuse_assuming(self, lists: SnapshotSpec) -> None:
         """Refuse to assume what is committed if a metastore has the location: aborted rows would come back.
 
         Raises:
@@ -247,20 +247,20 @@ class Found:
                 f"give {name} without `assume_committed`; or add `metastore='none'`, so that no metastore is asked",
             )
 
-    def unseen(self, lists: SnapshotLists) -> tuple[AcidDirectory, ...]:
+    def unseen(self, lists: SnapshotSpec) -> tuple[AcidDirectory, ...]:
         """Return the directories that may have replaced others of it since a metastore gave the lists."""
         if not (self.hive and lists.asks_metastore):
             return ()
         return lists.unseen(self.look.listing, self.lists(lists, may_clean=False))
 
-    def ahead_of(self, lists: SnapshotLists) -> tuple[Reason, ...]:
+    def ahead_of(self, lists: SnapshotSpec) -> tuple[Reason, ...]:
         """Return why the files are newer than the metastore, which is queried if a name suggests it; usually empty."""
         if self.hive is None or lists.warehouse is None:
             return ()
         top = partial(self.fs.list_dir, self.location.path)
         return lists.warehouse.ahead_of(self.hive, self.look.listing, top, by_own_list=lists.asks_metastore)
 
-    def said_to_be(self, said: TableType | None) -> Found:
+    def said_to_be(self, said: TableType | None) -> TableLocation:
         """Return it with the table type that the user gave; None changes nothing.
 
         Raises:
@@ -297,12 +297,12 @@ class Found:
         fs = registry.open_file_system(FileSystemSpec("file")) if self.fs.is_local else self.fs
         return self.around.holds_acid(fs, parent_of(location.path))
 
-    def afresh(self) -> Found:
+    def afresh(self) -> TableLocation:
         """Return the same location, to be listed when its snapshot is taken."""
         return replace(self, top=None, ahead=None, partition=None)
 
 
-def is_any_overtaken(places: Sequence[Found], lists: SnapshotLists, newer: SnapshotLists) -> bool:
+def is_any_overtaken(places: Sequence[TableLocation], lists: SnapshotSpec, newer: SnapshotSpec) -> bool:
     """Return whether any location may lack a directory that the lists select, as newer lists show."""
     unseen = [(found.hive, found.unseen(lists)) for found in places if found.hive]
     return any(newer.is_overtaken(directories, hive) for hive, directories in unseen if directories)
@@ -320,12 +320,12 @@ def ever_changing(shown: str) -> ConflictError:
 def find(
     paths: Sequence[str],
     storage: Mapping[str, str],
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     observer: Observer | None = None,
     *,
     looks: bool = True,
-    surroundings: Surroundings | None = None,
-) -> Iterator[Found]:
+    surroundings: FormatDetector | None = None,
+) -> Iterator[TableLocation]:
     """Yield every location at or below the given paths, in their order; remote stores are listed ahead.
 
     Args:
@@ -342,7 +342,7 @@ def find(
             format, or in one.
     """
     tables: dict[str, None] = {}
-    observer, around = observer or Observer(), surroundings or Surroundings()
+    observer, around = observer or Observer(), surroundings or FormatDetector()
     lists = _begun(lists, paths)
     lists.expect([path for path in paths if is_hive_name(path)])
     for path in paths:
@@ -359,10 +359,10 @@ def find(
 def refuse_unusable(
     paths: Sequence[str],
     storage: Mapping[str, str],
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     said: TableType | None = None,
     *,
-    surroundings: Surroundings | None,
+    surroundings: FormatDetector | None,
 ) -> None:
     """Refuse to change any of several named places if one of them cannot be used: it may be a typing error.
 
@@ -398,9 +398,9 @@ def refuse_unusable(
 def _require_usable(
     path: str,
     storage: Mapping[str, str],
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     said: TableType | None,
-    surroundings: Surroundings | None,
+    surroundings: FormatDetector | None,
 ) -> None:
     others = Observer(lambda _: None)  # errors of locations that were not named themselves
     found = next(_locations_of(path, storage, lists, others, looks=False, surroundings=surroundings), None)
@@ -414,7 +414,7 @@ def _require_usable(
         raise not_known(found.shown, evidence)
 
 
-def table_path(found: Found) -> str:
+def table_path(found: TableLocation) -> str:
     """Return the directory of a location's table, inside its store, derived from the location's path."""
     path = found.location.path
     for _ in found.location.partition:
@@ -422,7 +422,7 @@ def table_path(found: Found) -> str:
     return path
 
 
-def find_named(name: str, storage: Mapping[str, str], lists: SnapshotLists) -> Iterator[Found]:
+def find_named(name: str, storage: Mapping[str, str], lists: SnapshotSpec) -> Iterator[TableLocation]:
     """Yield the locations that a name in a metastore means, before any list is read: for callers that lock first.
 
     Raises:
@@ -433,7 +433,7 @@ def find_named(name: str, storage: Mapping[str, str], lists: SnapshotLists) -> I
     return _named(name, storage, lists, Observer(), None)
 
 
-def find_table(path: str, storage: Mapping[str, str], lists: SnapshotLists) -> list[Found]:
+def find_table(path: str, storage: Mapping[str, str], lists: SnapshotSpec) -> list[TableLocation]:
     """Return the locations of one path or name, for callers that read them as one table.
 
     Raises:
@@ -444,7 +444,7 @@ def find_table(path: str, storage: Mapping[str, str], lists: SnapshotLists) -> l
     return [found.afresh() for found in _going_on(walk, Observer(), path, is_alone=True)]
 
 
-def _begun(lists: SnapshotLists, paths: Sequence[str]) -> SnapshotLists:
+def _begun(lists: SnapshotSpec, paths: Sequence[str]) -> SnapshotSpec:
     try:
         return lists.begun()
     except AcidctlError as error:
@@ -463,8 +463,8 @@ def _add_ways(error: AcidctlError, path: str) -> None:
 
 
 def found_again(
-    found: Found, storage: Mapping[str, str], lists: SnapshotLists, surroundings: Surroundings | None = None
-) -> Found:
+    found: TableLocation, storage: Mapping[str, str], lists: SnapshotSpec, surroundings: FormatDetector | None = None
+) -> TableLocation:
     """Return a location that was found before in its present state, to be listed when its snapshot is taken.
 
     Args:
@@ -488,12 +488,12 @@ def found_again(
 def _locations_of(
     path: str,
     storage: Mapping[str, str],
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     observer: Observer,
     *,
     looks: bool,
-    surroundings: Surroundings | None,
-) -> Iterator[Found]:
+    surroundings: FormatDetector | None,
+) -> Iterator[TableLocation]:
     if is_hive_name(path):
         return _named(path, storage, lists, observer, surroundings)
     if lists.warehouse and lists.warehouse.read_lock:
@@ -508,8 +508,8 @@ def _locations_of(
 
 
 def _named(
-    text: str, storage: Mapping[str, str], lists: SnapshotLists, observer: Observer, surroundings: Surroundings | None
-) -> Iterator[Found]:
+    text: str, storage: Mapping[str, str], lists: SnapshotSpec, observer: Observer, surroundings: FormatDetector | None
+) -> Iterator[TableLocation]:
     name, warehouse = HiveName.parse(text), lists.require_warehouse(text)
     for place in warehouse.places(name, storage, observer.error):
         if surroundings:
@@ -523,21 +523,23 @@ def _named(
                 continue
         is_given = not name.is_pattern and not place.location.partition
         declared = declared_by(place.table, place.partition, warehouse.metastore.features.hive)
-        yield Found(place.fs, place.location, is_given, hive=place.table, declared=declared, partition=place.partition)
+        yield TableLocation(
+            place.fs, place.location, is_given, hive=place.table, declared=declared, partition=place.partition
+        )
 
 
-def at_path(fs: FileSystem, path: str, lists: SnapshotLists) -> Found:
+def at_path(fs: FileSystem, path: str, lists: SnapshotSpec) -> TableLocation:
     """Return one location by its path, with its table if a metastore is used and has it.
 
     Raises:
         RefusedError: the metastore has it in several tables.
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    found = Found(fs, location_at(path), is_given=True)
+    found = TableLocation(fs, location_at(path), is_given=True)
     return _known(found, lists.warehouse) if lists.warehouse else found
 
 
-def _all_known(walk: Iterator[Found], warehouse: Warehouse, observer: Observer) -> Iterator[Found]:
+def _all_known(walk: Iterator[TableLocation], warehouse: Warehouse, observer: Observer) -> Iterator[TableLocation]:
     for found in walk:
         try:
             yield _known(found, warehouse)
@@ -547,7 +549,7 @@ def _all_known(walk: Iterator[Found], warehouse: Warehouse, observer: Observer) 
             observer.error(error)
 
 
-def _known(found: Found, warehouse: Warehouse) -> Found:
+def _known(found: TableLocation, warehouse: Warehouse) -> TableLocation:
     """Return the location with its table in the metastore, under the metastore's name for it."""
     match = warehouse.table_at(found.fs, found.location)
     if match is None:
@@ -558,16 +560,18 @@ def _known(found: Found, warehouse: Warehouse) -> Found:
     return replace(found, hive=table, location=location, declared=declared)
 
 
-def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iterator[Found]:
+def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iterator[TableLocation]:
     if not fs.is_local and looks:
         yield from _ahead(fs, root, observer)
         return
     with naming_near(fs, root), nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
         for location, top in walk_locations(fs, root, observer, walkers):
-            yield Found(fs, location, location.path == root, top, root=root)
+            yield TableLocation(fs, location, location.path == root, top, root=root)
 
 
-def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str, *, is_alone: bool) -> Iterator[Found]:
+def _going_on(
+    walk: Callable[[], Iterator[TableLocation]], observer: Observer, path: str, *, is_alone: bool
+) -> Iterator[TableLocation]:
     """Walk one of several paths; its error does not stop the others."""
     try:
         yield from walk()
@@ -580,14 +584,14 @@ def _going_on(walk: Callable[[], Iterator[Found]], observer: Observer, path: str
         observer.error(error)
 
 
-def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[Found]:
+def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[TableLocation]:
     """List some locations while the one before them is worked on, to hide the latency of the store."""
     # Two pools: if listings took all threads of a single pool, the walk would wait for them.
     with _threads("acidctl-walk") as walkers, _threads("acidctl-look") as pool:
-        waiting: deque[tuple[Found, Future[Look | AcidctlError]]] = deque()
+        waiting: deque[tuple[TableLocation, Future[DirectoryListing | AcidctlError]]] = deque()
         try:
             for location, top in walk_locations(fs, root, observer, walkers):
-                found = Found(fs, location, location.path == root, top, root=root)
+                found = TableLocation(fs, location, location.path == root, top, root=root)
                 waiting.append((found, pool.submit(_look, found)))
                 while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):
                     yield _with_look(*waiting.popleft())
@@ -604,18 +608,18 @@ def _threads(name: str) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS, name)
 
 
-def _look(found: Found) -> Look | AcidctlError:
+def _look(found: TableLocation) -> DirectoryListing | AcidctlError:
     try:
-        return look_at(found.fs, found.location.path, found.top)
+        return list_location(found.fs, found.location.path, found.top)
     except AcidctlError as error:
         return error
 
 
-def _with_look(found: Found, ahead: Future[Look | AcidctlError]) -> Found:
+def _with_look(found: TableLocation, ahead: Future[DirectoryListing | AcidctlError]) -> TableLocation:
     return replace(found, ahead=ahead.result())
 
 
-def once(places: Iterable[Found]) -> Iterator[Found]:
+def once(places: Iterable[TableLocation]) -> Iterator[TableLocation]:
     """Yield each location once, however often the paths lead to it."""
     seen: set[tuple[str, str]] = set()
     for found in places:
@@ -636,8 +640,8 @@ def leads_to(given: Collection[tuple[str, str]], url: str, path: str) -> bool:
 
 
 def with_tables(
-    places: Iterable[Found], given: Sequence[str], storage: Mapping[str, str]
-) -> Iterator[tuple[Found, bool]]:
+    places: Iterable[TableLocation], given: Sequence[str], storage: Mapping[str, str]
+) -> Iterator[tuple[TableLocation, bool]]:
     """Yield each location, and the table's directory before its first partition.
 
     The directory of a table is left out if none of the given paths leads to it: directories above them are private.
@@ -653,14 +657,14 @@ def with_tables(
         if key not in seen and found.location.partition:
             within = within or given_paths(given, storage)
             if leads_to(within, found.fs.url, table):
-                yield Found(found.fs, WalkedLocation(table, found.location.table), False), True
+                yield TableLocation(found.fs, WalkedLocation(table, found.location.table), False), True
         seen.add(key)
         yield found, False
 
 
 def changeable(
-    places: Iterable[Found], said: TableType | None, skipped: Callable[[Found, Evidence], None]
-) -> Iterator[Found]:
+    places: Iterable[TableLocation], said: TableType | None, skipped: Callable[[TableLocation, Evidence], None]
+) -> Iterator[TableLocation]:
     """Yield the locations that may be changed.
 
     Args:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from acidctl.acid.names import parse_partition, unescape
-from acidctl.errors import NotFoundError, UsageProblem
-from acidctl.location.given import HIVE
+from acidctl.base.errors import NotFoundError, UsageProblem
+from acidctl.location.arguments import HIVE
 
 _FORM = "write hive:db.table, hive:db.table/key=value, hive:db.* or hive:*.*"
 

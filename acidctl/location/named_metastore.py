@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from acidctl.arguments import require_type
-from acidctl.errors import EnvironmentProblem
+from acidctl.base.arguments import require_type
+from acidctl.base.errors import EnvironmentProblem
 
 if TYPE_CHECKING:
     from acidctl.location.warehouse import Warehouse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from acidctl.acid.assumption import Assumed
+from acidctl.acid.assumed_commits import Assumed
 from acidctl.acid.layout import DataFile, current_files, empty_files
 from acidctl.acid.listing import Listing, TableType, without
 from acidctl.acid.names import acid_directory, is_native_data_file
@@ -15,9 +15,9 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.sidefiles import BaseFormat, parse_flush_length, parse_metadata_acid
 from acidctl.acid.state import AcidState, Verdict, base_metadata, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import AcidctlError, HistoryError, NotFoundError, RefusedError, UsageProblem
-from acidctl.location.declared import Declared
-from acidctl.location.walk import is_log, list_location
+from acidctl.base.errors import AcidctlError, HistoryError, NotFoundError, RefusedError, UsageProblem
+from acidctl.location.metastore_schema import Declared
+from acidctl.location.walk import is_log, list_entries
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.ranged import MOST_LENGTHS, MOST_METADATA, read_small
 from acidctl.wording import iso_time, joined, text_of
@@ -118,7 +118,7 @@ class Snapshot:
 
     def again(self) -> Snapshot:
         """List the location again and return it as the same lists see it; errors as for :func:`take_snapshot`."""
-        look = look_at(self.fs, self.path).of_type(self.table_type)
+        look = list_location(self.fs, self.path).of_type(self.table_type)
         return take_snapshot(self.fs, self.path, self.write_ids, self.txns, look=look)
 
     def absolute(self, relative: str) -> str:
@@ -184,7 +184,7 @@ def files_ahead(shown: str, ahead: tuple[Reason, ...]) -> RefusedError:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DirectoryListing:
     """A listing of a location with its side files, independent of any snapshot.
 
     Attributes:
@@ -198,19 +198,19 @@ class Look:
     bad_metadata: dict[str, AcidctlError]
     log: str = ""
 
-    def of_type(self, table_type: TableType | None) -> Look:
+    def of_type(self, table_type: TableType | None) -> DirectoryListing:
         """Set the type of the table, which decides what Hive reads."""
         return replace(self, listing=replace(self.listing, table_type=table_type))
 
 
-def look_at(
+def list_location(
     fs: FileSystem,
     path: str,
     top: Listing | None = None,
     on_unreadable: Callable[[str, AcidctlError], None] | None = None,
     *,
     hidden: bool = False,
-) -> Look:
+) -> DirectoryListing:
     """List a location once, and read the small files that decide its state.
 
     If one of them vanished meanwhile, a cleaner is at work, and the location is listed again.
@@ -245,13 +245,13 @@ def _look_once(
     on_unreadable: Callable[[str, AcidctlError], None] | None,
     *,
     hidden: bool,
-) -> Look:
-    listing = list_location(fs, path, top, on_unreadable, hidden=hidden)
+) -> DirectoryListing:
+    listing = list_entries(fs, path, top, on_unreadable, hidden=hidden)
     logs = [entry.path for entry in listing.entries if not entry.is_dir and is_log(entry.path)]
     if logs and not hidden:
         listing = without(listing, set(logs))
     _refuse_acid_directory(fs, path, listing)
-    look = Look(listing, {}, {}, max(logs, default=""))
+    look = DirectoryListing(listing, {}, {}, max(logs, default=""))
     for entry in base_metadata(listing):
         full = join(path, entry.path)
         try:
@@ -269,7 +269,7 @@ def take_snapshot(
     txns: ValidTxns | None = None,
     on_bad_metadata: Callable[[str, AcidctlError], None] | None = None,
     *,
-    look: Look | None = None,
+    look: DirectoryListing | None = None,
     assumed: Assumed | None = None,
     said: Reason | None = None,
     declared: Declared | None = None,
@@ -290,7 +290,7 @@ def take_snapshot(
         BadDataError: Hive would refuse a ``_metadata_acid``, too.
         UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
     """
-    look = look or look_at(fs, path)
+    look = look or list_location(fs, path)
     for relative, error in look.bad_metadata.items():
         if on_bad_metadata is None:
             raise error

@@ -55,9 +55,9 @@ from acidctl.acid.names import (
     parse_partition,
     unescape,
 )
-from acidctl.errors import AccessError, AcidctlError, GoneError, NotFoundError, RefusedError
+from acidctl.base.errors import AccessError, AcidctlError, GoneError, NotFoundError, RefusedError
 from acidctl.location.coverage import Coverage
-from acidctl.location.neighbours import Surroundings, is_aside, other_format
+from acidctl.location.other_formats import FormatDetector, is_aside, other_format
 from acidctl.storage import registry
 from acidctl.storage.local.tree import UNREADABLE_BYTES, leads_back
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
@@ -151,7 +151,7 @@ def walk_locations(
 ) -> Iterator[tuple[WalkedLocation, Listing]]:
     """Yield every location at or below a path, depth first, children by name, with one ``list_dir`` a directory.
 
-    The listing of the location's own children is included: :func:`list_location` can start from it.
+    The listing of the location's own children is included: :func:`list_entries` can start from it.
 
     Args:
         pool: lists directories ahead, for slow stores.
@@ -320,7 +320,7 @@ class _Walk:
         if directory == self._root or not self._fs.is_local or not os.path.islink(directory):
             return ""
         plain = registry.open_file_system(FileSystemSpec("file"))  # the one for changes sees nothing above its own path
-        container = Surroundings().of(plain, directory)
+        container = FormatDetector().of(plain, directory)
         return f"a link into {container[0]}, which is {container[1]}" if container else ""
 
     def _tables_below(self, directory: str, children: _Children) -> dict[str, str]:
@@ -353,7 +353,7 @@ def _acid_below(fs: FileSystem, directory: str, *, or_closed: bool = False) -> s
     return next(filter(None, paths), "")
 
 
-def list_location(
+def list_entries(
     fs: FileSystem,
     path: str,
     top: Listing | None = None,

@@ -17,22 +17,22 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from acidctl.acid.doubts import named_above
 from acidctl.acid.listing import Listing, TableType
 from acidctl.acid.names import MAXL, AcidDirectory, parse_partition, partition_name
 from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.acid.unfinished import named_above
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
-from acidctl.location.declared import Wishes, is_kept, wishes_of
-from acidctl.location.given import HIVE
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.printable import printable
+from acidctl.location.arguments import HIVE
 from acidctl.location.hive_names import HiveName
+from acidctl.location.metastore_schema import TableProperties, is_kept, wishes_of
 from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
 from acidctl.metastore import interface
 from acidctl.metastore.activity import open_txns_info, spelled_alike
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable
-from acidctl.metastore.own.locks import ReadLock
 from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES
 from acidctl.metastore.tables import (
     HivePartition,
@@ -45,7 +45,7 @@ from acidctl.metastore.tables import (
     tables_named,
 )
 from acidctl.metastore.transactions import Transactions, given_txn, given_write_id
-from acidctl.printable import printable
+from acidctl.metastore.txn.locks import ReadLock
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location, split_url
 from acidctl.wording import some_of
@@ -193,7 +193,7 @@ class Warehouse:
                 return Reader(txn.id, 0, f"{txn.user}@{txn.host}", since or None, agent)
         return None
 
-    def wishes(self, table: HiveTable) -> Wishes:
+    def wishes(self, table: HiveTable) -> TableProperties:
         """Return the properties that the owners of a table and of its database set."""
         return wishes_of(
             table.parameters,

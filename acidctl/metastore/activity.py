@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from acidctl.acid.names import unescape
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import NoAnswer, Unreachable

@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError, importing
+from acidctl.base.deadline import Deadline
+from acidctl.base.errors import AcidctlError, importing
+from acidctl.base.printable import printable
 from acidctl.metastore import interface
 from acidctl.metastore.connection import Connection
 from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable
 from acidctl.metastore.settings import Address, Login, MetastoreSettings, address_of
 from acidctl.metastore.wire import Method
-from acidctl.printable import printable
 
 _T = TypeVar("_T")
 

@@ -15,14 +15,14 @@ from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import TTransportException
 
-from acidctl.errors import out_of_memory
+from acidctl.base.errors import out_of_memory
+from acidctl.base.printable import printable
 from acidctl.metastore import interface
 from acidctl.metastore.errors import MetastoreError, NoAnswer, UnknownMethod, Unreachable, Unreadable, refusal_of
 from acidctl.metastore.settings import Address, MetastoreSettings
 from acidctl.metastore.transport.stream import MOST_BYTES, not_trusted
 from acidctl.metastore.transport.transports import transport_of
 from acidctl.metastore.wire import Method, Reply
-from acidctl.printable import printable
 
 _UNREADABLE = (
     TProtocolException,

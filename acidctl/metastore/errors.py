@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
+from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
 
 
 class MetastoreError(StorageError):

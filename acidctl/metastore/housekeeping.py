@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from acidctl.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.metastore import interface
 from acidctl.metastore.activity import Lock, Txn, find_locks, find_transactions, locks_by_txn, open_txns_info
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import LostTransaction, MetastoreError
-from acidctl.metastore.own.own_transaction import OwnTransaction
 from acidctl.metastore.server import Switches, each_server
+from acidctl.metastore.txn.own_transaction import OwnTransaction
 from acidctl.wording import duration
 
 _ABORT_TIMEOUT = 50004

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.metastore.client import Features, Metastore
 from acidctl.metastore.settings import Address, MetastoreSettings, seconds_in
 

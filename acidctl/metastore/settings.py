@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.printable import printable
-from acidctl.site_files import SiteFiles
-from acidctl.tokens import Token, tokens_of_job
+from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.base.printable import printable
+from acidctl.hadoop.site_files import SiteFiles
+from acidctl.hadoop.tokens import Token, tokens_of_job
 
 PASSWORD_VARIABLE, TOKEN_VARIABLE = "ACIDCTL_METASTORE_PASSWORD", "ACIDCTL_METASTORE_TOKEN"
 """Environment variables for secrets that no file should hold."""

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import partition_name, unescape
-from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.base.errors import AcidctlError, NotFoundError
+from acidctl.base.nearest import asked, did_you_mean, near_names
+from acidctl.base.printable import printable
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import MetastoreError, Unreachable
-from acidctl.nearest import asked, did_you_mean, near_names
-from acidctl.printable import printable
 
 _T = TypeVar("_T")
 _K = TypeVar("_K", bound=Hashable)

@@ -10,7 +10,7 @@ from typing import Any
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import AccessError, NotFoundError
+from acidctl.base.errors import AccessError, NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches
 from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable, Unreadable

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from acidctl.errors import BadDataError, MemoryProblem, NotFoundError, no_time_zones, out_of_memory
-from acidctl.guardian import NOTES
-from acidctl.memory_growth import GROWTH
+from acidctl.base.errors import BadDataError, MemoryProblem, NotFoundError, no_time_zones, out_of_memory
+from acidctl.base.guardian import NOTES
+from acidctl.base.memory_growth import GROWTH
 from acidctl.orc.limits import STRIPE_MEMORY
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import RangedReader

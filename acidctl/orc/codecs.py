@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from isal import igzip_lib
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.limits import TAIL
 from acidctl.orc.varint import TooLongError, unsigned
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.types import KINDS, MAX_DEPTH, OrcType
 
 _WORD = re.compile(r"\s*([A-Za-z_0-9 ]+?)\s*(?=[(<,>]|$)")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from acidctl.errors import BadDataError, UsageProblem
+from acidctl.base.errors import BadDataError, UsageProblem
 
 _SIZE = re.compile(r"(\d{1,18})([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}

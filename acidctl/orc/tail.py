@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource, damaged
 from acidctl.orc.codecs import COMPRESSION_NAMES, DEFAULT_BLOCK_SIZE, ChunkError, TooLarge, decompress

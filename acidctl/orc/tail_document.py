@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import ACID_STATS, ACID_VERSION, KEY_INDEX, RecordKey, Tail, as_text
 from acidctl.orc.types import OrcType, hive_type, quoted_name

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.limits import COLUMNS
 

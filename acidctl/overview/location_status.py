@@ -12,18 +12,18 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import LAST_SECONDS
 from acidctl.acid.reasons import Reason
 from acidctl.acid.triggers import NO_COST, Advice, advise
+from acidctl.base.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun
-from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
-from acidctl.location.find import Found, table_path
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation, table_path
 from acidctl.location.snapshot import Child, Snapshot, children_of
+from acidctl.location.snapshot_spec import SnapshotSpec
 
 if TYPE_CHECKING:  # its dependencies are optional
-    from acidctl.hive.waiting import Waiting
+    from acidctl.hive.ready_entries import Waiting
 
 DAY_SECONDS = 86400
 """Bytes that can be freed within this time count as `soon`."""
@@ -126,7 +126,7 @@ class LocationStatus:
         return bool(self.reading.kind and not self.due and not self.refused)
 
 
-def status_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) -> LocationStatus:
+def status_of(found: TableLocation, lists: SnapshotSpec, policy: Policy, now: float) -> LocationStatus:
     """Return the status of a location, from one listing.
 
     Args:
@@ -181,7 +181,7 @@ def status_of(found: Found, lists: SnapshotLists, policy: Policy, now: float) ->
     )
 
 
-def _due(found: Found, lists: SnapshotLists) -> DueCompaction | None:
+def _due(found: TableLocation, lists: SnapshotSpec) -> DueCompaction | None:
     """Return the compaction that `acidctl compact --auto` would do."""
     from acidctl.compaction.plan import below_straddlers  # noqa: PLC0415 - with Arrow: --help has none
     from acidctl.compaction.refusals import refuse_layout  # noqa: PLC0415 - as above
@@ -252,10 +252,10 @@ def _trash_of(snapshot: Snapshot) -> InTheTrash:
     return InTheTrash(len(runs), size, min(began, default=None))
 
 
-def _held_up(found: Found, snapshot: Snapshot) -> Waiting | None:
+def _held_up(found: TableLocation, snapshot: Snapshot) -> Waiting | None:
     if found.hive is None:
         return None
-    from acidctl.hive.waiting import Waiting, amount_waiting  # noqa: PLC0415 - with thrift: only for a metastore
+    from acidctl.hive.ready_entries import Waiting, amount_waiting  # noqa: PLC0415 - with thrift: only for a metastore
 
     size, replaced = amount_waiting(snapshot)
     partition = "/".join(f"{key}={value}" for key, value in found.location.partition)

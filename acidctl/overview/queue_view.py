@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from acidctl.hive.blocking import Blocker, find_blockers
-from acidctl.hive.waiting import Waiting, ready_entries
-from acidctl.location.given import is_hive_name, table_in
+from acidctl.hive.ready_entries import Waiting, ready_entries
+from acidctl.location.arguments import is_hive_name, table_in
 from acidctl.metastore.activity import KnownTxns, find_locks, find_transactions, key_of
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.queue.compactions import find_compactions

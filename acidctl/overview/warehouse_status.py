@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.triggers import NO_COST, Advice
+from acidctl.base.errors import AcidctlError
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.overview.location_status import (
     DueCompaction,
     InTheTrash,
@@ -31,7 +31,7 @@ from acidctl.overview.location_status import (
 )
 
 if TYPE_CHECKING:  # its dependencies are optional
-    from acidctl.hive.waiting import Waiting
+    from acidctl.hive.ready_entries import Waiting
 
 R = TypeVar("R")
 
@@ -214,8 +214,8 @@ def overall_condition(status: WarehouseStatus, *, failed: bool, held_up: bool) -
 
 
 def look_over(
-    places: Iterable[Found],
-    lists: SnapshotLists,
+    places: Iterable[TableLocation],
+    lists: SnapshotSpec,
     policy: Policy,
     on_error: Callable[[str, AcidctlError], None],
     on_looked: Callable[[LocationStatus], None] = lambda _: None,
@@ -239,11 +239,11 @@ def look_over(
 
 
 def statuses(
-    places: Iterable[Found], lists: SnapshotLists, policy: Policy, now: float
+    places: Iterable[TableLocation], lists: SnapshotSpec, policy: Policy, now: float
 ) -> Iterator[tuple[str, LocationStatus | AcidctlError]]:
     """Yield each location's name with its status, or with the error of one that cannot be checked, in their order."""
 
-    def tried(found: Found) -> LocationStatus | AcidctlError:
+    def tried(found: TableLocation) -> LocationStatus | AcidctlError:
         try:
             return status_of(found, lists, policy, now)
         except AcidctlError as error:
@@ -252,7 +252,7 @@ def statuses(
     return _in_threads(places, tried)
 
 
-def _in_threads(places: Iterable[Found], look: Callable[[Found], R]) -> Iterator[tuple[str, R]]:
+def _in_threads(places: Iterable[TableLocation], look: Callable[[TableLocation], R]) -> Iterator[tuple[str, R]]:
     """Yield each location's name and result, in their order.
 
     Threads hide the latency of stores; on the local disk they would only block each other.

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
-from acidctl.errors import (
+from acidctl.base.errors import (
     AcidctlError,
     BadDataError,
     ConflictError,

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from acidctl.errors import ConflictError, NotFoundError
+from acidctl.base.errors import ConflictError, NotFoundError
+from acidctl.base.one_line import one_line
 from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
-from acidctl.one_line import one_line
 from acidctl.storage.port import FileSystem, join, parent_of
 
 BACKUP = ".acidctl-backup"

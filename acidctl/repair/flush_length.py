@@ -13,7 +13,7 @@ from itertools import pairwise
 from acidctl.acid.layout import DataFile
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
-from acidctl.errors import BadDataError, VerifyError
+from acidctl.base.errors import BadDataError, VerifyError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail

@@ -11,7 +11,7 @@ from functools import partial
 
 from acidctl.acid.layout import DataFile
 from acidctl.acid.listing import Entry
-from acidctl.errors import BadDataError, VerifyError
+from acidctl.base.errors import BadDataError, VerifyError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource

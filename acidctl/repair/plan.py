@@ -9,7 +9,7 @@ from enum import StrEnum
 from acidctl.acid.layout import DataFile, data_files_of
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import AcidDirectory
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.port import FileSystem
 

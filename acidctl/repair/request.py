@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acidctl.acid.names import acid_directory
-from acidctl.errors import NotFoundError
+from acidctl.base.errors import NotFoundError
+from acidctl.base.spelling import spelled
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.outcome import Outcome, Result
 from acidctl.repair.apply import apply_repair, plan_repair, unfinished
 from acidctl.repair.backup import RepairRun
 from acidctl.repair.plan import RepairKind, RepairPlan, Scope
-from acidctl.spelling import spelled
 from acidctl.storage.port import FileSystem, base_name, parent_of
 
 
@@ -114,9 +114,9 @@ def _is_acid_directory(path: str) -> bool:
     return acid_directory(base_name(path)) is not None
 
 
-def plan_location(found: Found, kind: RepairKind, scope: Scope) -> RepairOutcome:
+def plan_location(found: TableLocation, kind: RepairKind, scope: Scope) -> RepairOutcome:
     """Plan the repair of one location from a new snapshot; it raises the errors of taking that."""
-    snapshot = found.snapshot(SnapshotLists())
+    snapshot = found.snapshot(SnapshotSpec())
     plan, left = plan_repair(snapshot, kind, scope), tuple(unfinished(snapshot.fs, snapshot.path))
     # Interrupted repairs are finished first, so their paths are not refused.
     begun = {path for run in left if run.state is RunState.INTERRUPTED for path in run.paths}

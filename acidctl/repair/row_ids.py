@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import RecordKey, Tail
 from acidctl.orc.types import ACID_COLUMNS

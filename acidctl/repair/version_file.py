@@ -13,7 +13,7 @@ from acidctl.acid.layout import data_files_of
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import ORC_ACID_VERSION, AcidDirectory, BucketFile, Kind, parse_file
 from acidctl.acid.sidefiles import ORC_ACID_VERSION_2, parse_orc_acid_version
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
+from acidctl.base.deadline import Deadline
+from acidctl.base.errors import AcidctlError
 from acidctl.compaction.run import Engine
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
-from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError
 from acidctl.spark.driver.session import Session, start_session
 from acidctl.spark.driver.session_plan import SparkOptions
 from acidctl.spark.jobs import run_tasks

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
+from acidctl.base.worker_pool import Limits, Pool, Task
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import run_tasks
 from acidctl.storage.hdfs.filesystem import delegated
 from acidctl.storage.port import FileSystemSpec
-from acidctl.worker_pool import Limits, Pool, Task
 
 _ROUND = 4096
 """Tasks of one Spark job: enough to keep a cluster busy, few enough for the driver to hold."""
@@ -42,7 +42,7 @@ def _pool(limits: Limits) -> Pool:
 
 @dataclass(slots=True)
 class SparkRunner:
-    """A :class:`~acidctl.worker_pool.Runner`: what is queued becomes one Spark job after another.
+    """A :class:`~acidctl.base.worker_pool.Runner`: what is queued becomes one Spark job after another.
 
     Tasks are independent of each other: what only the rows of several files show together, the driver compares.
 

@@ -11,8 +11,8 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.base.deadline import Deadline
+from acidctl.base.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.batches import make_batches
 from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.session import Session

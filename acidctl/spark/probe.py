@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from acidctl.errors import AcidctlError, EnvironmentProblem
+from acidctl.base.errors import AcidctlError, EnvironmentProblem
 from acidctl.spark.driver.java import java_candidates
 from acidctl.spark.driver.session import start_session
 from acidctl.spark.driver.session_plan import SparkOptions

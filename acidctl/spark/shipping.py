@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import acidctl
-from acidctl.errors import EnvironmentProblem
+from acidctl.base.errors import EnvironmentProblem
 from acidctl.spark.driver.cache import process_dir
 from acidctl.spark.driver.session import Session, time_limit
 from acidctl.spark.worker import PACKAGES, ExecutorFacts, executor_facts, missing_packages

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem
+from acidctl.base.errors import AcidctlError, EnvironmentProblem, MemoryProblem
 
 # Import name and name on PyPI of what the tasks need.
 PACKAGES = (

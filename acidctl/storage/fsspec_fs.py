@@ -14,7 +14,7 @@ from fsspec.asyn import AsyncFileSystem
 from fsspec.registry import known_implementations
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.errors import (
+from acidctl.base.errors import (
     AccessError,
     AcidctlError,
     ConflictError,
@@ -23,7 +23,7 @@ from acidctl.errors import (
     StorageError,
     UsageProblem,
 )
-from acidctl.printable import printable
+from acidctl.base.printable import printable
 from acidctl.storage import os_errors
 from acidctl.storage.port import Access, FileSystemSpec, base_name
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp

@@ -6,8 +6,8 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
-from acidctl.printable import printable
+from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, RefusedError, StorageError
+from acidctl.base.printable import printable
 
 _Row = tuple[type[AcidctlError], str, str]
 

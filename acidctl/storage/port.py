@@ -4,9 +4,9 @@ All paths are absolute inside their file system, ``/``-separated, without scheme
 :func:`acidctl.storage.registry.open_location` returns them or as :func:`join` makes them.  They are names, not URLs,
 and are never percent-decoded, because Hive's partition directories have percent escapes of their own.
 
-Errors, unless a method documents others: :class:`~acidctl.errors.NotFoundError` if the path (or a parent of it) is
-missing or is not of the expected kind, :class:`~acidctl.errors.AccessError` if the store denies access,
-:class:`~acidctl.errors.StorageError` if it fails or cannot be reached.
+Errors, unless a method documents others: :class:`~acidctl.base.errors.NotFoundError` if the path (or a parent of it) is
+missing or is not of the expected kind, :class:`~acidctl.base.errors.AccessError` if the store denies access,
+:class:`~acidctl.base.errors.StorageError` if it fails or cannot be reached.
 """
 
 from __future__ import annotations

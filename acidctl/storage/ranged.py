@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from acidctl.errors import AcidctlError, BadDataError, StorageError
+from acidctl.base.errors import AcidctlError, BadDataError, StorageError
 from acidctl.storage.port import FileSystem
 
 if TYPE_CHECKING:

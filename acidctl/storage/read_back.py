@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from acidctl.acid.listing import Entry
-from acidctl.errors import AcidctlError, NotFoundError, StorageError
-from acidctl.printable import printable
+from acidctl.base.errors import AcidctlError, NotFoundError, StorageError
+from acidctl.base.printable import printable
 from acidctl.storage.port import FileSystem
 
 Explain = Callable[[str], tuple[str, str]]

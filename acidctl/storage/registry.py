@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.arguments import as_path
-from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
-from acidctl.nearest import asked, near_names
-from acidctl.printable import printable
-from acidctl.storage.local.beneath import Beneath, held
+from acidctl.base.arguments import as_path
+from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.base.nearest import asked, near_names
+from acidctl.base.printable import printable
 from acidctl.storage.local.filesystem import LocalFileSystem
+from acidctl.storage.local.rooted_directory import RootedDirectory, held
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.os_errors import mapped
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
@@ -202,7 +202,7 @@ def _behind_links(path: str) -> str:
         NotFoundError: the path does not exist, or its name cannot be found out.
     """
     here = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - with its ".."
-    with mapped("find", path), held(Beneath(here).open(here, os.O_PATH)) as descriptor:
+    with mapped("find", path), held(RootedDirectory(here).open(here, os.O_PATH)) as descriptor:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
 
 

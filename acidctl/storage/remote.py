@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Self
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.storage import os_errors
 from acidctl.storage.port import FileSystem, FileSystemSpec
 

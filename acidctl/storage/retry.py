@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from acidctl.errors import StorageError, UsageProblem
+from acidctl.base.errors import StorageError, UsageProblem
 
 TIMEOUT = 60.0
 RETRIES = 3

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 
 
 class _Ranked(StrEnum):

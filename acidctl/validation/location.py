@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from acidctl.acid.doubts import half_finished
 from acidctl.acid.layout import DataFile, Role, data_files_of, original_files
 from acidctl.acid.names import MAXL, ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
-from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
-from acidctl.location.snapshot import Snapshot, look_at, take_snapshot
+from acidctl.acid.unfinished import half_finished
+from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem
+from acidctl.base.worker_pool import Crash, Task
+from acidctl.location.snapshot import Snapshot, list_location, take_snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import open_event_files
 from acidctl.validation.checks.cross_file import across_rows
@@ -24,7 +25,6 @@ from acidctl.validation.checks.rows import RowTask
 from acidctl.validation.checks.spans import Spans, one_run
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked
 from acidctl.validation.model import Options, Place, Report
-from acidctl.worker_pool import Crash, Task
 
 KNOWN_VERSION = 2
 """The only known content of ``_orc_acid_version`` (section 3.3)."""
@@ -77,7 +77,7 @@ class LocationCheck:
         bad: dict[str, AcidctlError] = {}
         closed: dict[str, AcidctlError] = {}
         try:
-            seen = place.look or look_at(place.fs, place.path, on_unreadable=closed.__setitem__)
+            seen = place.look or list_location(place.fs, place.path, on_unreadable=closed.__setitem__)
             snapshot = take_snapshot(place.fs, place.path, place.write_ids, place.txns, bad.__setitem__, look=seen)
         except AcidctlError as error:
             self._not_checked("", error)

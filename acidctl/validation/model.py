@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from acidctl.acid.reasons import Reason
 from acidctl.acid.triggers import Thresholds
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.location.snapshot import Look
+from acidctl.base.worker_pool import Limits
+from acidctl.location.snapshot import DirectoryListing
 from acidctl.orc.types import OrcType
 from acidctl.storage.port import FileSystem
 from acidctl.validation.findings import Depth, Finding, Severity, Unchecked, place_of
-from acidctl.worker_pool import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Place:
     write_ids: ValidWriteIds | None = None
     txns: ValidTxns | None = None
     partition: tuple[tuple[str, str], ...] = ()
-    look: Look | None = None
+    look: DirectoryListing | None = None
     holds: str = ""
     ahead: tuple[Reason, ...] = ()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 
+from acidctl.base.worker_pool import Pool, Runner, Task
 from acidctl.storage import registry
 from acidctl.validation.checks.places import Misplaced
 from acidctl.validation.location import Key, LocationCheck
 from acidctl.validation.model import Options, Place, Report
-from acidctl.worker_pool import Pool, Runner, Task
 
 
 def validate(

@@ -8,18 +8,18 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from acidctl.errors import AcidctlError, GoneError, RefusedError
+from acidctl.base.errors import AcidctlError, GoneError, RefusedError
 from acidctl.verbs.options import Kind, LockOptions, TrashOptions, WorkOptions, group, option
 
 if TYPE_CHECKING:
+    from acidctl.base.parallel import Stop
     from acidctl.cleaning.outcomes import PlannedCleaning
     from acidctl.cleaning.plan import CleaningPlan
     from acidctl.cleaning.request import RefusedCleaning
     from acidctl.cleaning.retention import Policy
     from acidctl.cleaning.saved import SavedPlan
-    from acidctl.location.find import Found
+    from acidctl.location.find import TableLocation
     from acidctl.outcome import Outcome
-    from acidctl.parallel import Stop
     from acidctl.verbs.events import Events
     from acidctl.verbs.policy import Policies
     from acidctl.verbs.selection import Selection
@@ -79,17 +79,17 @@ def clean(
         RefusedError: a retention below an hour, a place that may not be changed, or it was not confirmed.
         BadDataError: the file of plans cannot be used.
     """
+    from acidctl.base.deadline import Deadline
+    from acidctl.base.parallel import Stop
     from acidctl.cleaning.outcomes import PlannedCleaning
     from acidctl.cleaning.saved import write_plans
-    from acidctl.deadline import Deadline
-    from acidctl.parallel import Stop
     from acidctl.wording import human_count
 
     stop = Stop.after(options.work.deadline)
     if stop.until is not None:
         where.lists.end_by(Deadline(stop.until))
     plans: list[CleaningPlan] = []
-    of_hive: dict[str, Found] = {}
+    of_hive: dict[str, TableLocation] = {}
     if options.apply is None:
         planned = _planned(where, options, stop, events, of_hive=of_hive, policies=policies)
     else:
@@ -104,7 +104,7 @@ def clean(
         write_plans(options.plan, plans)
         events.note(f"saved {human_count(len(plans), 'plan')}: acidctl clean --apply {options.plan}")
     elif plans and not options.dry_run:
-        cleaned: list[Found] = []
+        cleaned: list[TableLocation] = []
         if options.work.deadline is not None:
             plans.sort(key=lambda plan: -plan.bytes)
         for outcome in _carried_out(plans, options, stop, events, run_id):
@@ -124,12 +124,12 @@ def _carried_out(
     plans: list[CleaningPlan], options: CleanOptions, stop: Stop, events: Events, run_id: str
 ) -> Iterator[Outcome]:
     """Ask, unless a nightly run has asked, and carry out the plans."""
+    from acidctl.base.parallel import each
     from acidctl.cleaning import request
     from acidctl.cleaning.apply import How
     from acidctl.cleaning.outcomes import Cleaned
     from acidctl.location.change.own_files import new_run_id
     from acidctl.outcome import Outcome, Result
-    from acidctl.parallel import each
     from acidctl.verbs.events import Question
     from acidctl.wording import human_bytes, human_count
 
@@ -165,7 +165,7 @@ def _planned(
     stop: Stop,
     events: Events,
     *,
-    of_hive: dict[str, Found],
+    of_hive: dict[str, TableLocation],
     policies: Policies | None,
 ) -> Iterator[Outcome]:
     """Yield the plans of all locations, or why there is none, as they are made.
@@ -183,7 +183,7 @@ def _planned(
     known = where.changeable(events)
     places = where.with_tables(known) if options.leftovers else ((found, False) for found in known)
     while some := list(islice(places, _CHECKED_AT_ONCE if where.lists.asks_metastore else 1)):
-        answers: list[tuple[Found, PlannedCleaning | RefusedCleaning]] = []
+        answers: list[tuple[TableLocation, PlannedCleaning | RefusedCleaning]] = []
         for found, is_table in some:
             if found.hive:
                 of_hive[found.shown] = found.afresh()
@@ -202,11 +202,11 @@ def _planned(
 
 def _still_holding(where: Selection, options: CleanOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
     """Yield the plans of a file that still hold, each made again, and why the others do not."""
+    from acidctl.base.parallel import each
     from acidctl.cleaning.outcomes import PlannedCleaning
     from acidctl.cleaning.saved import read_plans
-    from acidctl.location.neighbours import Surroundings
+    from acidctl.location.other_formats import FormatDetector
     from acidctl.outcome import TIME_IS_UP, Outcome, Result
-    from acidctl.parallel import each
 
     saved = read_plans(str(options.apply))
     if not saved:
@@ -215,7 +215,7 @@ def _still_holding(where: Selection, options: CleanOptions, stop: Stop, events: 
     _require_safe((one.policy for one in saved), options)
     if not where.lists.is_told and any(one.has_snapshot for one in saved):
         _trust(str(options.apply), events)
-    around = Surroundings()
+    around = FormatDetector()
     for one in saved:
         events.coverage.begin(one.url)
 
@@ -266,11 +266,11 @@ def _within(answers: Iterable[Outcome], budget: int | None) -> Iterator[Outcome]
         yield PlannedCleaning.of(cut)
 
 
-def _tell_of_queue(where: Selection, cleaned: list[Found], events: Events) -> None:
+def _tell_of_queue(where: Selection, cleaned: list[TableLocation], events: Events) -> None:
     """Say that entries of Hive's queue wait for more than what was removed."""
     if not cleaned or not where.lists.warehouse:
         return
-    from acidctl.hive.waiting import count_ready, place_key
+    from acidctl.hive.ready_entries import count_ready, place_key
     from acidctl.wording import human_count
 
     try:

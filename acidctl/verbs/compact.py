@@ -10,15 +10,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from acidctl.acid.assumption import Assumption
+from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.reasons import Code, Reason, reason
+from acidctl.base.deadline import DailyWindow, Deadline
+from acidctl.base.errors import BadDataError, RefusedError
 from acidctl.compaction.request import (
     PORTION,
-    Answer,
     CompactionRequest,
     Mode,
     Planned,
-    Refused,
+    PlanRefused,
+    PlanResult,
     Waiting,
     of_changed_tables,
     plan_location,
@@ -27,11 +29,9 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import BucketTask, JoinTask, Task
-from acidctl.deadline import DailyWindow, Deadline
-from acidctl.errors import BadDataError, RefusedError
 from acidctl.hive.compacting import compact_locations, is_under_hive
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.findings import Depth, Severity
@@ -111,7 +111,7 @@ def compact(
         yield from run.carry_out(waiting, is_last=True)
 
 
-def _assuming(lists: SnapshotLists, events: Events) -> SnapshotLists:
+def _assuming(lists: SnapshotSpec, events: Events) -> SnapshotSpec:
     if not events.can_ask:
         raise RefusedError(
             "compact must be told which write ids are committed",
@@ -171,7 +171,7 @@ class _Run:
         left: the locations that :meth:`shown` found to be still due.
     """
 
-    lists: SnapshotLists
+    lists: SnapshotSpec
     request: CompactionRequest
     options: CompactOptions
     events: Events
@@ -188,11 +188,11 @@ class _Run:
     _paths: Sequence[str] = ()
     _bar: _Bytes | None = None
 
-    def policy(self, found: Found) -> TablePolicy:
+    def policy(self, found: TableLocation) -> TablePolicy:
         """Return what is wanted of the table of a location."""
         return self.policies.of(found.location.table)[0] if self.policies else TablePolicy()
 
-    def plan(self, found: Found) -> Answer:
+    def plan(self, found: TableLocation) -> PlanResult:
         """Plan one location, and report what was seen there."""
         answer = self._answer(found)
         if answer.finished:
@@ -202,7 +202,7 @@ class _Run:
             self.events.saw(answer.snapshot)
         return answer
 
-    def _answer(self, found: Found) -> Answer:
+    def _answer(self, found: TableLocation) -> PlanResult:
         asked, policy = self.request, self.policy(found)
         if policy.max_ratio is not None:
             asked = replace(asked, thresholds=replace(asked.thresholds, delta_ratio=policy.max_ratio))
@@ -227,7 +227,7 @@ class _Run:
                 if self.request.changes_nothing and not is_under_hive(one.found, self.lists, self.request):
                     error = refused_before_work(planned, self.request)
                 if error:
-                    yield Refused(location=planned.location, error=error)
+                    yield PlanRefused(location=planned.location, error=error)
                 else:
                     self.left.append(one)
                     yield planned

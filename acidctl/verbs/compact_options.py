@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.verbs.engine import TaskOptions
 from acidctl.verbs.options import Kind, LockOptions, Options, group, option
 
 if TYPE_CHECKING:
     from acidctl.acid.triggers import Thresholds
+    from acidctl.base.deadline import DailyWindow
     from acidctl.compaction.output_settings import Writing
     from acidctl.compaction.request import CompactionRequest, Mode
-    from acidctl.deadline import DailyWindow
     from acidctl.verbs.events import Events
     from acidctl.verbs.selection import Selection
 

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.verbs.options import Kind, Options, option
 
 if TYPE_CHECKING:
+    from acidctl.base.deadline import Deadline
     from acidctl.compaction.local_engine import OnBytes
     from acidctl.compaction.run import Engine
-    from acidctl.deadline import Deadline
     from acidctl.spark.driver.session_plan import SparkOptions
     from acidctl.storage.port import FileSystemSpec
     from acidctl.verbs.events import Events

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 from acidctl.location.coverage import Coverage, Looked
 
 if TYPE_CHECKING:
-    from acidctl.errors import AcidctlError
+    from acidctl.base.errors import AcidctlError
     from acidctl.location.evidence import Evidence
-    from acidctl.location.find import Found
+    from acidctl.location.find import TableLocation
     from acidctl.location.snapshot import Snapshot
 
 
@@ -102,7 +102,7 @@ class Events:
         """
         self.errors.append((location, error))
 
-    def skipped(self, found: Found, evidence: Evidence) -> None:  # noqa: ARG002 - others show it
+    def skipped(self, found: TableLocation, evidence: Evidence) -> None:  # noqa: ARG002 - others show it
         """Take a location that is left alone, since it is not known to be transactional."""
         self.unknown.append(found.shown)
 

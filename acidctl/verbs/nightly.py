@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acidctl.errors import AcidctlError, RefusedError
+from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.outcome import Outcome, Result
 from acidctl.verbs.clean import CleanOptions, clean
 from acidctl.verbs.compact_options import CompactOptions, WriteOptions
@@ -21,9 +21,9 @@ from acidctl.verbs.policy import Policies, TablePolicy
 from acidctl.verbs.purge import PurgeOptions, purge
 
 if TYPE_CHECKING:
+    from acidctl.base.deadline import DailyWindow, Deadline
     from acidctl.compaction.run import Engine
-    from acidctl.deadline import DailyWindow, Deadline
-    from acidctl.location.find import Found
+    from acidctl.location.find import TableLocation
     from acidctl.verbs.selection import Selection
 
 _SHARE, _MOST_SECONDS = 0.1, 1800.0
@@ -209,7 +209,7 @@ def nightly(
         return
     state = NightlyState(Path(options.state), events.warn) if options.state else None
     with state.alone(options.locks.lock_wait) if state and not options.dry_run else nullcontext():
-        found: list[Found] = []
+        found: list[TableLocation] = []
         for one in where.changeable(events, state.looked if state else lambda _: None):
             if pattern := wanted.excluding(one.location.table):
                 yield _excluded(one, pattern, run_id, wanted)
@@ -234,7 +234,7 @@ def _question(planned: Iterable[Step], *, is_for_good: bool) -> Question:
     return Question("the work of a night is planned", "Do all of this?", "nothing was done", places, is_for_good)
 
 
-def _excluded(found: Found, pattern: str, run_id: str, policies: Policies) -> Step:
+def _excluded(found: TableLocation, pattern: str, run_id: str, policies: Policies) -> Step:
     from acidctl.acid.reasons import Code, reason
 
     why = reason(Code.EXCLUDED, pattern=pattern)
@@ -329,6 +329,6 @@ class _Parts:
     def _seconds(left: float) -> float | None:
         return None if left == float("inf") else left
 
-    def _portions(self) -> Iterable[tuple[Found, ...]]:
+    def _portions(self) -> Iterable[tuple[TableLocation, ...]]:
         known = self.where.known or ()
         return (known[start : start + _PORTION] for start in range(0, len(known), _PORTION))

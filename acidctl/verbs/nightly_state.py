@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from acidctl.errors import ConflictError, StorageError
+from acidctl.base.errors import ConflictError, StorageError
 from acidctl.location.change.own_files import open_folder, replace_file
 from acidctl.location.change.owner import Owner
 from acidctl.location.coverage import Looked
-from acidctl.storage.local.beneath import held
+from acidctl.storage.local.rooted_directory import held
 from acidctl.storage.os_errors import mapped
 from acidctl.wording import iso_time
 

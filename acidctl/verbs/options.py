@@ -7,9 +7,9 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from acidctl.deadline import DailyWindow, as_seconds
-from acidctl.errors import UsageProblem
-from acidctl.nearest import did_you_mean
+from acidctl.base.deadline import DailyWindow, as_seconds
+from acidctl.base.errors import UsageProblem
+from acidctl.base.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import UsageProblem
+from acidctl.base.nearest import member
 from acidctl.cleaning.retention import FLOOR_SECONDS
-from acidctl.errors import UsageProblem
-from acidctl.nearest import member
 
 _WILD = "*?["
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group, option
 
 if TYPE_CHECKING:
     from acidctl.cleaning.trash import TrashRun
-    from acidctl.location.find import Found
+    from acidctl.location.find import TableLocation
     from acidctl.outcome import Outcome
     from acidctl.verbs.events import Events
     from acidctl.verbs.policy import Policies
     from acidctl.verbs.selection import Selection
 
-    Due = tuple[Found, list[TrashRun]]
+    Due = tuple[TableLocation, list[TrashRun]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +58,10 @@ def purge(
         UsageProblem: several ids begin with it.
         RefusedError: it was not confirmed.
     """
+    from acidctl.base.parallel import Stop, each
     from acidctl.cleaning.outcomes import InTrash, in_trash
     from acidctl.cleaning.request import delete
     from acidctl.outcome import Outcome, Result
-    from acidctl.parallel import Stop, each
     from acidctl.verbs.events import Question
     from acidctl.wording import human_count
 
@@ -107,19 +107,19 @@ def purge(
                 events.note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
 
 
-def _before(found: Found, policies: Policies | None, latest: float | None) -> float | None:
+def _before(found: TableLocation, policies: Policies | None, latest: float | None) -> float | None:
     """Return the time before which runs of a location are due: what its policy says, or `latest`."""
     kept = policies.of(found.location.table)[0].purge_older_than if policies else None
     return latest if kept is None else time.time() - kept
 
 
-def _runs_of(found: Found) -> list[TrashRun]:
+def _runs_of(found: TableLocation) -> list[TrashRun]:
     from acidctl.cleaning.trash import trash_runs
 
     return trash_runs(found.fs, found.location.path)
 
 
-def _errors(found: Found, runs: list[TrashRun] | AcidctlError | None, beginning: str) -> list[AcidctlError]:
+def _errors(found: TableLocation, runs: list[TrashRun] | AcidctlError | None, beginning: str) -> list[AcidctlError]:
     """Return why the trash of a location cannot be listed, or why runs in it cannot be used: they stay."""
     from acidctl.location.change.journal import unusable
 

@@ -6,20 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acidctl.errors import AcidctlError, NotFoundError
+from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.verbs.options import LockOptions, Options, WorkOptions, group, option
 
 if TYPE_CHECKING:
+    from acidctl.base.parallel import Stop
     from acidctl.cleaning.trash import TrashRun
     from acidctl.location.change.work_log import LogEntry
-    from acidctl.location.find import Found
+    from acidctl.location.find import TableLocation
     from acidctl.outcome import Outcome
-    from acidctl.parallel import Stop
     from acidctl.verbs.events import Events
     from acidctl.verbs.selection import Selection
 
-    Trash = tuple[Found, list[TrashRun]]  # a location with the runs in its trash, oldest first
-    Due = list[tuple[Found, TrashRun]]
+    Trash = tuple[TableLocation, list[TrashRun]]  # a location with the runs in its trash, oldest first
+    Due = list[tuple[TableLocation, TrashRun]]
 
 _MOST_NOTES = 20
 
@@ -49,9 +49,9 @@ def restore(where: Selection, options: RestoreOptions, events: Events) -> Iterat
         NotFoundError: there is nothing to restore, or no run of that id.
         RefusedError: it was not confirmed.
     """
+    from acidctl.base.parallel import Stop
     from acidctl.cleaning.outcomes import in_trash
     from acidctl.outcome import TIME_IS_UP, Outcome, Result
-    from acidctl.parallel import Stop
 
     stop = Stop.after(options.work.deadline)
     every: list[Trash] = []
@@ -88,9 +88,9 @@ def _due(where: Selection, every: Sequence[Trash], options: RestoreOptions, stop
 
 def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
     """Ask, unless one location was named, and move back what the runs took."""
+    from acidctl.base.parallel import each
     from acidctl.cleaning.request import bring_back
     from acidctl.outcome import TIME_IS_UP, Outcome, Result
-    from acidctl.parallel import each
     from acidctl.verbs.events import Question
     from acidctl.wording import human_bytes, human_count
 
@@ -111,11 +111,11 @@ def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events)
 
 def _trashes(
     where: Selection, options: RestoreOptions, stop: Stop, events: Events
-) -> Iterator[tuple[Found, list[TrashRun] | None]]:
+) -> Iterator[tuple[TableLocation, list[TrashRun] | None]]:
     """Yield every place with the runs in its trash; None where the time was up."""
+    from acidctl.base.parallel import each
     from acidctl.cleaning.trash import trash_runs
     from acidctl.location.find import once
-    from acidctl.parallel import each
 
     places = once(where.trashes(events, changes=not options.list, with_given=True))
     for found, runs in each(places, lambda found: trash_runs(found.fs, found.location.path), options.work.jobs, stop):
@@ -166,12 +166,12 @@ def _chosen(every: Sequence[Trash], run_id: str | None, given: str, events: Even
 
 
 def _compacted(
-    places: Iterable[Found], run_id: str, options: RestoreOptions, stop: Stop
-) -> list[tuple[Found, LogEntry]]:
+    places: Iterable[TableLocation], run_id: str, options: RestoreOptions, stop: Stop
+) -> list[tuple[TableLocation, LogEntry]]:
     """Return what a nightly run compacted, by the logs of its locations: a restore undoes its cleaning alone."""
+    from acidctl.base.parallel import each
     from acidctl.location.change.work_log import read_log
     from acidctl.location.find import once
-    from acidctl.parallel import each
 
     read = each(once(places), lambda found: read_log(found.fs, found.location.path), options.work.jobs, stop)
     return [
@@ -183,7 +183,7 @@ def _compacted(
     ]
 
 
-def _said(compacted: Sequence[tuple[Found, LogEntry]]) -> str:
+def _said(compacted: Sequence[tuple[TableLocation, LogEntry]]) -> str:
     from acidctl.wording import human_count
 
     more = f" and {human_count(len(compacted) - 1, 'more location')}" if len(compacted) > 1 else ""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from acidctl.location.find import Found, changeable, find, once, refuse_unusable, with_tables
-from acidctl.location.lists import SnapshotLists
-from acidctl.location.neighbours import Surroundings
+from acidctl.location.find import TableLocation, changeable, find, once, refuse_unusable, with_tables
+from acidctl.location.other_formats import FormatDetector
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.walk import Observer, WalkedLocation
 from acidctl.storage.registry import open_location
 
@@ -31,16 +31,18 @@ class Selection:
 
     places: tuple[str, ...]
     storage: Mapping[str, str] = field(default_factory=dict)
-    lists: SnapshotLists = field(default_factory=SnapshotLists)
+    lists: SnapshotSpec = field(default_factory=SnapshotSpec)
     table_type: TableType | None = None
-    known: tuple[Found, ...] | None = None
+    known: tuple[TableLocation, ...] | None = None
 
     @property
     def shown(self) -> str:
         """The places as they were typed."""
         return " ".join(self.places)
 
-    def changeable(self, events: Events, on_record: Callable[[str], int | None] = lambda _: None) -> Iterator[Found]:
+    def changeable(
+        self, events: Events, on_record: Callable[[str], int | None] = lambda _: None
+    ) -> Iterator[TableLocation]:
         """Yield the locations that may be changed, each once; the others are told to `events`.
 
         Args:
@@ -54,13 +56,13 @@ class Selection:
         if self.known is not None:
             yield from (found.afresh() for found in self.known)
             return
-        around = Surroundings()
+        around = FormatDetector()
         refuse_unusable(self.places, self.storage, self.lists, self.table_type, surroundings=around)
         places = once(find(self.places, self.storage, self.lists, _observer(events), surroundings=around))
         yield from changeable(places, self.table_type, events.skipped)
         events.looked = events.looked_through(on_record)
 
-    def trashes(self, events: Events, *, changes: bool, with_given: bool = False) -> Iterator[Found]:
+    def trashes(self, events: Events, *, changes: bool, with_given: bool = False) -> Iterator[TableLocation]:
         """Yield every directory that may have a trash: locations, and the directories of tables with partitions.
 
         Args:
@@ -68,18 +70,18 @@ class Selection:
             with_given: what was named comes first, whatever it is.
         """
         if changes:
-            refuse_unusable(self.places, self.storage, SnapshotLists(), surroundings=None)
+            refuse_unusable(self.places, self.storage, SnapshotSpec(), surroundings=None)
         for text in self.places if with_given else ():
             fs, path = open_location(text, self.storage)
-            yield Found(fs, WalkedLocation(path, ""), is_given=True)
+            yield TableLocation(fs, WalkedLocation(path, ""), is_given=True)
         if self.known is not None:
             yield from (found for found, _ in self.with_tables(iter(self.known)))
             return
-        below = find(self.places, self.storage, SnapshotLists(), _observer(events), looks=False)
+        below = find(self.places, self.storage, SnapshotSpec(), _observer(events), looks=False)
         for found, _ in self.with_tables(below if with_given else once(below)):
             yield found
 
-    def with_tables(self, places: Iterator[Found]) -> Iterator[tuple[Found, bool]]:
+    def with_tables(self, places: Iterator[TableLocation]) -> Iterator[tuple[TableLocation, bool]]:
         """Yield each location, and before the first partition of a table the table's own directory, marked by True."""
         return with_tables(places, self.places, self.storage)
 

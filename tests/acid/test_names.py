@@ -30,7 +30,7 @@ from acidctl.acid.names import (
     parse_partition,
 )
 from acidctl.acid.sidefiles import parse_flush_length, parse_metadata_acid, parse_orc_acid_version
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 
 CASES = json.loads((DATA / "name-cases.json").read_text())
 

@@ -8,12 +8,19 @@ from dataclasses import replace
 import pytest
 from support.work import calls_of
 
-from acidctl.acid.doubts import doubtful, half_finished, layout_problems, live_writers, only_by_doubt, unmarked_bases
 from acidctl.acid.empty_results import empty_results
 from acidctl.acid.layout import current_files
 from acidctl.acid.listing import Entry, Listing, TableType
-from acidctl.acid.past import bases_between, look_back
 from acidctl.acid.state import select
+from acidctl.acid.time_travel import bases_between, state_at
+from acidctl.acid.unfinished import (
+    doubtful,
+    half_finished,
+    layout_problems,
+    live_writers,
+    only_by_doubt,
+    unmarked_bases,
+)
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 
 FILES = ("bucket_00000", "_orc_acid_version")
@@ -64,8 +71,8 @@ def questions(listing: Listing, txns: ValidTxns | None) -> dict[str, Callable[[]
         "unmarked_bases": lambda: unmarked_bases(listing, state),
         "empty_results": lambda: empty_results(listing, state),
         "current_files": lambda: current_files(state, listing),
-        "look_back": lambda: look_back(listing, FEW // 2, ids, txns),
-        "look_back_insert_only": lambda: look_back(insert_only, FEW // 2, ids, txns),
+        "state_at": lambda: state_at(listing, FEW // 2, ids, txns),
+        "look_back_insert_only": lambda: state_at(insert_only, FEW // 2, ids, txns),
         "bases_between": lambda: bases_between(listing, FEW // 2, ids, txns),
     }
 

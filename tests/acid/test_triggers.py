@@ -10,7 +10,7 @@ from acidctl.acid.listing import Entry
 from acidctl.acid.names import parse_directory
 from acidctl.acid.reasons import Code
 from acidctl.acid.triggers import Figures, Thresholds, decide
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.wording import text_of
 
 MAJOR, MINOR = CompactionKind.MAJOR, CompactionKind.MINOR

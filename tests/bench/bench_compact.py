@@ -138,11 +138,11 @@ def compact_here(table: str, kind: str, verify: str, late: list[str]) -> dict[st
     """Compact with acidctl, all of it in this process."""
     from acidctl.acid.compaction_kind import CompactionKind
     from acidctl.acid.writeids import ValidWriteIds
+    from acidctl.base.imports import leave_out_pandas
     from acidctl.compaction.output_settings import Writing
     from acidctl.compaction.plan import plan_compaction
     from acidctl.compaction.proof.verify import Verify
     from acidctl.compaction.run import compact
-    from acidctl.imports import leave_out_pandas
     from acidctl.location.snapshot import take_snapshot
     from acidctl.storage.registry import open_location
 

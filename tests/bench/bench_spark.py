@@ -96,11 +96,11 @@ class Floor(DataSource):
     def reader(self, schema: Any) -> DataSourceReader:
         """One task that reads nothing."""
 
-        class Nothing(DataSourceReader):
+        class NoWork(DataSourceReader):
             def read(self, partition: Any) -> Iterator[Any]:
                 return iter(())
 
-        return Nothing()
+        return NoWork()
 
 
 def seconds(spark: Any, text: str, rounds: int) -> float:

@@ -12,12 +12,12 @@ from support.tables import age, snapshot_of
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import RefusedError
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.leftovers import is_leftover
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import restore
-from acidctl.errors import RefusedError
 from acidctl.location.change.owner import Owner
 from acidctl.wording import text_of
 

@@ -20,10 +20,10 @@ from acidctl.acid.reasons import Code, reason
 from acidctl.acid.sidefiles import BaseFormat
 from acidctl.acid.state import AcidState, State, select
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import HistoryError, RefusedError, UsageProblem
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import AT_ONCE, FLOOR_SECONDS, Policy
-from acidctl.errors import HistoryError, RefusedError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.wording import text_of
 

@@ -11,11 +11,11 @@ import pytest
 from support.tables import age, make, snapshot_of
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import AccessError, AcidctlError, BadDataError, ConflictError, NotFoundError
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE, Policy
 from acidctl.cleaning.saved import SavedPlan, read_plans, write_plans
-from acidctl.errors import AccessError, AcidctlError, BadDataError, ConflictError, NotFoundError
 
 
 def save(table: Path, path: Path, policy: Policy = AT_ONCE) -> SavedPlan:

@@ -26,13 +26,13 @@ from support.trouble.dying_tasks import (
     stumble,
 )
 
-from acidctl import worker_pool
+from acidctl.base import worker_pool
+from acidctl.base.deadline import Deadline
+from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.compaction import local_engine
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.run import compact
-from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError, BadDataError, EnvironmentProblem
 from acidctl.orc.read.reader import OrcFile
 
 
@@ -199,7 +199,7 @@ import sys
 import acidctl
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 
 def say(task):
     before = set(sys.modules)

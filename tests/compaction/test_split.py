@@ -13,6 +13,7 @@ from support.files.acid_files import AB, B0, acid_batch, write_acid
 from support.tables import ids_in, pairs_of, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import BadDataError, VerifyError
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.merge import stripe_copy
@@ -22,7 +23,6 @@ from acidctl.compaction.publish import publish, stage_directories
 from acidctl.compaction.run import compact
 from acidctl.compaction.split import split
 from acidctl.compaction.tasks import JoinTask
-from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.write.stripe_encoder import WriterSettings
 from acidctl.rows.read.events import open_event_files
 

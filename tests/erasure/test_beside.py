@@ -9,9 +9,9 @@ import pytest
 from support.memory_store import MemoryFileSystem
 
 from acidctl.acid.listing import Listing
+from acidctl.base.errors import AccessError, AcidctlError
 from acidctl.erasure.beside import StrayFile, files_beside, hdfs_trash_files
 from acidctl.erasure.holders import HolderKind
-from acidctl.errors import AccessError, AcidctlError
 from acidctl.storage.port import FileSystemSpec
 
 

@@ -15,8 +15,8 @@ from support.files.acid_files import AB, delete, insert, struct, write_acid, wri
 
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.api import Location
+from acidctl.base.errors import UsageProblem
 from acidctl.erasure.erasure import ErasureReport, TableErasure
-from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
 

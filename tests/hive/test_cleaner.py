@@ -15,8 +15,8 @@ from support.metastore.fake_hive import FakeHive
 from support.tables import CLEAN_NOW
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError, UsageProblem
 from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import ShowCompactRequest, ShowCompactResponse, TxnState, TxnType

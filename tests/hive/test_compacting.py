@@ -18,12 +18,12 @@ from support.tables import CLEAN_NOW
 
 from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import ConflictError
 from acidctl.compaction.request import CompactionRequest, Planned, plan_location
-from acidctl.errors import ConflictError
 from acidctl.hive.compacting import compact_locations
-from acidctl.hive.leftover import ABORTED_COMPACTION, free_single, own_pool, worker_id
+from acidctl.hive.orphaned_entries import ABORTED_COMPACTION, free_single, own_pool, worker_id
 from acidctl.location.find import find
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, LockInfo, LockState, LockType, TxnState, TxnType
@@ -537,7 +537,7 @@ def test_a_server_without_pools_gets_back_what_is_not_ours(table_4: Table) -> No
 def test_interrupted_it_ends_what_it_began(table: Table) -> None:
     settings = find_settings({"uris": table.fake.address}, {})
     assert settings
-    lists = SnapshotLists(warehouse=Warehouse(Metastore(settings)))
+    lists = SnapshotSpec(warehouse=Warehouse(Metastore(settings)))
     request = CompactionRequest("major")
     (found,) = find(["hive:s.t"], {}, lists)
     planned = plan_location(found, lists, request)

@@ -14,7 +14,7 @@ from support.metastore.fake_hive import FakeHive
 from support.paths import PYTHONPATH
 
 from acidctl import Hive
-from acidctl.errors import NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.metastore.interface import TxnState
 
 Acidctl = Callable[..., Result]
@@ -153,11 +153,11 @@ def test_without_a_metastore_or_its_package_it_is_said_what_to_do(monkeypatch: p
     with pytest.raises(UsageProblem, match="no metastore is known"):
         Hive()
     code = """if True:
-        import sys, acidctl, acidctl.errors
+        import sys, acidctl, acidctl.base.errors
         sys.modules["thrift"] = None
         try:
             acidctl.Hive
-        except acidctl.errors.EnvironmentProblem as error:
+        except acidctl.base.errors.EnvironmentProblem as error:
             print(error.hint)
     """
     done = subprocess.run(

@@ -16,14 +16,14 @@ from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 
+from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes
-from acidctl.errors import AcidctlError, ConflictError
 from acidctl.hive import initiator as initiator_module
 from acidctl.hive.initiator import Initiated, Initiation, Initiator
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockType
-from acidctl.metastore.own.locks import LeaderLock
 from acidctl.metastore.settings import find_settings
+from acidctl.metastore.txn.locks import LeaderLock
 
 Acidctl = Callable[..., Result]
 

@@ -27,11 +27,11 @@ from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 from support.paths import PYTHONPATH
 
+from acidctl.base.deadline import Deadline
+from acidctl.base.errors import AcidctlError
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.deadline import Deadline
-from acidctl.errors import AcidctlError
-from acidctl.hive.leftover import is_dead, worker_id
-from acidctl.hive.strangers import Strangers
+from acidctl.hive.foreign_entries import Strangers
+from acidctl.hive.orphaned_entries import is_dead, worker_id
 from acidctl.hive.worker import Work, Worked, Worker
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.client import Metastore
@@ -774,7 +774,7 @@ def test_one_session_of_spark_serves_all_slots(fake: FakeHive, acidctl: Acidctl)
 def test_a_table_that_could_not_be_looked_at_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """One failing call must not make its entry a stranger's for as long as the worker runs."""
     answers = iter(["cannot look at db.t: the server is busy", ""])
-    monkeypatch.setattr("acidctl.hive.strangers.stranger", lambda *_: next(answers))
+    monkeypatch.setattr("acidctl.hive.foreign_entries.stranger", lambda *_: next(answers))
     strangers: Any = Strangers("", 0.2)
     entry = SimpleNamespace(id=7, kind="major", database="db", table="t")
     assert [strangers._whose(None, entry) for _ in range(3)] == ["cannot look at db.t: the server is busy", "", ""]

@@ -15,14 +15,14 @@ from support.validating import healthy
 from acidctl.acid.listing import TableType
 from acidctl.acid.reasons import Code, reason
 from acidctl.location.evidence import Evidence, evidence_of
-from acidctl.location.snapshot import look_at
+from acidctl.location.snapshot import list_location
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 FS = LocalFileSystem()
 
 
 def known(table: Path, said: TableType | None = None) -> Evidence:
-    return evidence_of(FS, str(table), look_at(FS, str(table)), said)
+    return evidence_of(FS, str(table), list_location(FS, str(table)), said)
 
 
 def bytes_of(kind: str, **metadata: str) -> bytes:

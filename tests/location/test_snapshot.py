@@ -10,8 +10,8 @@ import pytest
 from support.tables import make
 
 from acidctl.acid.listing import Listing
-from acidctl.errors import AcidctlError, NotFoundError
-from acidctl.location.snapshot import look_at, take_snapshot
+from acidctl.base.errors import AcidctlError, NotFoundError
+from acidctl.location.snapshot import list_location, take_snapshot
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 
@@ -55,7 +55,7 @@ def test_what_is_listed_and_never_there_is_told_once(table: Path) -> None:
     (table / "base_0000001" / "_metadata_acid").symlink_to("nothing")
     told: dict[str, AcidctlError] = {}
     fs = Cleaned(table, ())
-    look = look_at(fs, str(table), on_unreadable=told.__setitem__)
+    look = list_location(fs, str(table), on_unreadable=told.__setitem__)
     assert fs.listed <= 2
     assert set(look.bad_metadata) | set(told) == {"base_0000001/_metadata_acid"}
     with pytest.raises(AcidctlError):
@@ -67,7 +67,7 @@ def test_a_look_from_before_is_not_taken_twice(table: Path) -> None:
     fs = LocalFileSystem()
     top = fs.list_dir(str(table))
     shutil.rmtree(table / "base_0000001")
-    assert not look_at(fs, str(table), top).bad_metadata
+    assert not list_location(fs, str(table), top).bad_metadata
 
 
 def test_a_location_that_goes_altogether(table: Path) -> None:

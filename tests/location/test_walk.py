@@ -14,8 +14,8 @@ from support.stores import Store, fill
 from support.trouble.retries import asked_again_at_once  # noqa: F401  (the fixture)
 
 from acidctl.acid.names import unescape
-from acidctl.errors import AccessError, AcidctlError, GoneError, NotFoundError
-from acidctl.location.walk import Observer, WalkedLocation, list_location, walk_locations
+from acidctl.base.errors import AccessError, AcidctlError, GoneError, NotFoundError
+from acidctl.location.walk import Observer, WalkedLocation, list_entries, walk_locations
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_location
@@ -112,16 +112,16 @@ def test_the_listing_of_the_walk_is_gone_on_from() -> None:
     fs, root = tree("t/p=1/000000_0", "t/p=2/delta_1_1/x", "t/p=3/_tmp/x", "t/p=4/", "t/p=5/x", "t/p=5/p=6/y")
     for location, top in walk_locations(fs, root):
         assert top == fs.list_dir(location.path)
-        assert list_location(fs, location.path, top) == list_location(fs, location.path)
+        assert list_entries(fs, location.path, top) == list_entries(fs, location.path)
     whole = fs.list_dir(f"{root}/t/p=1")
-    assert list_location(fs, f"{root}/gone", whole) is whole  # nothing below it to be listed
+    assert list_entries(fs, f"{root}/gone", whole) is whole  # nothing below it to be listed
 
 
 def test_a_location_is_listed_without_the_partitions_beside_it() -> None:
     fs, root = tree("base_1/x", "p=1/y", "sub/p=2/z", "_tmp/q=1/w", "000000_0")
-    paths = [entry.path for entry in list_location(fs, root).entries]
+    paths = [entry.path for entry in list_entries(fs, root).entries]
     assert paths == ["000000_0", "_tmp", "_tmp/q=1", "_tmp/q=1/w", "base_1", "base_1/x", "sub", "sub/p=2", "sub/p=2/z"]
-    assert list_location(fs, f"{root}/base_1") == fs.list_tree(f"{root}/base_1")
+    assert list_entries(fs, f"{root}/base_1") == fs.list_tree(f"{root}/base_1")
 
 
 @pytest.mark.parametrize(

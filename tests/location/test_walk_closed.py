@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from acidctl.acid.listing import Listing
-from acidctl.errors import AccessError, AcidctlError
-from acidctl.location.walk import list_location
+from acidctl.base.errors import AccessError, AcidctlError
+from acidctl.location.walk import list_entries
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 
@@ -27,8 +27,8 @@ def test_hidden_directories_are_told_where_that_is_asked_for(tmp_path: Path) -> 
         (tmp_path / name).mkdir()
         (tmp_path / name / "bucket_00000").write_bytes(b"x")
     told: dict[str, AcidctlError] = {}
-    listing = list_location(Closed(), str(tmp_path), None, told.__setitem__)
+    listing = list_entries(Closed(), str(tmp_path), None, told.__setitem__)
     assert not told
-    list_location(Closed(), str(tmp_path), None, told.__setitem__, hidden=True)
+    list_entries(Closed(), str(tmp_path), None, told.__setitem__, hidden=True)
     assert set(told) == {".acidctl-trash"}
     assert any(entry.path.startswith("delta_") for entry in listing.entries)

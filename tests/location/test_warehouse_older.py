@@ -14,16 +14,16 @@ from acidctl.acid.names import MINL
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base.errors import ExitStatus, RefusedError
 from acidctl.cleaning.request import RefusedCleaning
 from acidctl.cleaning.request import plan_location as plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.compaction.request import CompactionRequest, Mode, Refused
+from acidctl.compaction.request import CompactionRequest, Mode, PlanRefused
 from acidctl.compaction.request import plan_location as plan_compaction
-from acidctl.errors import ExitStatus, RefusedError
 from acidctl.location import warehouse as module
-from acidctl.location.find import Found, find
-from acidctl.location.lists import SnapshotLists, read_lists
+from acidctl.location.find import TableLocation, find
 from acidctl.location.named_metastore import open_warehouse
+from acidctl.location.snapshot_spec import SnapshotSpec, read_lists
 from acidctl.metastore.interface import TxnState
 from acidctl.rows.read.past_snapshot import seen_at
 
@@ -65,15 +65,15 @@ def delta(*ids: int) -> list[str]:
     return [f"delta_{one:07}_{one:07}_0000" for one in ids]
 
 
-def lists_of(hive: FakeHive, address: str = "", **more: str) -> SnapshotLists:
+def lists_of(hive: FakeHive, address: str = "", **more: str) -> SnapshotSpec:
     return read_lists(warehouse=open_warehouse(address or hive.address), **more)
 
 
-def places(hive: FakeHive, lists: SnapshotLists | None = None) -> list[Found]:
+def places(hive: FakeHive, lists: SnapshotSpec | None = None) -> list[TableLocation]:
     return list(find([NAME], {}, lists or lists_of(hive)))
 
 
-def codes(hive: FakeHive, lists: SnapshotLists | None = None) -> set[Code]:
+def codes(hive: FakeHive, lists: SnapshotSpec | None = None) -> set[Code]:
     lists = lists or lists_of(hive)
     return {why.code for found in places(hive, lists) for why in found.snapshot(lists, readers=True).ahead}
 
@@ -107,7 +107,7 @@ def test_an_older_metastore_is_named_and_nothing_is_changed(
     with pytest.raises(RefusedError):
         found.snapshot(lists, compactor=True)
     for mode in Mode:
-        assert isinstance(plan_compaction(found.afresh(), lists, CompactionRequest(mode, force=True)), Refused)
+        assert isinstance(plan_compaction(found.afresh(), lists, CompactionRequest(mode, force=True)), PlanRefused)
     assert isinstance(plan_cleaning(found.afresh(), lists, Policy(0)), RefusedCleaning)
 
 

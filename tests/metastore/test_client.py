@@ -12,8 +12,8 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.fake_metastore import Failed, fake_metastore
 from support.trouble.bad_line import BadLine, Trouble
 
-from acidctl.deadline import Deadline
-from acidctl.errors import NotFoundError
+from acidctl.base.deadline import Deadline
+from acidctl.base.errors import NotFoundError
 from acidctl.metastore import client as module
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore

@@ -12,7 +12,7 @@ kazoo = pytest.importorskip("kazoo.client")
 from kazoo.exceptions import ConnectionLoss, NoAuthError, NoNodeError  # noqa: E402
 from kazoo.handlers.threading import KazooTimeoutError  # noqa: E402
 
-from acidctl.errors import UsageProblem  # noqa: E402
+from acidctl.base.errors import UsageProblem  # noqa: E402
 from acidctl.metastore.client import server_addresses  # noqa: E402
 from acidctl.metastore.errors import MetastoreError, Unreachable  # noqa: E402
 from acidctl.metastore.settings import MetastoreSettings, find_settings  # noqa: E402

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acidctl.errors import AccessError, NotFoundError
+from acidctl.base.errors import AccessError, NotFoundError
 from acidctl.metastore.errors import LostTransaction, MetastoreError, refusal_of
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.metastore.settings import Login, Said, find_settings, said_settings, seconds_in
 
 

@@ -19,7 +19,7 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.fake_metastore import Failed
 from support.paths import PYTHONPATH
 
-from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import NAMES, Login, Protection, find_settings

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
+from acidctl.hadoop.tokens import VARIABLE, Token
 from acidctl.metastore.settings import token_of_file
 from acidctl.metastore.transport.sasl_digest import token_of_text
-from acidctl.tokens import VARIABLE, Token
 
 TOKENS = st.builds(
     Token,

@@ -11,7 +11,7 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.fake_metastore import FakeMetastore, FakeTables, fake_metastore, java_bits
 
 from acidctl.acid.names import MAXL
-from acidctl.errors import NotFoundError
+from acidctl.base.errors import NotFoundError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError

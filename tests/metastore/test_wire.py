@@ -15,7 +15,7 @@ from support.metastore.fake_metastore import METHODS, FakeMetastore, LastWords, 
 from thrift.protocol.TCompactProtocol import TCompactProtocolAccelerated
 from thrift.Thrift import TType
 
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError, Unreadable

@@ -20,7 +20,7 @@ from support.validating import check
 from acidctl import Location
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.errors import HistoryError
+from acidctl.base.errors import HistoryError
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 

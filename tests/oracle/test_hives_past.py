@@ -24,7 +24,7 @@ from support.validating import check
 
 from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth
 
@@ -93,7 +93,7 @@ def filled(hive: HiveServer, name: str) -> Told:
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
 def test_what_happened_by_chance_is_told_after_each_step(real_hive: HiveServer, seed: int) -> None:
-    RandomHistory(real_hive, 10_000 + seed).live(6, look_back=True)
+    RandomHistory(real_hive, 10_000 + seed).live(6, state_at=True)
 
 
 @pytest.mark.parametrize("by_query", ["false", "true"], ids=["by MapReduce", "by query"])

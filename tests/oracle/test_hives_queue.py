@@ -19,17 +19,17 @@ from support.files.acid_files import damage_stripe
 from support.servers.hive_server import HiveServer
 
 from acidctl import Location
+from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.errors import AcidctlError, ConflictError, RefusedError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, UnknownMethod
-from acidctl.metastore.own.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
-from acidctl.metastore.own.locks import LeaderLock, ReadLock
 from acidctl.metastore.queue.compactions import Wish, request_compaction
 from acidctl.metastore.queue.queue_work import DeltaThresholds, tell_figures
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
+from acidctl.metastore.txn.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
+from acidctl.metastore.txn.locks import LeaderLock, ReadLock
 from acidctl.metastore.wire import BOOL, STRING, method
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]

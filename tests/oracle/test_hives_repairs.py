@@ -17,7 +17,7 @@ from support.validating import check
 
 from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.validation.findings import Depth
 

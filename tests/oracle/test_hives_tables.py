@@ -15,8 +15,8 @@ from support.tables import json_rows
 from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.run import Compacted
-from acidctl.errors import RefusedError
 from acidctl.rows.scan.scan import Scan
 from acidctl.verbs.compact_options import CompactOptions, WriteOptions
 from acidctl.verbs.options import LockOptions

@@ -16,7 +16,7 @@ from support.servers.kerberos_packages import python_packages
 from support.servers.metastore_server import MetastoreServer
 from support.servers.metastore_ways import Compact, Framed, Http, Kerberos, Password, Tls, Way
 
-from acidctl.errors import AccessError, AcidctlError, RefusedError, UsageProblem
+from acidctl.base.errors import AccessError, AcidctlError, RefusedError, UsageProblem
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError, Unreachable

@@ -18,15 +18,15 @@ from support.servers.hdfs_server import ServerUnavailable
 from support.servers.hive_server import HiveServer
 from support.servers.metastore_server import MetastoreServer
 
-from acidctl.errors import ConflictError
+from acidctl.base.errors import ConflictError
 from acidctl.hive import initiator
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.housekeeping import find_dead
-from acidctl.metastore.own.locks import DATABASE
 from acidctl.metastore.server import find_switches
 from acidctl.metastore.settings import find_settings
+from acidctl.metastore.txn.locks import DATABASE
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 

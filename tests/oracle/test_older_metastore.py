@@ -14,8 +14,8 @@ from support.servers.hive_server import HiveServer
 
 from acidctl.acid.reasons import Code, Reason
 from acidctl.location.find import find
-from acidctl.location.lists import read_lists
 from acidctl.location.named_metastore import open_warehouse
+from acidctl.location.snapshot_spec import read_lists
 
 pytestmark = [pytest.mark.server, pytest.mark.xdist_group("older-metastore")]
 

@@ -19,9 +19,9 @@ from acidctl import Location
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
 from acidctl.acid.state import State
+from acidctl.base.errors import BadDataError
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted
-from acidctl.errors import BadDataError
 from acidctl.rows.scan.scan import Scan
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]

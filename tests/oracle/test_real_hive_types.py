@@ -29,8 +29,8 @@ from support.servers.hive_server import HiveError, HiveServer
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.output_settings import Writing
-from acidctl.errors import RefusedError
 from acidctl.rows.scan.scan import Scan
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]

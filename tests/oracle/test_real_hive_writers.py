@@ -16,8 +16,8 @@ from support.validating import check
 
 from acidctl import Location, open_table
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.output_settings import Writing
-from acidctl.errors import RefusedError
 from acidctl.validation.findings import Depth
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]

@@ -18,8 +18,8 @@ from support.servers.hive_server import HiveServer
 from acidctl.acid.bucket import encode
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockComponent, LockType, Operation, TxnType
-from acidctl.metastore.own.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
 from acidctl.metastore.settings import find_settings
+from acidctl.metastore.txn.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 

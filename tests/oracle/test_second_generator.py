@@ -18,7 +18,7 @@ from support.judge.txns import Txns
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import HistoryError
+from acidctl.base.errors import HistoryError
 from acidctl.rows.scan.scan import Scan
 
 Rows = list[tuple[RowKey, list[Any]]]

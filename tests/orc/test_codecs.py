@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.codecs import ChunkError, decompress, encode_original
 
 BLOCK = 65536

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import orc as native
 from support.paths import REPO
 
-from acidctl.errors import BadDataError, MemoryProblem, UsageProblem
+from acidctl.base.errors import BadDataError, MemoryProblem, UsageProblem
 from acidctl.orc import limits
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource, native_errors

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 from support.files.orc_bytes import ACID_SCHEMA, Remote, acid_rows, local_tail, retailed, tail_of, written
 
-from acidctl.errors import AcidctlError, BadDataError, NotFoundError
+from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import FIRST_READ, RecordKey, Tail, read_tail

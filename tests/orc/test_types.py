@@ -5,7 +5,7 @@ import pytest
 from pyarrow import orc
 from support.files.orc_bytes import tail_of, written
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.types import (
     ACID_COLUMNS,

@@ -18,9 +18,9 @@ from json_forms import FORMS
 from support.paths import REPO
 
 from acidctl.acid.state import State
+from acidctl.base.errors import AcidctlError, ExitStatus
 from acidctl.cli.command_table import GROUPS, SUMMARIES
 from acidctl.cli.main import cli, with_program_options_first
-from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.validation.registry import RULES
 
 PAGES = {" ".join(page.path) or "cli": page for page in docs.pages()}
@@ -183,7 +183,7 @@ def commands_of(line: str) -> Iterator[list[str]]:
 def parse(words: list[str]) -> None:
     """Parse a call as the program would, and run nothing."""
     from acidctl.acid.writeids import Form
-    from acidctl.location.lists import read_lists
+    from acidctl.location.snapshot_spec import read_lists
 
     context: click.Context = cli.make_context("acidctl", with_program_options_first(words))
     while isinstance(group := context.command, click.Group):

@@ -13,10 +13,10 @@ import pytest
 from support.paths import REPO
 
 from acidctl.api import Location
+from acidctl.base.errors import RefusedError
+from acidctl.base.spelling import speaking
 from acidctl.cli.command_table import COMMANDS, OPTIONS, SUMMARIES, shell_spelling
 from acidctl.cli.main import cli
-from acidctl.errors import RefusedError
-from acidctl.spelling import speaking
 
 TYPED = re.compile(rf"(^|[ `(])--[a-z]|\bacidctl ({'|'.join(SUMMARIES)})\b")
 OF_PROGRAMS = re.compile(r"--[a-z-]+")

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from support.paths import REPO
 
-from acidctl import errors
 from acidctl.acid.reasons import Code
+from acidctl.base import errors
 from acidctl.cli.command_table import walk
 from acidctl.cli.config.settings import GENERAL, options_of
 from acidctl.cli.report import metrics

@@ -11,7 +11,7 @@ from support.repairing import DELTA, FS, NOW, interrupted, planned, repair, scop
 from support.tables import age
 from support.trouble.locks import locked
 
-from acidctl.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
+from acidctl.base.errors import AcidctlError, BadDataError, ConflictError, NotFoundError, StorageError
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import LOCK, Locking
 from acidctl.location.change.owner import Owner

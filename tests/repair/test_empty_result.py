@@ -15,10 +15,10 @@ from support.tables import CLEAN_NOW, snapshot_of
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import BadDataError, ConflictError
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction.plan import plan_compaction
-from acidctl.errors import BadDataError, ConflictError
 from acidctl.location.snapshot import take_snapshot
 from acidctl.repair.apply import apply_repair, plan_repair, undo_last
 from acidctl.repair.plan import RepairKind

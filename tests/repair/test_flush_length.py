@@ -10,7 +10,7 @@ from support.files.acid_files import write_by_pyorc
 from support.files.stream import DELTA, FILE, FIRST, SECOND, SIDE
 from support.repairing import FS, NOW, planned, repair, rows, rules, streamed, tail_of, tree
 
-from acidctl.errors import ConflictError
+from acidctl.base.errors import ConflictError
 from acidctl.repair.apply import apply_repair, undo_last
 from acidctl.repair.plan import RepairKind, Scope
 

@@ -10,7 +10,7 @@ from support.files.acid_files import delete, insert, write_by_pyorc, write_orc, 
 from support.repairing import CODECS, FS, many_stripes, planned, repair, rows, rules, stripes_of, tail_of, wide
 from support.tables import without_log
 
-from acidctl.errors import VerifyError
+from acidctl.base.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import key_index

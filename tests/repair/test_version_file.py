@@ -11,7 +11,7 @@ from support.files.acid_files import insert, write_by_pyorc, write_plain
 from support.repairing import FS, planned, repair, rows, rules, tree
 from support.validating import healthy
 
-from acidctl.errors import ConflictError
+from acidctl.base.errors import ConflictError
 from acidctl.repair import apply
 from acidctl.repair.apply import undo_last
 from acidctl.repair.backup import RepairRun

@@ -12,7 +12,7 @@ import pytest
 from support.files.acid_files import write_deletes, write_delta
 from support.paths import PYTHONPATH
 
-from acidctl.errors import EnvironmentProblem
+from acidctl.base.errors import EnvironmentProblem
 from acidctl.spark.driver.java import choose_java
 
 CODE = """

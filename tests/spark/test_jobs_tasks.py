@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.spark.spark_toys import Toy, play
 
-from acidctl.errors import AcidctlError, EnvironmentProblem, MemoryProblem, VerifyError
+from acidctl.base.errors import AcidctlError, EnvironmentProblem, MemoryProblem, VerifyError
 from acidctl.spark.batches import SMALLEST_BATCH, TASK_BYTES, make_batches
 from acidctl.spark.driver import cache
 from acidctl.spark.driver.cache import process_dir

@@ -7,7 +7,7 @@ from typing import Any
 import fsspec
 import pytest
 
-from acidctl.errors import AccessError, NotFoundError, StorageError
+from acidctl.base.errors import AccessError, NotFoundError, StorageError
 from acidctl.storage.registry import open_location
 
 pytestmark = pytest.mark.server

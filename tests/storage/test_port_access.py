@@ -17,7 +17,7 @@ from support.files.acid_files import write_delta
 from support.servers.hdfs_server import HdfsServer
 from support.tables import CLEAN_NOW
 
-from acidctl.errors import StorageError
+from acidctl.base.errors import StorageError
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import Access, narrowest
 from acidctl.storage.registry import open_location

@@ -10,11 +10,11 @@ import pytest
 from support.stores import Store, fill, paths
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
+from acidctl.base.errors import ConflictError, NotFoundError, RefusedError, StorageError
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import restore, trash_runs
-from acidctl.errors import ConflictError, NotFoundError, RefusedError, StorageError
 from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.port import join
 from acidctl.storage.registry import open_file_system

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.repairing import FS
 
-from acidctl.errors import NotFoundError, StorageError
+from acidctl.base.errors import NotFoundError, StorageError
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location
 

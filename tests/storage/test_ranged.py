@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acidctl.errors import StorageError
+from acidctl.base.errors import StorageError
 from acidctl.storage.ranged import RangedReader, clamp, pieces
 
 DATA = bytes(index % 251 for index in range(1000))

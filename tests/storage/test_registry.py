@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from acidctl.errors import EnvironmentProblem, NotFoundError, UsageProblem
+from acidctl.base.errors import EnvironmentProblem, NotFoundError, UsageProblem
 from acidctl.storage import fsspec_fs
 from acidctl.storage.port import FileSystemSpec, base_name, join, parent_of
 from acidctl.storage.registry import open_file_system, open_location

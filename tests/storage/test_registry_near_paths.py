@@ -9,7 +9,7 @@ import pytest
 from support.command_line import Result
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.errors import NotFoundError
+from acidctl.base.errors import NotFoundError
 from acidctl.storage.registry import naming_near, open_location
 
 Acidctl = Callable[..., Result]

@@ -11,7 +11,7 @@ import pytest
 from support.files.acid_files import B0, write_acid
 from support.tables import json_rows
 
-from acidctl.errors import NotFoundError
+from acidctl.base.errors import NotFoundError
 from acidctl.location.snapshot import take_snapshot
 from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.rows.scan.scan import Scan

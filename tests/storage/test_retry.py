@@ -8,7 +8,7 @@ import sys
 import pytest
 import stamina
 
-from acidctl.errors import NotFoundError, StorageError
+from acidctl.base.errors import NotFoundError, StorageError
 from acidctl.storage.retry import PassingError, RetryPolicy
 
 

@@ -11,12 +11,12 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.compaction.output_settings import Writing
-from acidctl.compaction.request import CompactionRequest, Mode, Nothing, Refused, carry_out, plan_location
+from acidctl.compaction.request import CompactionRequest, Mode, NoWork, PlanRefused, carry_out, plan_location
 from acidctl.compaction.run import Compacted
 from acidctl.location.change.lock import Locking
-from acidctl.location.declared import Declared
 from acidctl.location.find import find
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.metastore_schema import Declared
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.orc.types import OrcType, hive_type
 
 
@@ -59,14 +59,14 @@ def compact_location(
     columns: OrcType | None = None,
 ) -> Compacted | None:
     """What `acidctl compact` does with one location; None when there is nothing to do, and errors are raised."""
-    lists = SnapshotLists(of_all=write_ids)  # whatever table the list names
+    lists = SnapshotSpec(of_all=write_ids)  # whatever table the list names
     (found,) = find([url], storage or {}, lists)
     if columns:
         found = replace(found, declared=Declared(tuple((name, hive_type(kind)) for name, kind in columns.fields()), ""))
     answer = plan_location(found, lists, request)
-    if isinstance(answer, Refused):
+    if isinstance(answer, PlanRefused):
         raise answer.error
-    if isinstance(answer, Nothing):
+    if isinstance(answer, NoWork):
         return None
     (outcome,) = carry_out([answer], request)
     if outcome.error:

@@ -21,7 +21,7 @@ import termios
 import time
 from typing import Any
 
-from acidctl.imports import leave_out_pandas
+from acidctl.base.imports import leave_out_pandas
 
 PACKAGES = ("cli", "verbs", "rows", "compaction", "cleaning", "repair", "validation", "demo")
 LATE = (

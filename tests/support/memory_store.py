@@ -16,7 +16,7 @@ import fsspec
 from fsspec.implementations.memory import MemoryFile
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.errors import ConflictError
+from acidctl.base.errors import ConflictError
 from acidctl.storage import os_errors
 from acidctl.storage.port import Access, FileSystemSpec, base_name, parent_of
 from acidctl.storage.ranged import clamp

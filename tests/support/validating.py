@@ -7,12 +7,12 @@ from typing import Any
 
 from acidctl.acid.triggers import Thresholds
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.worker_pool import Limits
 from acidctl.location.walk import walk_locations
 from acidctl.storage.registry import open_location
 from acidctl.validation.findings import Depth
 from acidctl.validation.model import Options, Place, Report
 from acidctl.validation.run import validate
-from acidctl.worker_pool import Limits
 from support.files.acid_files import B0, delete, insert, write_by_pyorc
 
 NOW = 1_800_000_000.0

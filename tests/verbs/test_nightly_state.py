@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acidctl.errors import AccessError, AcidctlError, ConflictError
+from acidctl.base.errors import AccessError, AcidctlError, ConflictError
 from acidctl.location.coverage import Looked
 from acidctl.verbs.nightly_state import NAME, NightlyState, usual_folder
 

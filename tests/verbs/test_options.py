@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from acidctl.base.errors import UsageProblem
 from acidctl.cli.command_table import command_named
-from acidctl.errors import UsageProblem
 from acidctl.verbs.clean import CleanOptions
 from acidctl.verbs.options import LockOptions, WorkOptions, declared, made
 from acidctl.verbs.purge import PurgeOptions

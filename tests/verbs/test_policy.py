@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.verbs.policy import Policies, TablePolicy, require_pattern
 
 NAMES = st.from_regex(r"[ab]{1,3}\.[ab]{1,3}", fullmatch=True)

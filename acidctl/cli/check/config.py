@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.cli.command_table import SUMMARIES, command_named
 from acidctl.cli.options import shared
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name
-from acidctl.errors import AcidctlError, UsageProblem
 
 if TYPE_CHECKING:
     from acidctl.cli.config.settings import Name, Settings, Value
@@ -43,7 +43,7 @@ def show_command(output: str) -> int:
     from acidctl.cli.config.setting_files import read_settings_file  # noqa: PLC0415 - --help does without
     from acidctl.cli.config.settings import settings_of, wrong_variables  # noqa: PLC0415 - --help does without
     from acidctl.cli.output.console import console, note, put_json, table_of  # noqa: PLC0415 - --help does without
-    from acidctl.cli.report.outcomes import Visits  # noqa: PLC0415 - --help does without
+    from acidctl.cli.report.outcomes import RunReporter  # noqa: PLC0415 - --help does without
 
     program = click.get_current_context().find_root().params
     file = read_settings_file(program["config_file"])
@@ -61,7 +61,7 @@ def show_command(output: str) -> int:
 
         order = " ".join(sorted(patterns, key=specificity))
         note(f"a table takes each key of a policy from the first of these that matches it and has the key: {order}")
-    visits = Visits()
+    visits = RunReporter()
     for name in SUMMARIES:
         for problem in wrong_variables(_command(name), (name,)):
             visits.failed("", problem)

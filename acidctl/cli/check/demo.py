@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from acidctl.base.errors import ConflictError
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY, NumberType
 from acidctl.cli.options.shared import F
-from acidctl.errors import ConflictError
 
 
 def _count(option: str, least: int, default: int, text: str, *name: str, most: int | None = None) -> Callable[[F], F]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import check_engine, spark_options
 from acidctl.cli.options.metastore import CONFIGURED, metastore_option_option, settings_with_origins
 from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name, remember
-from acidctl.errors import AcidctlError, UsageProblem
 
 if TYPE_CHECKING:
     from acidctl.metastore.server import ServerFacts

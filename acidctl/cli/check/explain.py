@@ -8,15 +8,15 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from acidctl import errors
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import State
+from acidctl.base import errors
+from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
+from acidctl.base.nearest import did_you_mean
+from acidctl.base.spelling import spelled
 from acidctl.cli.options import shared
 from acidctl.cli.output.console import Records, put_line, put_text
 from acidctl.cli.report.terms import PROVE, STATES, TERMS, TO_DO, terms_of
-from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
-from acidctl.nearest import did_you_mean
-from acidctl.spelling import spelled
 from acidctl.wording import example, next_step, text_of
 
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from acidctl.base.errors import AcidctlError, ExitStatus
+from acidctl.base.printable import printable
+from acidctl.base.spelling import spelled
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, broken, console, put_json, put_line, put_text
 from acidctl.cli.output.redact import hidden
-from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AcidctlError, ExitStatus
-from acidctl.location.find import Found
-from acidctl.location.lists import Lists
+from acidctl.cli.report.outcomes import RunReporter
+from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import SnapshotSource
-from acidctl.printable import printable
-from acidctl.spelling import spelled
+from acidctl.location.snapshot_spec import ResolvedSnapshot
 from acidctl.validation.findings import Finding, Rule, Severity, Unchecked
 from acidctl.validation.model import Report
 from acidctl.validation.registry import RULES
@@ -37,7 +37,7 @@ _MARGIN, _WIDTH = 14, 96
 _ITS_OWN = ("list_rules", "output")
 
 
-class FindingsPrinter(Visits):
+class FindingsPrinter(RunReporter):
     """Prints reports as they come, and sums them up.
 
     Attributes:
@@ -60,10 +60,10 @@ class FindingsPrinter(Visits):
         self._unchecked = self._locations = self._files = self._rows = 0
         self._began = time.monotonic()
 
-    def closed(self, found: Found, error: AcidctlError) -> None:
+    def closed(self, found: TableLocation, error: AcidctlError) -> None:
         self.unlisted.add(found.shown)
 
-    def counted(self, found: Found, lists: Lists) -> None:
+    def counted(self, found: TableLocation, lists: ResolvedSnapshot) -> None:
         """Keep the source of the snapshot of a location that is to be validated."""
         self.sources[found.shown] = lists.source
         if lists.said and self._output == "table":

@@ -6,27 +6,27 @@ import time
 from collections.abc import Iterator, Sequence
 
 from acidctl.acid.listing import TableType
+from acidctl.base.errors import AcidctlError, ExitStatus
+from acidctl.base.spelling import spelled
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, note, put_line, warn
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
-from acidctl.cli.report.outcomes import Outcomes, Visits
+from acidctl.cli.report.outcomes import Outcomes, RunReporter
 from acidctl.cli.report.run_report import RunReport
 from acidctl.cli.report.verb_screen import confirm
-from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.location.arguments import at_its_line
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.evidence import Evidence, refuse_part_of_others
-from acidctl.location.find import Found, changeable, find, refuse_unusable
-from acidctl.location.given import at_its_line
-from acidctl.location.lists import SnapshotLists
-from acidctl.location.neighbours import Surroundings
+from acidctl.location.find import TableLocation, changeable, find, refuse_unusable
+from acidctl.location.other_formats import FormatDetector
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.repair.apply import SETTLED, forget, require_possible, undo_last
 from acidctl.repair.backup import RepairRun, backup_runs
 from acidctl.repair.plan import RepairKind, Scope
 from acidctl.repair.request import BackedUp, RepairOutcome, carry_out, location_of, plan_location
-from acidctl.spelling import spelled
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
 from acidctl.wording import human_bytes, human_count
@@ -71,7 +71,7 @@ def work(
 
 
 def _plans(
-    kind: RepairKind, places: Iterator[tuple[Found, str]], printer: RepairPrinter, *, force: bool
+    kind: RepairKind, places: Iterator[tuple[TableLocation, str]], printer: RepairPrinter, *, force: bool
 ) -> Iterator[RepairOutcome]:
     now = time.time()
     seen: set[tuple[str, str, str]] = set()
@@ -91,9 +91,9 @@ def _plans(
 
 def _places(
     locations: tuple[str, ...], storage: StorageOptions, said: TableType | None, printer: RepairPrinter
-) -> Iterator[tuple[Found, str]]:
+) -> Iterator[tuple[TableLocation, str]]:
     """Yield each location that may be changed, and the named path inside of it."""
-    surroundings = Surroundings()
+    surroundings = FormatDetector()
     named = []
     for text in locations:  # all are checked before any is changed
         try:
@@ -103,12 +103,12 @@ def _places(
             named.append((fs.display(location), inside))
         except AcidctlError as error:
             raise at_its_line(error, text) from error
-    refuse_unusable([top for top, _ in named], storage, SnapshotLists(), said, surroundings=surroundings)
+    refuse_unusable([top for top, _ in named], storage, SnapshotSpec(), said, surroundings=surroundings)
     for top, inside in named:
-        places = find([top], storage, SnapshotLists(), printer.observer, surroundings=surroundings)
+        places = find([top], storage, SnapshotSpec(), printer.observer, surroundings=surroundings)
         if inside:
             fs, path = open_location(top, storage)
-            places = iter([Found(fs, WalkedLocation(path, ""), True)])
+            places = iter([TableLocation(fs, WalkedLocation(path, ""), True)])
             printer.coverage.begin(top)
             printer.coverage.met(top)
         for found in changeable(places, said, printer.skipped):
@@ -166,10 +166,10 @@ def forget_all(
     *, locations: tuple[str, ...], dry_run: bool, yes: bool, locking: Locking, storage: dict[str, str], run: RunReport
 ) -> int:
     """Do `acidctl repair forget`, and return the exit status."""
-    visits = Visits(run)
-    refuse_unusable(locations, storage, SnapshotLists(), surroundings=None)
-    every: dict[tuple[str, str], tuple[Found, list[RepairRun]]] = {}
-    for found in find(locations, storage, SnapshotLists(), visits.observer, looks=False):
+    visits = RunReporter(run)
+    refuse_unusable(locations, storage, SnapshotSpec(), surroundings=None)
+    every: dict[tuple[str, str], tuple[TableLocation, list[RepairRun]]] = {}
+    for found in find(locations, storage, SnapshotSpec(), visits.observer, looks=False):
         try:
             if runs := backup_runs(found.fs, found.location.path):
                 every[found.fs.url, found.location.path] = found, runs
@@ -212,9 +212,9 @@ class RepairPrinter(Outcomes):
         super().__init__(output, run, _text_of)
 
     def failed(self, location: str, error: AcidctlError) -> None:
-        Visits.failed(self, location, error)
+        RunReporter.failed(self, location, error)
 
-    def skipped(self, found: Found, evidence: Evidence) -> None:
+    def skipped(self, found: TableLocation, evidence: Evidence) -> None:
         super().skipped(found, evidence)
         self.run.add(found.shown, Result.SKIPPED, reason=evidence.text)
 

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import AcidctlError, GoneError, RefusedError
+from acidctl.base.nearest import did_you_mean
+from acidctl.base.worker_pool import Limits, Runner
 from acidctl.cli.options import shared
 from acidctl.cli.options.engine_choice import check_engine, engine_options
 from acidctl.cli.options.local_completion import complete_rules
@@ -20,14 +23,11 @@ from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import note
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.run_report import RunReport
-from acidctl.errors import AcidctlError, GoneError, RefusedError
 from acidctl.location.find import find
-from acidctl.location.lists import SnapshotLists
-from acidctl.nearest import did_you_mean
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.storage.port import FileSystem
 from acidctl.validation.findings import Depth
 from acidctl.verbs.engine import EngineOptions
-from acidctl.worker_pool import Limits, Runner
 
 if TYPE_CHECKING:
     from acidctl.cli.check.findings_printer import FindingsPrinter
@@ -113,7 +113,7 @@ def command(
     engine: EngineOptions,
     jobs: int | None,
     timeout: float,
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     storage: dict[str, str],
     output: str,
     run: RunReport,
@@ -205,7 +205,7 @@ def _runner(engine: EngineOptions, locations: tuple[str, ...], options: Options)
 def _run(
     locations: tuple[str, ...],
     storage: dict[str, str],
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     options: Options,
     printer: FindingsPrinter,
     runner: Runner | None,

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.cli.config.settings import Settings, SettingsFile, settings_of
-from acidctl.errors import NotFoundError, RefusedError, UsageProblem
 from acidctl.storage.os_errors import from_os_error
 
 _MOST_BYTES = 1 << 20

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import click
 from click.core import ParameterSource
 
+from acidctl.base.errors import RefusedError, UsageProblem
+from acidctl.base.nearest import did_you_mean
 from acidctl.cli.command_table import SUMMARIES, command_named
 from acidctl.cli.output.redact import is_secret_name, remember_pair
-from acidctl.errors import RefusedError, UsageProblem
-from acidctl.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from acidctl.verbs.policy import Policies, TablePolicy

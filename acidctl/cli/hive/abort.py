@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.cli.hive.records import Record, Results, entry_record, locks_text, refuse, sentence, some, txn_record
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.param_types import NumberType
 from acidctl.cli.output.console import note
-from acidctl.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.wording import age_text, human_count
 
 if TYPE_CHECKING:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
+from acidctl.base.guardian import NOTES
 from acidctl.cli.hive.records import Results
 from acidctl.cli.hive.services import Figures, counter, ended_by_signal, gauge, listen_option, round_options, serve
 from acidctl.cli.options import shared
@@ -15,8 +17,6 @@ from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import DURATION
 from acidctl.cli.options.verb_command import options_of
 from acidctl.cli.output.console import note
-from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
-from acidctl.guardian import NOTES
 from acidctl.verbs.options import TrashOptions
 from acidctl.wording import human_bytes, human_count
 

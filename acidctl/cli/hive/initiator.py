@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import AcidctlError, ConflictError, ExitStatus
 from acidctl.cli.hive.records import Results
 from acidctl.cli.hive.services import Figures, counter, ended_by_signal, gauge, listen_option, round_options, serve
 from acidctl.cli.options import shared
@@ -13,7 +14,6 @@ from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import COUNT
 from acidctl.cli.output.console import note
-from acidctl.errors import AcidctlError, ConflictError, ExitStatus
 from acidctl.wording import human_count
 
 if TYPE_CHECKING:

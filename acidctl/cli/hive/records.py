@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from acidctl.base.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.cli.output.console import Records, note, put_text
-from acidctl.errors import AcidctlError, RefusedError, UsageProblem
-from acidctl.location.given import HIVE
+from acidctl.location.arguments import HIVE
 from acidctl.wording import time_of
 
 if TYPE_CHECKING:

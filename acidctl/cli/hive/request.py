@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.cli.hive.records import Record, Results, some
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.metastore import exclude_option, key_and_value
 from acidctl.cli.options.param_types import COUNT, DURATION
 from acidctl.cli.output.console import note, warn
-from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.wording import human_count
 
 if TYPE_CHECKING:
@@ -176,8 +176,8 @@ def _refusal(answer: QueueAnswer) -> str:
 
 def _wait(metastore: Metastore, asked: Mapping[int, Wish], results: Results, deadline: float | None) -> bool:
     """Poll until all are done or time is up; return whether some are unfinished."""
+    from acidctl.base.deadline import Deadline
     from acidctl.cli.output.progress import progress
-    from acidctl.deadline import Deadline
     from acidctl.metastore.queue.compactions import INITIATED, WORKING
 
     until = None if deadline is None else time.monotonic() + deadline

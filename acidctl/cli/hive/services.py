@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from acidctl.base.errors import EnvironmentProblem, UsageProblem
 from acidctl.cli.options.param_types import DURATION
 from acidctl.cli.options.shared import together
 from acidctl.cli.output.console import note
-from acidctl.errors import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import NotFoundError
 from acidctl.cli.hive.records import Record
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import chosen_view_options
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
-from acidctl.errors import NotFoundError
-from acidctl.location.given import HIVE
+from acidctl.location.arguments import HIVE
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import View
@@ -87,7 +87,7 @@ def _properties(metastore: Metastore, database: str) -> Mapping[str, str]:
 
 
 def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str], partitions: bool) -> Record:
-    from acidctl.location.declared import wishes_of
+    from acidctl.location.metastore_schema import wishes_of
     from acidctl.metastore.tables import partition_names
 
     settings = table.parameters

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.base.guardian import NOTES
 from acidctl.cli.hive.records import Record, held_text, lock_record, sentence, some, txn_record, whole
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION
 from acidctl.cli.output.console import note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
-from acidctl.errors import AcidctlError, UsageProblem
-from acidctl.guardian import NOTES
 from acidctl.wording import age_text, human_bytes, human_count, time_of
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import AcidctlError, ExitStatus
 from acidctl.cli.hive.records import Record, Results
 from acidctl.cli.hive.services import Figures, counter, ended_by_signal, gauge, listen_option, serve
 from acidctl.cli.options import shared
@@ -16,15 +17,14 @@ from acidctl.cli.options.asked_metastore import asked_metastore
 from acidctl.cli.options.engine_choice import check_engine, engine_options
 from acidctl.cli.options.param_types import COUNT, DURATION, SIZE
 from acidctl.cli.output.console import note
-from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.wording import human_count
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
+    from acidctl.base.deadline import Deadline
     from acidctl.compaction.run import Engine
     from acidctl.compaction.tasks import Task
-    from acidctl.deadline import Deadline
     from acidctl.hive.worker import Counts, Engines, Worked
     from acidctl.metastore.client import Metastore
     from acidctl.storage.port import FileSystemSpec

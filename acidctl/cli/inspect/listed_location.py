@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from acidctl.acid.doubts import layout_problems
 from acidctl.acid.layout import DataFile, data_files_of, is_full_acid, original_files
 from acidctl.acid.reasons import Code, reason
 from acidctl.acid.state import EntryKind, State
 from acidctl.acid.triggers import Advice, Decision, decide, figures_of
+from acidctl.acid.unfinished import layout_problems
+from acidctl.base.errors import AcidctlError
 from acidctl.cli.report.location_list import reading_record
-from acidctl.errors import AcidctlError
-from acidctl.location.declared import Wishes
 from acidctl.location.evidence import Evidence
+from acidctl.location.metastore_schema import TableProperties
 from acidctl.location.snapshot import Snapshot, children_of
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import iso_time, text_of
@@ -26,7 +26,7 @@ def location_report(
     compacting: Snapshot,
     reading: Advice | None,
     rows: bool,
-    wishes: Wishes,
+    wishes: TableProperties,
     on_error: Callable[[AcidctlError], None],
 ) -> dict[str, Any]:
     """Return a location as an object; docs/reference/json.md has the meaning of every key.
@@ -92,7 +92,7 @@ def _row_counts(snapshot: Snapshot, on_error: Callable[[AcidctlError], None]) ->
 
 
 def _summary(
-    snapshot: Snapshot, compacting: Snapshot, entries: list[dict[str, Any]], wishes: Wishes, *, is_known: bool
+    snapshot: Snapshot, compacting: Snapshot, entries: list[dict[str, Any]], wishes: TableProperties, *, is_known: bool
 ) -> dict[str, Any]:
     state = snapshot.state
     decision = decide(figures_of(compacting.listing, compacting.state), wishes.thresholds)

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from acidctl.base.errors import AcidctlError
+from acidctl.base.parallel import Stop, in_order
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import COUNT, DURATION
 from acidctl.cli.output.console import Records, console, note
 from acidctl.cli.output.screen import Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.report.log_text import log_record, what, who
-from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AcidctlError
+from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.change.work_log import LogEntry, read_log
-from acidctl.location.find import Found, find, once, with_tables
-from acidctl.location.lists import SnapshotLists
-from acidctl.parallel import Stop, in_order
+from acidctl.location.find import TableLocation, find, once, with_tables
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.wording import iso_time
 
 _THREADS = 8
@@ -68,7 +68,7 @@ def command(
     A log is for people, and nothing rests on it: whoever may write into the table may write into it, too. Where the
     store knows to whom its file belongs, `owner` says so in the forms for programs.
     """
-    visits = Visits()
+    visits = RunReporter()
     wanted = limit or (_SHOWN if output == "table" else None)
     after = None if since is None else time.time() - since
     lines = (line for line in _lines(locations, storage, visits) if after is None or line[1].at >= after)
@@ -94,8 +94,8 @@ def _order(line: _Line) -> tuple[float, str, str]:
     return line[1].at, line[1].id, line[0]
 
 
-def _lines(locations: Sequence[str], storage: dict[str, str], visits: Visits) -> Iterator[_Line]:
-    places = once(find(locations, storage, SnapshotLists(), visits.observer, looks=False))
+def _lines(locations: Sequence[str], storage: dict[str, str], visits: RunReporter) -> Iterator[_Line]:
+    places = once(find(locations, storage, SnapshotSpec(), visits.observer, looks=False))
     # The directory of a partitioned table has a log of its own, about staging directories that were cleaned.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
     for found, done in in_order(everywhere, _done, _THREADS, Stop()):
@@ -105,7 +105,7 @@ def _lines(locations: Sequence[str], storage: dict[str, str], visits: Visits) ->
             yield from ((found.shown, entry) for entry in done)
 
 
-def _done(found: Found) -> list[LogEntry] | AcidctlError:
+def _done(found: TableLocation) -> list[LogEntry] | AcidctlError:
     try:
         return read_log(found.fs, found.location.path, found.top)
     except AcidctlError as error:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl.acid.triggers import Advice, advise
+from acidctl.base.errors import AcidctlError, RefusedError, UsageProblem
+from acidctl.base.printable import printable
 from acidctl.cli.inspect.listed_location import location_report, states_line
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import list_options
@@ -28,15 +30,13 @@ from acidctl.cli.report.location_list import (
     line_of,
     verdict_style,
 )
-from acidctl.cli.report.outcomes import Visits
+from acidctl.cli.report.outcomes import RunReporter
 from acidctl.cli.report.verdicts import Freeable, freeable_in, verdict_of, why_of
-from acidctl.errors import AcidctlError, RefusedError, UsageProblem
 from acidctl.location.evidence import Evidence
-from acidctl.location.find import Found, find
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation, find
 from acidctl.location.snapshot import Snapshot
-from acidctl.overview.lanes import Lanes, lanes_of
-from acidctl.printable import printable
+from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.overview.timeline import Lanes, lanes_of
 from acidctl.wording import human_bytes, human_count
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def command(
     timeline: bool,
     show_all: bool,
     choice: ListChoice,
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -115,7 +115,7 @@ def command(
     """
     if output != "table":
         shared.refuse_unused(f"-o {output}", "timeline")
-    visits = Visits()
+    visits = RunReporter()
     chosen = _Chosen(choice, output)
     tables = _Tables(chosen, show_all=show_all, timeline=timeline, rows=rows)
     columns = chosen.entries.columns if output == "csv" else None
@@ -161,7 +161,7 @@ def command(
     return visits.status
 
 
-def _as_compacted(found: Found, lists: SnapshotLists, snapshot: Snapshot) -> Snapshot:
+def _as_compacted(found: TableLocation, lists: SnapshotSpec, snapshot: Snapshot) -> Snapshot:
     """Return what a compaction would see: nothing above the lowest open write id."""
     if not snapshot.write_ids.is_everything:
         with suppress(RefusedError):  # the report shows the disagreement itself
@@ -169,7 +169,9 @@ def _as_compacted(found: Found, lists: SnapshotLists, snapshot: Snapshot) -> Sna
     return snapshot
 
 
-def _free(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence: Evidence, visits: Visits) -> Freeable:
+def _free(
+    found: TableLocation, lists: SnapshotSpec, snapshot: Snapshot, evidence: Evidence, visits: RunReporter
+) -> Freeable:
     """Return what a cleaning would free; nothing, after reporting the error, if that cannot be found out."""
     try:
         return freeable_in(found, lists, snapshot, evidence)

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
+from acidctl.base.errors import AcidctlError
+from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import FILE
 from acidctl.cli.output.console import Records, console, put_line, table_of
-from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AcidctlError
-from acidctl.printable import printable
+from acidctl.cli.report.outcomes import RunReporter
 from acidctl.storage.registry import naming_near, open_location
 from acidctl.wording import human_bytes, human_count
 
@@ -36,7 +36,7 @@ def command(
     from acidctl.orc.tail import read_tail  # noqa: PLC0415 - as above
     from acidctl.orc.tail_document import tail_document  # noqa: PLC0415 - as above
 
-    visits = Visits()
+    visits = RunReporter()
     records = Records(output)
     shown = 0
     for path in paths:

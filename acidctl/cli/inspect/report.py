@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl import __version__
+from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.inspect.status import everything, queue_seen, status_record
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import NEW_FILE
 from acidctl.cli.output.console import json_text, out_stream
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.outcomes import Visits
+from acidctl.cli.report.outcomes import RunReporter
 from acidctl.cli.report.run_files import refuse_target
-from acidctl.errors import BadDataError, UsageProblem
 from acidctl.location.change.own_files import alone_in, followed, replace_file
 from acidctl.location.find import find, once
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.overview.location_status import Use
 from acidctl.overview.trend import FIGURES, PastReport, earlier, moments_in, text_with
 from acidctl.overview.warehouse_status import (
@@ -74,7 +74,7 @@ def command(
     older_than: float,
     history: str | None,
     out: str | None,
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -89,7 +89,7 @@ def command(
     """
     where = locations or everything(lists)
     _refuse(out, history, output)
-    visits = Visits()
+    visits = RunReporter()
     with progress("looking at locations") as bar:
         places = visits.known(once(find(where, storage, lists, visits.observer)))
         found = look_over(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())

@@ -10,16 +10,16 @@ import click
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code
+from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.cleaning.retention import Policy
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY
 from acidctl.cli.output.console import put_json, put_text
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.outcomes import Visits
+from acidctl.cli.report.outcomes import RunReporter
 from acidctl.cli.report.status_lines import blocked_lines, moment_text, trouble_lines, where_text
-from acidctl.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.location.find import find, once
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.overview.location_status import Use
 from acidctl.overview.warehouse_status import NAMED, Condition, WarehouseStatus, look_over, overall_condition
 from acidctl.verbs.nightly_state import NightlyState, usual_folder
@@ -61,7 +61,7 @@ def command(
     older_than: float,
     fail_on: str,
     state: str | None,
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -78,7 +78,7 @@ def command(
     --older-than. Nothing is changed, no file of data is opened, and each location is listed once.
     """
     where = locations or everything(lists)
-    visits = Visits()
+    visits = RunReporter()
     last_run = NightlyState(Path(state) if state else usual_folder())
     with progress("looking at locations") as bar:
         places = visits.known(once(find(where, storage, lists, visits.observer)))
@@ -99,7 +99,7 @@ def command(
     return visits.status or (ExitStatus.FINDINGS if wanted else ExitStatus.DONE)
 
 
-def everything(lists: SnapshotLists) -> tuple[str, ...]:
+def everything(lists: SnapshotSpec) -> tuple[str, ...]:
     """Return the name of all tables of the metastore, for a command line without locations.
 
     Raises:
@@ -114,7 +114,9 @@ def everything(lists: SnapshotLists) -> tuple[str, ...]:
     return ("hive:*.*",)
 
 
-def queue_seen(lists: SnapshotLists, status: WarehouseStatus, where: Sequence[str], visits: Visits) -> QueueView | None:
+def queue_seen(
+    lists: SnapshotSpec, status: WarehouseStatus, where: Sequence[str], visits: RunReporter
+) -> QueueView | None:
     """Return the metastore's view of these places; None without a metastore, or if it fails, which is reported."""
     if lists.warehouse is None:
         return None

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from acidctl.cli.output.screen import STATE_STYLES
-from acidctl.overview.lanes import STEP, LaneRow, Lanes, heights
+from acidctl.overview.timeline import STEP, LaneRow, Lanes, heights
 from acidctl.wording import human_bytes
 
 BLOCKS, _ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"

@@ -10,6 +10,9 @@ import click
 from acidctl.acid.names import acid_directory
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind
+from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.base.nearest import asked, did_you_mean
+from acidctl.base.printable import printable
 from acidctl.cleaning.advice import Action
 from acidctl.cleaning.explain import decided, explain_history, proof_inputs, prove_all
 from acidctl.cli.options import shared
@@ -17,11 +20,8 @@ from acidctl.cli.options.local_completion import complete_entries
 from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.output.console import Records, broken, console, note
 from acidctl.cli.output.screen import STATE_STYLES
-from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AcidctlError, NotFoundError, UsageProblem
+from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.find import find
-from acidctl.nearest import asked, did_you_mean
-from acidctl.printable import printable
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import text_of
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from acidctl.cleaning.explain import ProofStep, VerdictProof
-    from acidctl.location.lists import SnapshotLists
     from acidctl.location.snapshot import Snapshot
+    from acidctl.location.snapshot_spec import SnapshotSpec
 
 _LABELS = {
     "what": "is", "write-ids": "write ids", "transaction": "txn", "verdict": "because", "readers": "readers",
@@ -51,9 +51,7 @@ _INDENT = 14
 @click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=complete_entries)
 @shared.reading_options("table", "json", "jsonl", default="table")
 @shared.runs(pages=True)
-def command(
-    *, location: str, names: tuple[str, ...], lists: SnapshotLists, storage: dict[str, str], output: str
-) -> int:
+def command(*, location: str, names: tuple[str, ...], lists: SnapshotSpec, storage: dict[str, str], output: str) -> int:
     """Explain the state of every directory of LOCATION, or in more detail of those that are named.
 
     It says which base is read and why no other, what takes a directory's place, which write id, transaction or missing
@@ -62,7 +60,7 @@ def command(
 
     NAME is a directory or a file of the location; its numbers may be written without zeros.
     """
-    visits = Visits()
+    visits = RunReporter()
     records = Records(output)
     seen, below = 0, ""
     for found in find((location,), storage, lists, visits.observer):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from acidctl.base.errors import UsageProblem
 from acidctl.cli.options.local_completion import complete_columns_of
 from acidctl.cli.options.metastore import metastore_of, metastore_options
 from acidctl.cli.options.param_types import COUNT
 from acidctl.cli.options.shared import comma_separated, output_option, passed_as, refuse_unused, together
-from acidctl.errors import UsageProblem
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import ListChoice, View

@@ -7,14 +7,14 @@ from dataclasses import replace
 import click
 from click.shell_completion import CompletionItem
 
+from acidctl.base.errors import AcidctlError
+from acidctl.base.printable import printable
 from acidctl.cli.config.setting_files import load
 from acidctl.cli.options.metastore import metastore_of
-from acidctl.errors import AcidctlError
-from acidctl.location.given import HIVE
+from acidctl.location.arguments import HIVE
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.tables import find_partitions, find_tables, get_table
-from acidctl.printable import printable
 
 _PATIENCE = 3.0
 """Seconds to wait for the metastore."""

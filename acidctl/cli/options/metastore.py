@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import RefusedError
 from acidctl.cli.output.redact import remember, remember_pair
-from acidctl.errors import RefusedError
 from acidctl.location.named_metastore import NONE, open_metastore, open_warehouse
 
 if TYPE_CHECKING:

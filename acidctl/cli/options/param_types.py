@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from acidctl.deadline import DailyWindow, duration_seconds
-from acidctl.errors import NotFoundError, UsageProblem
-from acidctl.location.given import is_hive_name
-from acidctl.printable import printable
+from acidctl.base.deadline import DailyWindow, duration_seconds
+from acidctl.base.errors import NotFoundError, UsageProblem
+from acidctl.base.printable import printable
+from acidctl.location.arguments import is_hive_name
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from acidctl.base.errors import AcidctlError, NotLookedAtError
+from acidctl.base.guardian import NOTES
 from acidctl.cli.command_table import examples as examples  # noqa: PLC0414 - for groups, with the options
 from acidctl.cli.options.help_pages import PagedCommand
 from acidctl.cli.options.local_completion import complete_columns
@@ -28,15 +30,13 @@ from acidctl.cli.options.tables_file import place_argument, places_from, tables_
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.cli.output.streams import paged
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.errors import AcidctlError, NotLookedAtError
-from acidctl.guardian import NOTES
-from acidctl.location.given import FromMetastore, at_its_line, is_hive_name
+from acidctl.location.arguments import FromMetastore, at_its_line, is_hive_name
 from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
     from acidctl.acid.listing import TableType
     from acidctl.location.change.lock import Locking
-    from acidctl.location.lists import SnapshotLists
+    from acidctl.location.snapshot_spec import SnapshotSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,7 +78,7 @@ def runs(*, pages: bool = False, isolates: bool | str = True) -> Callable[[Calla
     Args:
         pages: on a terminal, show output that is longer than the screen in a pager.
         isolates: read each file in a separate process that may crash; or the parameter that decides. Other commands are
-            watched (:mod:`acidctl.guardian`), and isolated after a crash.
+            watched (:mod:`acidctl.base.guardian`), and isolated after a crash.
     """
 
     def decorate(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -176,11 +176,11 @@ def _lists(
     metastore_option: tuple[str, ...],
     exclude: tuple[str, ...],
     read_lock: bool,
-) -> SnapshotLists:
-    from acidctl.acid.assumption import Assumption  # noqa: PLC0415 - --help does without
+) -> SnapshotSpec:
+    from acidctl.acid.assumed_commits import Assumption  # noqa: PLC0415 - --help does without
     from acidctl.acid.writeids import Form  # noqa: PLC0415 - --help does without
     from acidctl.cli.output.console import note_if_typed  # noqa: PLC0415 - --help does without
-    from acidctl.location.lists import read_lists  # noqa: PLC0415 - --help does without
+    from acidctl.location.snapshot_spec import read_lists  # noqa: PLC0415 - --help does without
 
     if write_ids_from == "-":
         note_if_typed("lists of write ids")
@@ -203,9 +203,9 @@ def _by_path(
     if not any(map(is_hive_name, locations)):
         return locations
     from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
-    from acidctl.location.lists import SnapshotLists  # noqa: PLC0415 - --help does without
+    from acidctl.location.snapshot_spec import SnapshotSpec  # noqa: PLC0415 - --help does without
 
-    lists = SnapshotLists(warehouse=warehouse_of(metastore, metastore_option, exclude))
+    lists = SnapshotSpec(warehouse=warehouse_of(metastore, metastore_option, exclude))
     found: list[str] = []
     empty: list[str] = []
     for text in locations:

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
+from acidctl.base.errors import UsageProblem
+from acidctl.base.printable import printable
 from acidctl.cli.options.param_types import FILE, LOCATION
-from acidctl.errors import UsageProblem
-from acidctl.location.given import HIVE, FromList, is_hive_name, table_in
-from acidctl.printable import printable
+from acidctl.location.arguments import HIVE, FromList, is_hive_name, table_in
 
 _MOST_BYTES = 64 << 20
 _A_LINE = "write one name or path a line: hive:db.table, hive:db.*, or where it lies"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
+from acidctl.base.guardian import NOTES
 from acidctl.cli.options import shared
 from acidctl.cli.options.local_completion import complete_columns, complete_trash_runs
 from acidctl.cli.options.metastore import key_and_value
@@ -22,7 +23,6 @@ from acidctl.cli.options.param_types import (
     WINDOW,
     NumberType,
 )
-from acidctl.guardian import NOTES
 from acidctl.verbs.options import Kind, Option, declared, made
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ def changing_command(
             exit_code: bool = False,
             **values: Any,
         ) -> int:
-            from acidctl.location.lists import SnapshotLists  # noqa: PLC0415 - --help does without
+            from acidctl.location.snapshot_spec import SnapshotSpec  # noqa: PLC0415 - --help does without
             from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
 
-            where = Selection(locations, storage, lists or SnapshotLists(), table_type)
+            where = Selection(locations, storage, lists or SnapshotSpec(), table_type)
             with NOTES.isolated():  # a file that crashes its native reader is a damaged file
                 return body(Call(where, made(options, values), run, output, yes, exit_code))
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from acidctl.base.printable import printable, printable_json
 from acidctl.cli.output.last_line import USUAL_COLUMNS, is_dumb, own_stream, terminal_columns
 from acidctl.cli.output.logs import json_log
 from acidctl.cli.output.pager import PAGING
 from acidctl.cli.output.redact import hidden, hidden_in
 from acidctl.cli.output.streams import on_terminal, uninterrupted
 from acidctl.cli.output.verbosity import VERBOSITY
-from acidctl.printable import printable, printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console

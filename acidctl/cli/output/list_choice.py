@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from acidctl.base.errors import ExitStatus, UsageProblem
+from acidctl.base.nearest import did_you_mean
 from acidctl.cli.output.console import Records, console, in_short, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.output.streams import paged
-from acidctl.errors import ExitStatus, UsageProblem
-from acidctl.nearest import did_you_mean
 from acidctl.wording import human_bytes
 
 if TYPE_CHECKING:

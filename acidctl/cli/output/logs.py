@@ -9,14 +9,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from acidctl.base.printable import printable
 from acidctl.cli.output.redact import hidden
-from acidctl.cli.output.streams import StandIn
-from acidctl.printable import printable
+from acidctl.cli.output.streams import SurrogateColumn
 
 SCHEMA_VERSION = 1
 
 
-class JsonLog(StandIn):
+class JsonLog(SurrogateColumn):
     """Stands in for standard error: writes records, and wraps every other line that is written there.
 
     It is not a terminal, so that nothing asks there and no bar is drawn.

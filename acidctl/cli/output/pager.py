@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from acidctl.base.guardian import NOTES
 from acidctl.cli.output.last_line import LAST_LINE, is_dumb
-from acidctl.guardian import NOTES
 
 if TYPE_CHECKING:
     import subprocess

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from acidctl.base.printable import printable
 from acidctl.cli.output.console import broken
 from acidctl.cli.output.redact import hidden_in
-from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
+from acidctl.base.errors import StorageError
+from acidctl.base.guardian import NOTES
+from acidctl.base.printable import printable
 from acidctl.cli.output.last_line import LAST_LINE, terminal_size
 from acidctl.cli.output.pager import PAGING
-from acidctl.errors import StorageError
-from acidctl.guardian import NOTES
-from acidctl.printable import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -32,7 +32,7 @@ class OutputError(StorageError):
     """Standard output is full, closed or broken; a pipe without a reader is a BrokenPipeError instead."""
 
 
-class StandIn(io.TextIOBase):
+class SurrogateColumn(io.TextIOBase):
     """Takes the place of a standard stream for text.
 
     Attributes:
@@ -53,7 +53,7 @@ class StandIn(io.TextIOBase):
         return self.behind.fileno()
 
 
-class Screened(StandIn):
+class Screened(SurrogateColumn):
     """A standard stream that escapes everything a terminal would act on, except for line feeds.
 
     Libraries print warnings, click prints help with defaults from files, and tracebacks quote what they failed on.

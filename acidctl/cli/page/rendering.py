@@ -14,9 +14,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from acidctl.base.printable import printable
 from acidctl.cli.output.redact import hidden_in
 from acidctl.cli.report.status_lines import moment_text
-from acidctl.printable import printable
 from acidctl.wording import human_bytes, human_count
 
 GENERATOR = "acidctl report"

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 from prometheus_client import Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from acidctl.base.printable import printable
 from acidctl.cli.output.console import warn
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.run_report import LocationResult, RunReport
 from acidctl.location.change.own_files import alone_in, followed, replace_file
-from acidctl.printable import printable
 
 MOST_LOCATIONS = 1000
 """Series are expensive: beyond this many, only the locations with the most obsolete directories have their own."""

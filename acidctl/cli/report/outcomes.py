@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.acid.reasons import Reason
+from acidctl.base.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError
 from acidctl.cli.output.console import Records, note, put_text, show_error, warn, warn_of
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL, Totals, put_folded, put_idle
-from acidctl.errors import AccessError, AcidctlError, ExitStatus, GoneError, NotLookedAtError
 from acidctl.location.coverage import Looked
-from acidctl.location.snapshot import look_at
+from acidctl.location.snapshot import list_location
 from acidctl.location.walk import Observer
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 from acidctl.verbs.events import Events
@@ -23,14 +23,14 @@ from acidctl.wording import human_count, some_of
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.evidence import Evidence
-    from acidctl.location.find import Found
-    from acidctl.location.lists import SnapshotLists
+    from acidctl.location.find import TableLocation
+    from acidctl.location.snapshot_spec import SnapshotSpec
 
 _FEW, _NAMED = 3, 20
 _IDLE = frozenset({Result.NOTHING_TO_DO, Result.POSTPONED, Result.SKIPPED})
 
 
-class Visits(Events):
+class RunReporter(Events):
     """Failures, skipped directories and notes of a command that goes through many locations.
 
     Attributes:
@@ -82,7 +82,7 @@ class Visits(Events):
             self.run.looked = looked
             self.run.facts["notLookedAt"] = self.coverage.as_json()
         if problem:
-            Visits.failed(self, "", problem)  # not of a subclass, which would write a record without a location
+            RunReporter.failed(self, "", problem)  # not of a subclass, which would write a record without a location
         return replace(looked, locations=looked.on_record(before, self.status, is_accepted=is_accepted))
 
     def gap(self, error: AcidctlError) -> None:
@@ -90,7 +90,7 @@ class Visits(Events):
         warn(str(error), is_failure=True)
         self._raise_status(error)
 
-    def known(self, places: Iterable[Found]) -> Iterator[Found]:
+    def known(self, places: Iterable[TableLocation]) -> Iterator[TableLocation]:
         """Yield the locations that are known to be transactional or were named; for commands that only read."""
         for found in places:
             if found.is_given and not found.holds_something:  # the walk's coverage reports it
@@ -104,7 +104,7 @@ class Visits(Events):
             else:
                 self.unknown.append(found.shown)
 
-    def readable(self, found: Found, lists: SnapshotLists) -> Found:
+    def readable(self, found: TableLocation, lists: SnapshotSpec) -> TableLocation:
         """Return the location with what can be listed of it, for commands that only show.
 
         A directory that may not be listed appears by its name, with nothing in it, and counts as a failure.
@@ -117,14 +117,14 @@ class Visits(Events):
             return found
         closed: dict[str, AcidctlError] = {}
         with found.unless_dropped(lists):
-            look = look_at(found.fs, found.location.path, found.top, closed.__setitem__)
+            look = list_location(found.fs, found.location.path, found.top, closed.__setitem__)
         if found.ahead is not None and not closed:
             raise found.ahead
         for error in closed.values():
             self.closed(found, error)
         return replace(found, ahead=look)
 
-    def closed(self, found: Found, error: AcidctlError) -> None:
+    def closed(self, found: TableLocation, error: AcidctlError) -> None:
         """Report a directory of a location that may not be listed."""
         self.failed(found.shown, error)
 
@@ -168,7 +168,7 @@ class _Gathered:
     totals: Totals | None = None
 
 
-class Outcomes(Visits):
+class Outcomes(RunReporter):
     """Prints the outcome of each location: a line of text, or one JSON object; errors go to standard error.
 
     With `counts_of` the lines are gathered, and more than a handful of locations are folded into a line for each table;
@@ -286,11 +286,11 @@ class Outcomes(Visits):
     def failed(self, location: str, error: AcidctlError) -> None:
         self.put(Outcome(location=location, result=Result.FAILED, error=error))
 
-    def lost(self, found: Found, error: AcidctlError) -> None:
+    def lost(self, found: TableLocation, error: AcidctlError) -> None:
         """Report that a location failed."""
         self.failed(found.shown, error)
 
-    def skipped(self, found: Found, evidence: Evidence) -> None:
+    def skipped(self, found: TableLocation, evidence: Evidence) -> None:
         super().skipped(found, evidence)
         self.put(Outcome(location=found.shown, result=Result.SKIPPED, reasons=(evidence.reason,)))
 

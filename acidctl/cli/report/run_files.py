@@ -11,9 +11,7 @@ from pathlib import Path
 import click
 
 from acidctl.acid.names import acid_directory, is_hidden
-from acidctl.cli.report.outcomes import show_failure
-from acidctl.cli.report.run_report import RunReport
-from acidctl.errors import (
+from acidctl.base.errors import (
     AccessError,
     AcidctlError,
     ExitStatus,
@@ -21,6 +19,8 @@ from acidctl.errors import (
     RefusedError,
     StorageError,
 )
+from acidctl.cli.report.outcomes import show_failure
+from acidctl.cli.report.run_report import RunReport
 from acidctl.location.change.own_files import followed, open_folder, replace_file
 from acidctl.storage.os_errors import mapped
 

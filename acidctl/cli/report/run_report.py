@@ -15,14 +15,14 @@ from acidctl.acid.listing import Ages
 from acidctl.acid.names import is_hidden
 from acidctl.acid.state import EntryKind, State
 from acidctl.acid.triggers import SMALL_FILE
+from acidctl.base.errors import AcidctlError, ExitStatus
+from acidctl.base.printable import printable
 from acidctl.cli.output.console import SCHEMA_VERSION
 from acidctl.cli.output.redact import hidden, hidden_in
-from acidctl.errors import AcidctlError, ExitStatus
 from acidctl.location.change.owner import Owner
 from acidctl.location.coverage import Looked
 from acidctl.location.snapshot import Snapshot, children_of, take_snapshot
 from acidctl.outcome import Outcome
-from acidctl.printable import printable
 from acidctl.wording import iso_time
 
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)

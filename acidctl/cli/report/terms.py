@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from acidctl.acid.state import State
-from acidctl.errors import ExitStatus
+from acidctl.base.errors import ExitStatus
 
 STATES: Mapping[State, str] = {
     State.CURRENT: "A reader of the snapshot reads it.",

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import RefusedError
+from acidctl.base.printable import printable
 from acidctl.cli.output.console import can_ask, end_question, note, say, warn
 from acidctl.cli.output.progress import progress
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import folder_of_table
 from acidctl.cli.report.outcomes import Outcomes
-from acidctl.errors import RefusedError
 from acidctl.outcome import Outcome, Result
-from acidctl.printable import printable
 from acidctl.storage.port import base_name
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import Any
 
 from acidctl.acid.reasons import Code, Reason
 from acidctl.acid.state import State
+from acidctl.base.errors import AcidctlError
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
-from acidctl.errors import AcidctlError
 from acidctl.location.evidence import Evidence
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.wording import human_bytes, text_of
 
 OK = "ok"
@@ -67,7 +67,7 @@ class Freeable:
         return f"{after.day} {after:%b %H:%M}"
 
 
-def freeable_in(found: Found, lists: SnapshotLists, snapshot: Snapshot, evidence: Evidence) -> Freeable:
+def freeable_in(found: TableLocation, lists: SnapshotSpec, snapshot: Snapshot, evidence: Evidence) -> Freeable:
     """Return what `acidctl clean` without options would remove; nothing if it would refuse.
 
     Args:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from acidctl.base.errors import NotFoundError, UsageProblem
+from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.output.console import console, note, put_json, warn, warn_of
-from acidctl.errors import NotFoundError, UsageProblem
 from acidctl.location.find import find
-from acidctl.location.lists import SnapshotLists
-from acidctl.printable import printable
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import text_of
 
@@ -41,7 +41,7 @@ def command(
     *,
     location: str,
     row: str,
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     storage: dict[str, str],
     output: str,
 ) -> None:

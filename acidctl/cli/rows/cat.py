@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.local_completion import complete_partitions
 from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 from acidctl.cli.options.shared import EXPORT_FORMS, is_default, refuse_unused
 from acidctl.cli.output.console import note, out_stream, put_json, put_line, warn, warn_of
 from acidctl.cli.output.progress import progress
-from acidctl.errors import BadDataError, UsageProblem
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.wording import human_count, text_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def command(
     checksum: bool,
     limit: int | None,
     record: bool | None,
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     storage: dict[str, str],
     output: str,
     out: str | None,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import NotFoundError, UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 from acidctl.cli.options.shared import ROW_FORMS, refuse_unused
 from acidctl.cli.output.console import note, put_json, warn_of
-from acidctl.errors import NotFoundError, UsageProblem
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.wording import text_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def command(
     row_id: bool,
     columns: list[str] | None,
     count: bool,
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     storage: dict[str, str],
     output: str,
     to_file: str | None,

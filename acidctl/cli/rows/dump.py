@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError, UsageProblem
+from acidctl.base.guardian import NOTES
+from acidctl.base.nearest import did_you_mean
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import COUNT_OR_NONE, FILE
 from acidctl.cli.output.console import note
-from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AcidctlError, BadDataError, NotFoundError, UsageProblem
-from acidctl.guardian import NOTES
+from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.walk import walk_locations
-from acidctl.nearest import did_you_mean
 from acidctl.storage.registry import naming_near, open_location
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def command(
     from acidctl.rows.read.selection import limited  # noqa: PLC0415 - --help does without
 
     begin_document(output)
-    visits = Visits()
+    visits = RunReporter()
     sources: list[EventFile] = []
     with NOTES.isolated():
         for path in paths:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from acidctl import __version__
+from acidctl.base.errors import ExitStatus, NotFoundError
+from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.shared import other_line
 from acidctl.cli.output.console import console, note, put_json, put_line, put_text
 from acidctl.cli.output.progress import progress
-from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import ExitStatus, NotFoundError
+from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.find import find, once
-from acidctl.location.lists import SnapshotLists
-from acidctl.printable import printable
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.wording import human_bytes, human_count, iso_time
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def command(
     prove: bool,
     hdfs_trash: bool,
     verbose: bool,
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -95,7 +95,7 @@ def command(
     """
     from acidctl.erasure.erasure import search_tables, tables_to_search  # noqa: PLC0415 - --help does without
 
-    visits = Visits()
+    visits = RunReporter()
     began = time.time()
     found: list[TableErasure] = []
     others = visits.coverage.passed

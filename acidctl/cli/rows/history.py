@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from acidctl.base.errors import AcidctlError
+from acidctl.base.printable import printable
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.output.console import Records, console
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
 from acidctl.cli.report.log_text import log_record, what, who
-from acidctl.cli.report.outcomes import Visits
-from acidctl.errors import AcidctlError
+from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.find import find
-from acidctl.location.lists import SnapshotLists
-from acidctl.printable import printable
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import iso_time, text_of
 
@@ -42,7 +42,7 @@ _COLUMNS = (
 def command(
     *,
     location: str,
-    lists: SnapshotLists,
+    lists: SnapshotSpec,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -56,7 +56,7 @@ def command(
     """
     from acidctl.rows.past.history import read_history  # noqa: PLC0415 - --help does without
 
-    visits = Visits()
+    visits = RunReporter()
     is_known = lists.is_told
     records = Records(output, _COLUMNS, "writeIds")
     for found in find((location,), storage, lists, visits.observer):

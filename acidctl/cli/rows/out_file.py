@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError
+from acidctl.base.guardian import NOTES
 from acidctl.cli.report.run_files import refuse_in_table
-from acidctl.errors import AcidctlError, ConflictError, NotFoundError
-from acidctl.guardian import NOTES
 from acidctl.location.change.own_files import open_folder
 from acidctl.storage.port import FileSystem, base_name, join, parent_of
 from acidctl.storage.registry import open_location

@@ -13,11 +13,11 @@ import click
 import pyarrow as pa
 from click.core import ParameterSource
 
+from acidctl.base.errors import UsageProblem
+from acidctl.base.printable import printable
 from acidctl.cli.output.console import columns_told, console, note, out_stream, table_of
 from acidctl.cli.output.progress import Bar, progress
-from acidctl.errors import UsageProblem
 from acidctl.orc.types import OrcType
-from acidctl.printable import printable
 from acidctl.rows.export.json_lines import cell_rows
 from acidctl.rows.export.sinks import JsonArray, Sink, open_sink
 from acidctl.rows.read.selection import limited

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import BadDataError, RefusedError
 from acidctl.compaction.concat.orc import write_orc
 from acidctl.compaction.concat.parquet import write_parquet
 from acidctl.compaction.merge.agreement import refuse_differing
@@ -20,8 +21,7 @@ from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.tasks import BucketResult, ConcatTask, Input, OutputFile
-from acidctl.errors import BadDataError, RefusedError
-from acidctl.location.declared import Declared
+from acidctl.location.metastore_schema import Declared
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.hive_types import row_type_of

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet as pq
 
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.concat.parquet_footer import FooterSink, meaning, merged_metadata
 from acidctl.compaction.concat.parquet_types import (
     cast,
@@ -31,7 +32,6 @@ from acidctl.compaction.proof.sent import SummedSink, mismatch, require_bytes
 from acidctl.compaction.proof.values import value_checksum
 from acidctl.compaction.tasks import ConcatTask, OutputFile
 from acidctl.compaction.working import done
-from acidctl.errors import RefusedError
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.acid_writer import Gathered

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
+from acidctl.base.errors import VerifyError
 from acidctl.compaction.proof.sent import SummedSink
-from acidctl.errors import VerifyError
 from acidctl.orc.varint import encoded
 
 _ZONES: Final = (

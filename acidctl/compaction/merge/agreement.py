@@ -12,9 +12,9 @@ from acidctl.acid.layout import DataFile
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, Kind
 from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.proof.checksum import Key, is_sorted, key_range
 from acidctl.compaction.tasks import BucketTask, CountTask
-from acidctl.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.read.id_runs import RowIdRun
 from acidctl.orc.read.wide_timestamps import SWITCH

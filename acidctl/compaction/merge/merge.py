@@ -63,7 +63,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StripeRun:
     """A stripe before it is loaded: its least and greatest key, and a function that loads its events.
 
     Attributes:
@@ -81,7 +81,7 @@ class Piece:
 
 
 def merge(
-    pieces: Sequence[Piece],
+    pieces: Sequence[StripeRun],
     on_collapse: Callable[[Ids, pa.Array], None] | None = None,
     on_twin: Callable[[Ids, int, int], None] | None = None,
 ) -> Iterator[tuple[Ids, pa.Array] | StripeCopy]:
@@ -122,14 +122,14 @@ def merge(
             yield events.ids, events.rows
 
 
-def _can_join(after_copy: bool, following: Piece | None) -> bool:
+def _can_join(after_copy: bool, following: StripeRun | None) -> bool:
     """Say if something is encoded before or after: encoding a small stripe alone would gain nothing."""
     return not after_copy or (following is not None and (following.copy is None or following.is_small))
 
 
-def _gathered(ordered: Iterable[Piece]) -> Iterator[Piece]:
+def _gathered(ordered: Iterable[StripeRun]) -> Iterator[StripeRun]:
     """Join neighbours that are held in memory: hundreds of deltas with a few rows then cost as much as one."""
-    run: list[Piece] = []
+    run: list[StripeRun] = []
     rows = 0
     for piece in ordered:
         size = len(piece.held or ())
@@ -145,11 +145,11 @@ def _gathered(ordered: Iterable[Piece]) -> Iterator[Piece]:
         yield _joined(run)
 
 
-def _joined(run: list[Piece]) -> Piece:
+def _joined(run: list[StripeRun]) -> StripeRun:
     chunks = [piece.held for piece in run if piece.held is not None]
     last = max(piece.last for piece in run)
     copy = run[0].copy if len(run) == 1 else None
-    return Piece(run[0].first, last, lambda: Chunk.concat(chunks), copy, is_small=True)
+    return StripeRun(run[0].first, last, lambda: Chunk.concat(chunks), copy, is_small=True)
 
 
 def sorted_events(events: Chunk) -> Chunk:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acidctl.errors import RefusedError
+from acidctl.base.errors import RefusedError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.types import OrcType

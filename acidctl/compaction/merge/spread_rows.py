@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from acidctl.base.errors import ConflictError, RefusedError
 from acidctl.compaction.merge.agreement import LiveRows
-from acidctl.compaction.merge.merge import Chunk, Piece, merge, sorted_events
-from acidctl.compaction.merge.side import HELD_ROWS, Side, all_live, reopen, stripe_done
+from acidctl.compaction.merge.event_stream import HELD_ROWS, EventStream, all_live, reopen, stripe_done
+from acidctl.compaction.merge.merge import Chunk, StripeRun, merge, sorted_events
 from acidctl.compaction.merge.written import write_output
 from acidctl.compaction.proof.checksum import RowProof, key_checksum
 from acidctl.compaction.proof.values import spread_checksum
 from acidctl.compaction.rebalance.order import sort_keys, sorted_places
 from acidctl.compaction.rebalance.shares import Runs, Share, SortedShare
 from acidctl.compaction.tasks import BucketResult, BucketTask, CountTask, StripeCopy
-from acidctl.errors import ConflictError, RefusedError
 from acidctl.orc.read.common_type import same_types
 from acidctl.orc.read.id_runs import id_run
 from acidctl.rows.read.delete_set import INSERT, Bools, DeleteSet, Keys, Longs
@@ -75,7 +75,7 @@ def _live(fs: FileSystem, task: CountTask | BucketTask) -> LiveRows:
     return LiveRows(task, rows, kills)
 
 
-class _Shared(Side):
+class _Shared(EventStream):
     """The rows of a rebalance's share, which get new ids."""
 
     _checksum = staticmethod(spread_checksum)
@@ -128,7 +128,7 @@ class _Shared(Side):
             self._expected -= RowProof(0, 0, spread_checksum(ids, rows, self._task.row))
 
 
-class _Sorted(Side):
+class _Sorted(EventStream):
     """The rows of one bucket of a rebalance that sorts all rows; the sort columns of all rows are in memory."""
 
     def __init__(self, fs: FileSystem, task: BucketTask, share: SortedShare, dead: DeleteSet) -> None:
@@ -197,7 +197,7 @@ class _Sorted(Side):
         return spread_checksum(ids, rows, self._task.row)
 
 
-def _all_in_order(pieces: Sequence[Piece]) -> Iterator[tuple[Ids, pa.Array]]:
+def _all_in_order(pieces: Sequence[StripeRun]) -> Iterator[tuple[Ids, pa.Array]]:
     """Yield what :func:`merge` yields, but sort all pieces together if one array can hold them: most overlap."""
     if not pieces:
         return

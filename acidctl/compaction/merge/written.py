@@ -11,13 +11,13 @@ from typing import BinaryIO, cast
 import numpy as np
 import pyarrow as pa
 
+from acidctl.base.errors import BadDataError, VerifyError
 from acidctl.compaction.merge.stripe_copy import counts_of, describe
 from acidctl.compaction.proof.checksum import Key, KeyFacts, RowProof, add
 from acidctl.compaction.proof.second_reader import SecondReader
 from acidctl.compaction.proof.sent import SummedSink, Taken, mismatch, require_bytes, take
 from acidctl.compaction.proof.values import event_checksum, spread_checksum
 from acidctl.compaction.tasks import BucketResult, BucketTask, JoinTask, OutputFile, StripeCopy
-from acidctl.errors import BadDataError, VerifyError
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.tail import Tail
 from acidctl.orc.write.acid_writer import AcidFileResult, AcidWriter

@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 from isal.isal_zlib import crc32
 
+from acidctl.base.errors import StorageError, VerifyError
 from acidctl.compaction.proof.checksum import Crc, crc_of
 from acidctl.compaction.working import through
-from acidctl.errors import StorageError, VerifyError
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import pieces
 

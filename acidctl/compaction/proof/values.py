@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from acidctl.base.errors import BadDataError
 from acidctl.compaction.proof.checksum import SEEDS, add, key_checksum, key_hashes, mix
-from acidctl.errors import BadDataError
 from acidctl.orc.arrow import tags_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType, hive_type, row_of
-from acidctl.orc.write.stand_ins import chosen_values
+from acidctl.orc.write.surrogate_columns import chosen_values
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
 

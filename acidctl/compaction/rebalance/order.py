@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from acidctl.errors import RefusedError
+from acidctl.base.errors import RefusedError
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 
 SORTABLE = frozenset(("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "date")) | {

@@ -16,7 +16,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, TypeVar
 
-from acidctl.errors import AcidctlError, BadDataError, NotFoundError
+from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.location.change.own_files import (
     MOST_BYTES,
     foreign,

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from acidctl.errors import (
+from acidctl.base.errors import (
     AcidctlError,
     BadDataError,
     ConflictError,
@@ -25,9 +25,9 @@ from acidctl.errors import (
     RefusedError,
     StorageError,
 )
+from acidctl.base.spelling import spelled
 from acidctl.location.change.own_files import write_checked
 from acidctl.location.change.owner import Owner, owner_at
-from acidctl.spelling import spelled
 from acidctl.storage.port import FileSystem, join
 
 LOCK = ".acidctl-lock"

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from acidctl.errors import RefusedError
-from acidctl.printable import printable
-from acidctl.storage.local.beneath import Beneath, ForeignLinkError, held
+from acidctl.base.errors import RefusedError
+from acidctl.base.printable import printable
+from acidctl.storage.local.rooted_directory import ForeignLinkError, RootedDirectory, held
 from acidctl.storage.port import Access, FileSystem, join, parent_of
 from acidctl.storage.read_back import require_content
 
@@ -82,7 +82,7 @@ def open_folder(folder: Path) -> int:
     """
     absolute = os.path.join(Path.cwd(), folder)  # noqa: PTH118 - keeps "..", which apply after links
     try:
-        return Beneath(absolute).open(absolute, os.O_RDONLY | os.O_DIRECTORY)
+        return RootedDirectory(absolute).open(absolute, os.O_RDONLY | os.O_DIRECTORY)
     except ForeignLinkError as error:
         raise RefusedError(f"will not write to {printable(str(folder))}", error.why, "give another place") from None
 

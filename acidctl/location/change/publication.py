@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from acidctl.acid.names import other_kind, parse_directory
-from acidctl.errors import AcidctlError, NotFoundError, RefusedError, StorageError
+from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, StorageError
 from acidctl.location.change.journal import Act, Step, do, is_inside, read_note, remove_run, take_back, undid_torn
 from acidctl.location.change.own_files import require_ours, write_checked
 from acidctl.location.change.owner import OWNER

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acidctl.acid.listing import LAST_SECONDS, Listing
-from acidctl.errors import AcidctlError, NotFoundError, StorageError
+from acidctl.base.errors import AcidctlError, NotFoundError, StorageError
 from acidctl.location.change.journal import Run
 from acidctl.location.change.own_files import foreign, new_run_id, write_checked
 from acidctl.location.change.owner import Owner

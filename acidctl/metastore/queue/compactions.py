@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acidctl import __version__
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.metastore import interface
 from acidctl.metastore.activity import name_of, seconds
 from acidctl.metastore.client import Metastore, batches

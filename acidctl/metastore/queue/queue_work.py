@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 from acidctl import __version__
 from acidctl.acid.names import Kind, acid_directory
-from acidctl.errors import AcidctlError, ConflictError
+from acidctl.base.errors import AcidctlError, ConflictError
+from acidctl.base.printable import printable
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable
 from acidctl.metastore.interface import CompactionType, DeltaFigure
 from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compactions
 from acidctl.metastore.wire import Method
-from acidctl.printable import printable
 
 _MOST_MESSAGE = 512
 

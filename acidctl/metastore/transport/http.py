@@ -13,12 +13,12 @@ from typing import Any
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportException
 
-from acidctl.errors import AccessError
+from acidctl.base.errors import AccessError
+from acidctl.base.printable import printable
 from acidctl.metastore.errors import MetastoreError
 from acidctl.metastore.settings import Address
 from acidctl.metastore.transport.frames import Frames
 from acidctl.metastore.transport.stream import MOST_BYTES, Stream
-from acidctl.printable import printable
 
 _MOST_WORDS = 300
 

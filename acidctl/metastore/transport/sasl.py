@@ -7,11 +7,11 @@ from typing import Protocol
 
 from thrift.protocol.TProtocol import TProtocolException
 
-from acidctl.errors import AccessError, RefusedError
+from acidctl.base.errors import AccessError, RefusedError
+from acidctl.base.printable import printable
 from acidctl.metastore.settings import Protection
 from acidctl.metastore.transport.frames import Frames
 from acidctl.metastore.transport.stream import Stream
-from acidctl.printable import printable
 
 _START, _OK, _BAD, _ERROR, _COMPLETE = range(1, 6)
 _MOST_BYTES = 1 << 20

@@ -11,10 +11,10 @@ from hashlib import md5
 
 from thrift.protocol.TProtocol import TProtocolException
 
-from acidctl.errors import AccessError, UsageProblem
+from acidctl.base.errors import AccessError, UsageProblem
+from acidctl.hadoop.tokens import Token
 from acidctl.metastore.settings import Protection
 from acidctl.metastore.transport.sasl import SaslLayer, chosen_protection
-from acidctl.tokens import Token
 
 _QOP = {Protection.AUTHENTICATION: "auth", Protection.INTEGRITY: "auth-int", Protection.PRIVACY: "auth-conf"}
 _URI = "null/default"

@@ -9,11 +9,11 @@ from typing import Any
 
 from thrift.protocol.TProtocol import TProtocolException
 
-from acidctl.errors import AccessError, UsageProblem
-from acidctl.kerberos import KINIT, credentials, gssapi_for, reason_of
+from acidctl.base.errors import AccessError, UsageProblem
+from acidctl.base.printable import printable
+from acidctl.hadoop.kerberos import KINIT, credentials, gssapi_for, reason_of
 from acidctl.metastore.settings import Protection
 from acidctl.metastore.transport.sasl import chosen_protection
-from acidctl.printable import printable
 
 _BITS = {Protection.AUTHENTICATION: 1, Protection.INTEGRITY: 2, Protection.PRIVACY: 4}
 _MOST_RECEIVED = 0xFFFFFF
@@ -28,7 +28,7 @@ class Kerberos:
         shown: the server's address, for messages.
         principal: of the server, ``hive/host@REALM``.
         wanted: protections in order of preference.
-        keytab, client: as in :func:`acidctl.kerberos.credentials`.
+        keytab, client: as in :func:`acidctl.hadoop.kerberos.credentials`.
 
     Raises:
         EnvironmentProblem: the package gssapi is missing.

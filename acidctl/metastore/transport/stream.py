@@ -11,10 +11,10 @@ from contextlib import suppress
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.transport.TTransport import TTransportBase, TTransportException
 
-from acidctl.errors import AccessError, EnvironmentProblem
+from acidctl.base.errors import AccessError, EnvironmentProblem
+from acidctl.base.printable import printable
 from acidctl.metastore.errors import MetastoreError, Unreachable
 from acidctl.metastore.settings import Tls
-from acidctl.printable import printable
 
 MOST_BYTES = 256 << 20
 """Largest answer; by default, Hive's own server sends at most 100 MB per message."""

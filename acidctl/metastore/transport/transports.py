@@ -10,8 +10,8 @@ from typing import Any
 
 from thrift.transport.TTransport import TBufferedTransport
 
-from acidctl.errors import RefusedError, UsageProblem
-from acidctl.kerberos import KINIT
+from acidctl.base.errors import RefusedError, UsageProblem
+from acidctl.hadoop.kerberos import KINIT
 from acidctl.metastore.settings import Address, Login, MetastoreSettings, Protection, Tls
 from acidctl.metastore.transport.frames import Frames
 from acidctl.metastore.transport.http import HttpTransport

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pyarrow.compute as pc
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import damaged
 from acidctl.orc.codecs import ChunkError, TooLarge, decompress

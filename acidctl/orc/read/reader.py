@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from acidctl.errors import BadDataError, EnvironmentProblem, MemoryProblem, UsageProblem
-from acidctl.guardian import NOTES
+from acidctl.base.errors import BadDataError, EnvironmentProblem, MemoryProblem, UsageProblem
+from acidctl.base.guardian import NOTES
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_read
@@ -28,7 +28,7 @@ from acidctl.storage import registry
 from acidctl.storage.port import FileSystem, FileSystemSpec
 
 if TYPE_CHECKING:
-    from acidctl.worker_pool import Elsewhere
+    from acidctl.base.worker_pool import Elsewhere
 
 _READ_WHOLE = 1 << 20
 """Remote stripes of at most this many bytes are fetched in one piece, whichever columns are wanted."""
@@ -79,7 +79,7 @@ def elsewhere_of(source: ByteSource, stripes: int, opens: Callable[..., Any], *v
     """
     if not NOTES.isolates or not registry.is_shared(source.fs.spec):
         return None
-    from acidctl.worker_pool import Elsewhere  # noqa: PLC0415 - with processes: only where files are isolated
+    from acidctl.base.worker_pool import Elsewhere  # noqa: PLC0415 - with processes: only where files are isolated
 
     there = partial(opens, source.fs.spec, source.path, source.size, *values)
     return Elsewhere(source.path, there, stripes, forks=source.fs.is_local)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import ChunkError, TooLarge, decompress
 from acidctl.orc.limits import STRIPE_MEMORY, TAIL, DecodingBudget, LimitError

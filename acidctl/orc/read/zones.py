@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 import pyarrow as pa
 
-from acidctl.errors import AcidctlError, BadDataError, no_time_zones
+from acidctl.base.errors import AcidctlError, BadDataError, no_time_zones
 from acidctl.orc.byte_source import native_errors
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -13,12 +13,12 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.read.union_nulls import has_null_member
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type, hive_type
-from acidctl.orc.write.stand_ins import as_struct, chosen_values
+from acidctl.orc.write.surrogate_columns import as_struct, chosen_values
 from acidctl.orc.write.timestamp_units import TimestampForm, in_form
 
 _STRINGS = ("string", "varchar", "char")

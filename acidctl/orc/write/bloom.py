@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import KINDS, OrcType, hive_type, row_type

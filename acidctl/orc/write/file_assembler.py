@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO, Final
 
 from acidctl import __version__
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import COMPRESSION_NAMES, encode_section
 from acidctl.orc.tail import MAGIC, stripe_length

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from acidctl.errors import VerifyError
+from acidctl.base.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import encode_stream
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType

@@ -14,7 +14,7 @@ from functools import reduce
 from itertools import chain
 from typing import Any, TypeVar
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 
 _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1

@@ -14,7 +14,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from acidctl.errors import VerifyError
+from acidctl.base.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail, stripe_length
@@ -23,8 +23,8 @@ from acidctl.orc.write.arrow_input import Forms, timestamp_leaves, to_writable
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.orc.write.index_positions import deflate_stripe
 from acidctl.orc.write.rle_columns import RunColumn, insert_first
-from acidctl.orc.write.stand_ins import StandIns
 from acidctl.orc.write.stripe_editor import Codec, StripeParts, drop_index, mend_doubles, mend_index
+from acidctl.orc.write.surrogate_columns import SurrogateColumns
 from acidctl.orc.write.timestamp_units import TimestampForm, choose_form
 from acidctl.orc.write.writer_settings import ANY_STRIDE, WriterSettings
 from acidctl.storage.port import FileSystem
@@ -146,7 +146,7 @@ def _encode(pieces: Sequence[pa.StructArray], settings: WriterSettings, tree: Or
 
     batches = [pa.RecordBatch.from_struct_array(to_writable(piece, tree, forms)) for piece in pieces]
     halved = {column for column, form in forms.items() if form is TimestampForm.HALVES}
-    stand_ins = StandIns(tree, halved)
+    stand_ins = SurrogateColumns(tree, halved)
     # A bloom filter of the seconds alone would hide every time with a fraction.
     blooms = [i for i in bloom_ids(settings.bloom_columns, tree).values() if i not in halved]
     sink = pa.BufferOutputStream()

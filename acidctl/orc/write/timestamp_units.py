@@ -22,9 +22,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
-from acidctl.orc.write.stand_ins import HALVES
+from acidctl.orc.write.surrogate_columns import HALVES
 
 _NANOS = 10**9
 # The last second whose microseconds fit 64 bits, and the last whose milliseconds do, the unit of statistics.

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Self
 
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 
 _KIB, _MIB = 1 << 10, 1 << 20
 

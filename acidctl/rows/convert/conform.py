@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.errors import BadDataError, RefusedError
+from acidctl.base.errors import BadDataError, RefusedError
 from acidctl.orc.arrow import below, struct_of, tags_of, with_children
 from acidctl.orc.read.union_nulls import has_null_member, null_unions, with_nulls
 from acidctl.orc.types import OrcType, arrow_type, hive_type

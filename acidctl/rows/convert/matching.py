@@ -19,7 +19,7 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.foreign.format import Format
 
 if TYPE_CHECKING:
-    from acidctl.location.declared import Declared
+    from acidctl.location.metastore_schema import Declared
 
 _POSITIONAL = re.compile(r"_col[0-9]+")
 

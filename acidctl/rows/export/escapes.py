@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from acidctl.printable import RANGES, json_escape_of
+from acidctl.base.printable import RANGES, json_escape_of
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -101,7 +101,7 @@ def replaced(data: Bytes, characters: UnsafeCharacters, escape: Callable[[int], 
 
 
 def unsafe(data: Bytes, more: bytes = b"") -> UnsafeCharacters:
-    """Find the characters of valid UTF-8 that :func:`acidctl.printable.printable` escapes, and the bytes `more`."""
+    """Find the characters of valid UTF-8 that `printable` escapes, and the bytes `more`."""
     # C0, DEL and everything beyond ASCII: the subtraction wraps around.
     special = (data - np.uint8(0x20)) >= 0x5F
     is_ascii = data.max(initial=0) < 0x80

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
+from acidctl.base.printable import printable_json
 from acidctl.orc.arrow import below, struct_of, tags_of, union_buffer
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType
-from acidctl.printable import printable_json
 from acidctl.rows.export.escapes import Ints
 from acidctl.rows.export.text import (
     Kernels,

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.errors import BadDataError, UsageProblem
+from acidctl.base.errors import BadDataError, UsageProblem
+from acidctl.base.printable import printable
 from acidctl.orc.types import OrcType
-from acidctl.printable import printable
 from acidctl.rows.export.escapes import Flags
 from acidctl.rows.export.json_lines import (
     child_types,
@@ -68,7 +68,7 @@ def open_sink(
         types: the struct whose fields are the columns, for CHAR(n).
         schema: the columns of a result without rows. Otherwise the first batch decides, because it may have timestamps
             that need a wider type; later batches are cast to its types.
-        for_terminal: names and texts of CSV go through :func:`acidctl.printable.printable`.
+        for_terminal: names and texts of CSV go through :func:`acidctl.base.printable.printable`.
 
     Raises:
         UsageProblem: the kind is unknown.

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acidctl.base.printable import escape_of
 from acidctl.orc.read.wide_timestamps import TICKS_PER_SECOND
-from acidctl.printable import escape_of
 from acidctl.rows.export import escapes
 from acidctl.rows.export.escapes import Bytes, Flags, Ints
 
@@ -162,7 +162,7 @@ class Kernels:
         return self._with_escapes(array, b'"\\', escapes.json_escape)
 
     def printable(self, array: pa.Array) -> pa.Array:
-        """Return UTF-8 texts as :func:`acidctl.printable.printable` would make them."""
+        """Return UTF-8 texts as :func:`acidctl.base.printable.printable` would make them."""
         return self._with_escapes(array, b"", escape_of)
 
     def _with_escapes(self, array: pa.Array, more: bytes, escape: Callable[[int], str]) -> pa.Array:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from acidctl.errors import BadDataError
-from acidctl.location.declared import TextLayout
+from acidctl.base.errors import BadDataError
+from acidctl.location.metastore_schema import TextLayout
 from acidctl.orc.arrow import cut_text
 from acidctl.orc.read.wide_timestamps import as_nanoseconds, wide
 from acidctl.orc.types import OrcType, arrow_type

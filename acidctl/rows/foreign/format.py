@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from acidctl.acid.layout import DataFile
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.reader import elsewhere_of
 from acidctl.orc.tail import MAGIC, Tail, read_tail
@@ -16,7 +16,7 @@ from acidctl.storage import registry
 from acidctl.storage.port import FileSystemSpec
 
 if TYPE_CHECKING:
-    from acidctl.location.declared import Declared
+    from acidctl.location.metastore_schema import Declared
     from acidctl.location.snapshot import Snapshot
     from acidctl.rows.foreign.parquet_and_text import ForeignReader, ParquetReader, TextReader
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.errors import BadDataError
-from acidctl.location.declared import Declared, TextLayout
+from acidctl.base.errors import BadDataError
+from acidctl.location.metastore_schema import Declared, TextLayout
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, struct_of, with_children
 from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors, native_read

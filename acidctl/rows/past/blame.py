@@ -17,9 +17,9 @@ import numpy as np
 
 from acidctl.acid.names import Kind
 from acidctl.acid.state import State
-from acidctl.errors import AcidctlError, UsageProblem
+from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.base.one_line import one_line
 from acidctl.location.snapshot import Snapshot
-from acidctl.one_line import one_line
 from acidctl.rows.read.archives import Archive, archives
 from acidctl.rows.read.bucket_numbers import decode_all
 from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys, StripeRange

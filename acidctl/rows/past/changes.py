@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from acidctl.acid.layout import Role
 from acidctl.acid.names import AcidDirectory, Kind
-from acidctl.errors import HistoryError
+from acidctl.base.errors import HistoryError
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.past.diff import GONE, NEW, compare_locations
 from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder, Longs

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from acidctl.acid.reasons import Reason
-from acidctl.errors import HistoryError
+from acidctl.base.errors import HistoryError
 from acidctl.location.snapshot import Snapshot, SnapshotSource
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.convert.matching import table_row_type

@@ -19,9 +19,9 @@ from itertools import pairwise
 import numpy as np
 
 from acidctl.acid.names import NO_STATEMENT, Kind
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
+from acidctl.base.one_line import one_line
 from acidctl.location.snapshot import Snapshot
-from acidctl.one_line import one_line
 from acidctl.rows.read.archives import Archive, Origin, archives
 from acidctl.rows.read.delete_set import DELETE, DeleteSetBuilder, Keys, Longs
 from acidctl.rows.read.events import EventFile, Ids

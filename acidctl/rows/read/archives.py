@@ -13,7 +13,7 @@ from acidctl.acid.layout import data_files_of, original_files
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind, is_visible_path
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.tail import MAGIC, stripe_length
 from acidctl.rows.read.delete_set import stripe_ranges

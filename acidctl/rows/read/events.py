@@ -23,7 +23,7 @@ from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of, is_ful
 from acidctl.acid.listing import TableType
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import AcidctlError, BadDataError
+from acidctl.base.errors import AcidctlError, BadDataError
 from acidctl.orc.arrow import struct_of
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.reader import OrcFile, open_orc
@@ -37,7 +37,7 @@ from acidctl.storage.port import FileSystem
 from acidctl.storage.remote import fetch_tails
 
 if TYPE_CHECKING:
-    from acidctl.location.declared import Declared
+    from acidctl.location.metastore_schema import Declared
     from acidctl.location.snapshot import Snapshot
     from acidctl.rows.foreign.parquet_and_text import ForeignReader
 

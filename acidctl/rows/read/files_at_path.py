@@ -16,7 +16,7 @@ from acidctl.acid.names import (
     is_visible_path,
 )
 from acidctl.acid.sidefiles import parse_flush_length
-from acidctl.errors import AcidctlError, BadDataError, NotFoundError
+from acidctl.base.errors import AcidctlError, BadDataError, NotFoundError
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail

@@ -11,14 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from acidctl.acid.names import Kind
-from acidctl.acid.past import Comparison, bases_between, look_back
 from acidctl.acid.reasons import Reason
 from acidctl.acid.state import AcidState
+from acidctl.acid.time_travel import Comparison, bases_between, state_at
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import HistoryError
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
-from acidctl.location.snapshot import Look, Snapshot, take_snapshot
+from acidctl.base.errors import HistoryError
+from acidctl.location.find import TableLocation
+from acidctl.location.snapshot import DirectoryListing, Snapshot, take_snapshot
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.rows.read.archives import is_all_of
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
@@ -28,13 +28,13 @@ from acidctl.storage.port import FileSystem
 from acidctl.wording import text_of
 
 
-def seen_at(found: Found, lists: SnapshotLists, at: int | None, since: int | None = None) -> Snapshot:
+def seen_at(found: TableLocation, lists: SnapshotSpec, at: int | None, since: int | None = None) -> Snapshot:
     """Return the snapshot of a location now, or when a write id was the newest.
 
     Args:
         lists: the write-id lists; a caller that reads several locations must check that they are not stale.
         at: the write id; None for now.
-        since: set if only changes above this write id matter; see :func:`acidctl.acid.past.look_back`.
+        since: set if only changes above this write id matter; see :func:`acidctl.acid.time_travel.look_back`.
 
     Raises:
         RefusedError: the lists are not for its table; for other errors see :func:`snapshot_at`.
@@ -56,7 +56,7 @@ def snapshot_at(
     write_ids: ValidWriteIds | None = None,
     txns: ValidTxns | None = None,
     *,
-    look: Look | None = None,
+    look: DirectoryListing | None = None,
     said: Reason | None = None,
     since: int | None = None,
 ) -> Snapshot:
@@ -74,7 +74,7 @@ def snapshot_at(
     """
     lowered = (write_ids or ValidWriteIds()).at(at)
     snapshot = take_snapshot(fs, path, lowered, txns, look=look, said=said)
-    past = look_back(snapshot.listing, at, write_ids, txns, snapshot.base_formats, since=since)
+    past = state_at(snapshot.listing, at, write_ids, txns, snapshot.base_formats, since=since)
     if past.gone:
         raise _gone(snapshot, at, text_of(past.gone))
     if past.comparison and (why := _difference(snapshot, past.comparison)):

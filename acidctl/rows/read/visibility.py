@@ -10,7 +10,7 @@ import numpy as np
 
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import AccessError, AcidctlError, BadDataError, NotFoundError
+from acidctl.base.errors import AccessError, AcidctlError, BadDataError, NotFoundError
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.bucket_numbers import is_among
 from acidctl.rows.read.delete_set import DELETE, Bools, Bound, DeleteSet, DeleteSetBuilder, valid_mask

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from acidctl.errors import UsageProblem, importing
+from acidctl.base.errors import UsageProblem, importing
 from acidctl.orc.read.common_type import same_types
 
 if TYPE_CHECKING:

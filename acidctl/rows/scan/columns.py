@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.errors import BadDataError, NotFoundError
-from acidctl.location.declared import Declared
-from acidctl.nearest import did_you_mean
+from acidctl.base.errors import BadDataError, NotFoundError
+from acidctl.base.nearest import did_you_mean
+from acidctl.location.metastore_schema import Declared
 from acidctl.orc.arrow import null_where
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.convert.conform import How, all_null, convert

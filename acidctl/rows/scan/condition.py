@@ -27,9 +27,9 @@ from enum import Enum
 import sqlglot
 from sqlglot import exp
 
-from acidctl.arguments import require_type
-from acidctl.errors import UsageProblem
-from acidctl.nearest import did_you_mean
+from acidctl.base.arguments import require_type
+from acidctl.base.errors import UsageProblem
+from acidctl.base.nearest import did_you_mean
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.compare import MIRRORED, Literal, MismatchError, parse_moment, to_float
 from acidctl.rows.scan.predicate import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acidctl.acid.doubts import LayoutProblem, layout_problems
 from acidctl.acid.layout import passed_over
 from acidctl.acid.reasons import Code
+from acidctl.acid.unfinished import LayoutProblem, layout_problems
 from acidctl.location.snapshot import Snapshot
 from acidctl.wording import text_of
 

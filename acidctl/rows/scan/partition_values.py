@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 import numpy as np
 
 from acidctl.acid.names import DEFAULT_PARTITION
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.hive_types import parse_type
 from acidctl.orc.types import OrcType, hive_type
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from acidctl.errors import BadDataError, UsageProblem
+from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.types import OrcType, arrow_type, row_of
 from acidctl.rows.convert.matching import table_row_type

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import pyarrow as pa
 
 from acidctl.acid.names import DEFAULT_PARTITION
-from acidctl.acid.past import of_one_table
 from acidctl.acid.reasons import Reason
+from acidctl.acid.time_travel import of_one_table
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.arguments import as_path, require_type
-from acidctl.errors import BadDataError, NotFoundError, UsageProblem, importing
-from acidctl.location.find import Found, ever_changing, find_table, is_any_overtaken
-from acidctl.location.given import is_hive_name
-from acidctl.location.lists import SnapshotLists, lists_of, read_lists
+from acidctl.base.arguments import as_path, require_type
+from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem, importing
+from acidctl.base.nearest import did_you_mean
+from acidctl.location.arguments import is_hive_name
+from acidctl.location.find import TableLocation, ever_changing, find_table, is_any_overtaken
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.snapshot import Snapshot
-from acidctl.nearest import did_you_mean
+from acidctl.location.snapshot_spec import SnapshotSpec, lists_of, read_lists
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.events import EventFile
@@ -89,7 +89,7 @@ def open_table(
     return table_at(url, storage_options, replace(lists, txns=txns, warehouse=open_warehouse(metastore)))
 
 
-def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotLists) -> Table:
+def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotSpec) -> Table:
     """Find a table whose snapshots are taken by `lists`; see :func:`open_table`."""
     path = given = as_path(url)
     storage = {} if storage_options is None else storage_options  # a mapping of options by prefix may look empty
@@ -101,7 +101,7 @@ def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | N
 
 
 @dataclass(frozen=True, slots=True)
-class TableLocation:
+class PartitionLocation:
     """One location of a table.
 
     Attributes:
@@ -133,9 +133,9 @@ class Table(ArrowRows):
     def __init__(
         self,
         path: str,
-        found: Sequence[Found],
-        lists: SnapshotLists,
-        find: Callable[[SnapshotLists], Sequence[Found]] | None = None,
+        found: Sequence[TableLocation],
+        lists: SnapshotSpec,
+        find: Callable[[SnapshotSpec], Sequence[TableLocation]] | None = None,
     ) -> None:
         self.path = path
         self._lists = lists
@@ -143,11 +143,11 @@ class Table(ArrowRows):
         self._find = find
         self._set(found)
 
-    def _set(self, found: Sequence[Found]) -> None:
+    def _set(self, found: Sequence[TableLocation]) -> None:
         self.found = tuple(found)
         self._types = [self._type(position, key) for position, key in enumerate(self._keys())]
-        self.locations: tuple[TableLocation, ...] = tuple(
-            TableLocation(location.shown, {column.name: column.value for column in self.partition_of(location)})
+        self.locations: tuple[PartitionLocation, ...] = tuple(
+            PartitionLocation(location.shown, {column.name: column.value for column in self.partition_of(location)})
             for location in found
         )
 
@@ -219,7 +219,7 @@ class Table(ArrowRows):
             where: a condition in SQL, see :mod:`acidctl.rows.scan.predicate`. It may use ``ROW__ID.writeid`` and
                 partition columns that are not in `columns`.
             at: read the table as it was when this write id was the newest; this reads obsolete directories that newer
-                bases replaced, see :mod:`acidctl.acid.past`.
+                bases replaced, see :mod:`acidctl.acid.time_travel`.
             row_id: put ``ROW__ID`` first, a struct of writeid, bucketid and rowid.
             deleted: return the rows that deletes and updates removed, instead of the live rows.
             partition: read only the partitions with these values.
@@ -289,7 +289,7 @@ class Table(ArrowRows):
     def _packed(self, values: Iterable[_T], shared: Callable[[_T], Iterable[object]]) -> Packed[_T]:
         return Packed(values, shared, is_needed=len(self.found) > _FEW_LOCATIONS)
 
-    def partition_of(self, found: Found) -> list[PartitionColumn]:
+    def partition_of(self, found: TableLocation) -> list[PartitionColumn]:
         """Return the partition columns with their values in one location."""
         return [
             PartitionColumn(name, kind, typed(text, kind, name))
@@ -322,7 +322,7 @@ class Table(ArrowRows):
             )
         return layouts[0]
 
-    def _matches(self, location: TableLocation, wanted: Mapping[str, PartitionValue]) -> bool:
+    def _matches(self, location: PartitionLocation, wanted: Mapping[str, PartitionValue]) -> bool:
         actual = {name.lower(): value for name, value in location.partition.items()}
         for name, value in wanted.items():
             if name.lower() not in actual:
@@ -357,7 +357,7 @@ class Table(ArrowRows):
             snapshot.require_history()
         return snapshots
 
-    def _snapshots(self, listed: Sequence[Found], at: int | None) -> Sequence[Snapshot]:
+    def _snapshots(self, listed: Sequence[TableLocation], at: int | None) -> Sequence[Snapshot]:
         take = partial(seen_at, lists=self._lists.begun(), at=at)
         if len(listed) == 1:
             return [take(listed[0])]
@@ -369,7 +369,7 @@ class Table(ArrowRows):
         pairs = zip(snapshots, states, strict=True)
         return self._packed((replace(snapshot, state=state) for snapshot, state in pairs), _shared)
 
-    def _renew(self, lists: SnapshotLists | None = None, asked_again: bool = False) -> None:
+    def _renew(self, lists: SnapshotSpec | None = None, asked_again: bool = False) -> None:
         """Get new lists first, then the locations: older locations would lack what a transaction has added."""
         self._lists = lists or self._lists.renewed(asked_again)
         self._is_new = True

@@ -23,7 +23,7 @@ from uuid import uuid4
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.spark.datasource.pruning import install_rule
 from acidctl.spark.worker import as_acidctl_error
 

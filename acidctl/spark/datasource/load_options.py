@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from acidctl.acid.assumption import Assumption
+from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.writeids import Form
-from acidctl.deadline import duration_seconds
-from acidctl.errors import UsageProblem
-from acidctl.location.given import HIVE, is_hive_name
-from acidctl.location.lists import SnapshotLists, read_lists
+from acidctl.base.deadline import duration_seconds
+from acidctl.base.errors import UsageProblem
+from acidctl.base.nearest import did_you_mean
+from acidctl.location.arguments import HIVE, is_hive_name
 from acidctl.location.named_metastore import open_warehouse
-from acidctl.nearest import did_you_mean
+from acidctl.location.snapshot_spec import SnapshotSpec, read_lists
 
 TARGET_BYTES = 32 << 20
 """Stripes of about so many bytes make one partition of Spark's."""
@@ -63,7 +63,7 @@ class SourceOptions:
     """
 
     path: str
-    lists: SnapshotLists
+    lists: SnapshotSpec
     at: int | None
     row_id: bool
     columns: tuple[str, ...] | None

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
-from acidctl.errors import NotFoundError
+from acidctl.base.errors import NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.read.events import open_event_files
 from acidctl.rows.scan.columns import ColumnSource, Namespace, ScanColumn

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import from_arrow_type
 
-from acidctl.errors import BadDataError, UsageProblem
+from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.export.storable import Storable

@@ -15,10 +15,10 @@ from pyspark.sql import types as st
 from acidctl.acid.layout import Role
 from acidctl.acid.names import MAXL, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import HistoryError, RefusedError, UsageProblem
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.base.errors import HistoryError, RefusedError, UsageProblem
+from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.orc.types import OrcType
 from acidctl.rows.past.changes import EventSpan, SingleStep, changes_of, plan_changes
 from acidctl.rows.past.diff import NEW
@@ -152,9 +152,9 @@ class ChangesPlanner:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._lists: SnapshotLists | None = None
+        self._lists: SnapshotSpec | None = None
 
-    def _table(self) -> tuple[Table, SnapshotLists]:
+    def _table(self) -> tuple[Table, SnapshotSpec]:
         options = self._options
         self._lists = options.lists if self._lists is None else self._lists.renewed()
         lists = self._lists.begun()
@@ -209,13 +209,13 @@ class ChangesPlanner:
         return [] if after >= last else self._splits(*self._table(), reading, after, last)
 
     def _splits(
-        self, table: Table, lists: SnapshotLists, reading: ChangeReading, after: int, last: int
+        self, table: Table, lists: SnapshotSpec, reading: ChangeReading, after: int, last: int
     ) -> list[ChangeSplit]:
         if after >= last:
             return []
         target_bytes = self._options.target_bytes
 
-        def plan(found: Found) -> list[ChangeSplit]:
+        def plan(found: TableLocation) -> list[ChangeSplit]:
             here, own = found.settled(lists)
             try:
                 told = plan_changes(lambda at: seen_at(here, own, at, since=after), after, last)
@@ -240,7 +240,7 @@ def _with_way_out(error: HistoryError, path: str, after: int, newest: int) -> Hi
     )
 
 
-def _ends(table: Table, lists: SnapshotLists) -> tuple[int, int]:
+def _ends(table: Table, lists: SnapshotSpec) -> tuple[int, int]:
     """Return the newest write id of a table, and the last one before what may still change."""
     hive = table.found[0].hive
     if lists.asks_metastore and lists.warehouse and hive:
@@ -255,7 +255,7 @@ def _settled(ids: ValidWriteIds) -> int:
     return min([ids.high_watermark, *(one - 1 for one in ids.open[:1])])
 
 
-def _end_of(found: Found, lists: SnapshotLists) -> tuple[int, int]:
+def _end_of(found: TableLocation, lists: SnapshotSpec) -> tuple[int, int]:
     """Return the newest write id of a location on disk, and the last one before what may still change there."""
     counted = found.lists(lists)
     directories = [directory for directory in map(acid_directory, found.look.listing.by_child) if directory]

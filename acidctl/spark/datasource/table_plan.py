@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from acidctl.acid.layout import Role
 from acidctl.acid.listing import with_entries
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
-from acidctl.location.lists import SnapshotLists
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
@@ -136,7 +136,7 @@ def plan_table(options: SourceOptions) -> TablePlan:
     declared = snapshots[0].declared
     return TablePlan(
         # Neither settings of a metastore nor its lists go further than here.
-        replace(options, lists=SnapshotLists()),
+        replace(options, lists=SnapshotSpec()),
         table.path,
         tuple(map(LocationPlan, snapshots, partitions, files)),
         table_row_type(declared, [file.row_type for file in rows]) if rows or declared else None,

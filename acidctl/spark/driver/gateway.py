@@ -18,8 +18,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from acidctl.errors import EnvironmentProblem
-from acidctl.memory_growth import GROWTH
+from acidctl.base.errors import EnvironmentProblem
+from acidctl.base.memory_growth import GROWTH
 
 KEPT_LINES = 400
 POLL_SECONDS = 0.01

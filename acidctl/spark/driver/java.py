@@ -24,8 +24,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from acidctl.errors import EnvironmentProblem
-from acidctl.memory_growth import GROWTH
+from acidctl.base.errors import EnvironmentProblem
+from acidctl.base.memory_growth import GROWTH
 from acidctl.spark.driver.cache import cache_dir, process_dir
 
 MINIMUM = 17  # what PySpark 4 needs

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acidctl.errors import AcidctlError, EnvironmentProblem, UsageProblem
+from acidctl.base.errors import AcidctlError, EnvironmentProblem, UsageProblem
 from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.gateway import Driver, DriverEnded, DriverLog, start_driver
 from acidctl.spark.driver.java import Java

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acidctl.errors import EnvironmentProblem
-from acidctl.imports import import_path
+from acidctl.base.errors import EnvironmentProblem
+from acidctl.base.imports import import_path
 from acidctl.orc.limits import PREFIX
 from acidctl.spark.driver.java import Java, choose_java
 from acidctl.spark.driver.properties import parsed, trimmed

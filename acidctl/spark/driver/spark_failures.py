@@ -10,8 +10,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
-from acidctl.kerberos import KINIT, ticket_problem
+from acidctl.base.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
+from acidctl.hadoop.kerberos import KINIT, ticket_problem
 from acidctl.spark.driver.gateway import last_words
 
 CONNECT_SECONDS = 5.0

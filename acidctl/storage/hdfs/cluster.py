@@ -11,9 +11,9 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 
-from acidctl.site_files import SiteFiles
+from acidctl.hadoop.site_files import SiteFiles
+from acidctl.hadoop.tokens import VARIABLE, tokens_of_job
 from acidctl.storage.port import FileSystemSpec
-from acidctl.tokens import VARIABLE, tokens_of_job
 
 _SITE_FILES = ("core-site.xml", "hdfs-site.xml")
 _RPC_KIND = "HDFS_DELEGATION_TOKEN"

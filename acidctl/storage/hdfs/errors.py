@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
-from acidctl.printable import printable
+from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.base.printable import printable
 from acidctl.storage.port import parent_of
 from acidctl.storage.retry import PassingError
 

@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache, partial
 from typing import Any, BinaryIO, Protocol, cast
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
-from acidctl.printable import printable
+from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
+from acidctl.base.printable import printable
 from acidctl.storage import os_errors
 from acidctl.storage.hdfs.cluster import wants_kerberos, web_token
 from acidctl.storage.hdfs.errors import QUOTA_HINT, QuotaError, used_up

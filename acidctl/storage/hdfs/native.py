@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
-from acidctl.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
-from acidctl.kerberos import KINIT, ticket_problem
-from acidctl.printable import printable
+from acidctl.base.errors import AccessError, NotFoundError, StorageError, UsageProblem, importing
+from acidctl.base.printable import printable
+from acidctl.hadoop.kerberos import KINIT, ticket_problem
 from acidctl.storage import os_errors
 from acidctl.storage.hdfs.cluster import is_a_job, rpc_address, wants_kerberos
 from acidctl.storage.hdfs.errors import from_remote

@@ -9,8 +9,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from acidctl.errors import StorageError
-from acidctl.printable import printable
+from acidctl.base.errors import StorageError
+from acidctl.base.printable import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -19,9 +19,9 @@ from urllib.parse import SplitResult, parse_qs, quote, urlencode, urlsplit
 import requests
 from hdfs import InsecureClient, TokenClient
 
-from acidctl.errors import AccessError, NotFoundError, StorageError, importing
-from acidctl.kerberos import KINIT, ticket_problem
-from acidctl.printable import printable
+from acidctl.base.errors import AccessError, NotFoundError, StorageError, importing
+from acidctl.base.printable import printable
+from acidctl.hadoop.kerberos import KINIT, ticket_problem
 from acidctl.storage.hdfs.cluster import wants_kerberos, web_token
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.new_file import Upload

@@ -14,12 +14,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, cast
 
 from acidctl.acid.listing import Entry, Listing
-from acidctl.errors import BadDataError, ConflictError, RefusedError, StorageError
-from acidctl.printable import printable
+from acidctl.base.errors import BadDataError, ConflictError, RefusedError, StorageError
+from acidctl.base.printable import printable
 from acidctl.storage import os_errors
-from acidctl.storage.local.beneath import LOOK, NO_XDEV, Anywhere, Beneath, held, openat2
 from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local.rename import is_there, rename_no_replace
+from acidctl.storage.local.rooted_directory import LOOK, NO_XDEV, Anywhere, RootedDirectory, held, openat2
 from acidctl.storage.local.tree import (
     UNREADABLE_BYTES,
     list_children,
@@ -57,14 +57,14 @@ class LocalFileSystem:
         self.is_local = True
         self.spec = spec or FileSystemSpec("file")
         root = dict(self.spec.options).get(BENEATH)
-        self._paths: Beneath | Anywhere = Beneath(root) if root else Anywhere()
+        self._paths: RootedDirectory | Anywhere = RootedDirectory(root) if root else Anywhere()
         self._new_mode = 0o644 if root else 0o666  # default ACLs take the place of the umask
 
     def display(self, path: str) -> str:
         return path
 
     def local_path(self, path: str) -> str | None:
-        if isinstance(self._paths, Beneath):
+        if isinstance(self._paths, RootedDirectory):
             return None  # opening it by its name would follow links
         try:
             path.encode("utf-8")
@@ -74,13 +74,13 @@ class LocalFileSystem:
 
     def list_tree(self, path: str, top: Listing | None = None) -> Listing:
         with os_errors.mapped("list", path):
-            if isinstance(self._paths, Beneath):
+            if isinstance(self._paths, RootedDirectory):
                 return Listing(path, tuple(list_everything_beneath(self._paths, path)))
             return Listing(path, tuple(list_everything(path, top.entries if top else None)))
 
     def list_dir(self, path: str) -> Listing:
         with os_errors.mapped("list", path):
-            if isinstance(self._paths, Beneath):
+            if isinstance(self._paths, RootedDirectory):
                 return Listing(path, tuple(list_children_beneath(self._paths, path)))
             return Listing(path, tuple(list_children(path)))
 
@@ -274,7 +274,7 @@ class _DurableFile(io.FileIO):
     A file that could not be written whole is removed when it is closed.
     """
 
-    def __init__(self, path: str, paths: Beneath | Anywhere, mode: int = 0o666) -> None:
+    def __init__(self, path: str, paths: RootedDirectory | Anywhere, mode: int = 0o666) -> None:
         with paths.parent(path) as (at, name):
             super().__init__(path, "xb", opener=lambda _, flags: os.open(name, flags, mode, dir_fd=at))
         self._path, self._paths = path, paths
@@ -317,7 +317,7 @@ class _DurableFile(io.FileIO):
                 os.unlink(name, dir_fd=at)
 
 
-def sync_directory(path: str, paths: Beneath | Anywhere | None = None) -> None:
+def sync_directory(path: str, paths: RootedDirectory | Anywhere | None = None) -> None:
     """Make new names in a directory survive a power cut, if the file system can; otherwise do nothing."""
     try:
         descriptor = (paths or Anywhere()).open(path, os.O_RDONLY | os.O_DIRECTORY)

@@ -7,7 +7,7 @@ import os
 import stat
 from contextlib import suppress
 
-from acidctl.storage.local.beneath import held
+from acidctl.storage.local.rooted_directory import held
 from acidctl.storage.port import Access
 
 _ACLS = ("system.posix_acl_access", "system.posix_acl_default")

@@ -12,9 +12,9 @@ from contextlib import suppress
 from operator import itemgetter
 
 from acidctl.acid.listing import Entry
-from acidctl.errors import ConflictError, StorageError
-from acidctl.printable import printable
-from acidctl.storage.local.beneath import Beneath, ForeignLinkError, held
+from acidctl.base.errors import ConflictError, StorageError
+from acidctl.base.printable import printable
+from acidctl.storage.local.rooted_directory import ForeignLinkError, RootedDirectory, held
 
 _PATH = itemgetter(0)
 _NESTED_LINKS = 1000
@@ -162,7 +162,7 @@ def leads_back(link: str) -> bool:
         ancestor = parent
 
 
-def list_children_beneath(paths: Beneath, directory: str) -> list[Entry]:
+def list_children_beneath(paths: RootedDirectory, directory: str) -> list[Entry]:
     """Return the direct children, sorted by name.
 
     Sizes and times are those of a link's target, even if it may not be followed and can neither be opened nor listed.
@@ -176,7 +176,7 @@ def list_children_beneath(paths: Beneath, directory: str) -> list[Entry]:
     return sorted((entry for entry, _ in filter(None, entries)), key=_PATH)
 
 
-def list_everything_beneath(paths: Beneath, root: str, *, again: int = 3) -> list[Entry]:
+def list_everything_beneath(paths: RootedDirectory, root: str, *, again: int = 3) -> list[Entry]:
     """Return everything below `root`, sorted by path, as :func:`list_everything` without foreign links.
 
     Raises:
@@ -209,7 +209,7 @@ _Id = tuple[int, int]
 """Device and inode."""
 
 
-def _scan_beneath(paths: Beneath, directory: str, prefix: str) -> tuple[list[tuple[Entry, bool]], _Id]:
+def _scan_beneath(paths: RootedDirectory, directory: str, prefix: str) -> tuple[list[tuple[Entry, bool]], _Id]:
     with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
         info = os.fstat(descriptor)
         with os.scandir(descriptor) as items:
@@ -220,7 +220,7 @@ def _scan_beneath(paths: Beneath, directory: str, prefix: str) -> tuple[list[tup
     return entries, (info.st_dev, info.st_ino)
 
 
-def _beneath(paths: Beneath, directory: str, item: os.DirEntry[str], prefix: str) -> tuple[Entry, bool] | None:
+def _beneath(paths: RootedDirectory, directory: str, item: os.DirEntry[str], prefix: str) -> tuple[Entry, bool] | None:
     """Return an entry, and whether it is a link that may not be followed; None if it has vanished."""
     try:
         info = item.stat(follow_symlinks=False)

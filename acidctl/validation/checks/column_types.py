@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acidctl.errors import BadDataError, UsageProblem
+from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.orc.hive_types import columns_of
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, hive_type
 

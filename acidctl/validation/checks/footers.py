@@ -12,7 +12,8 @@ from typing import ClassVar
 from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import AcidDirectory, Kind, parse_directory
 from acidctl.acid.sidefiles import parse_orc_acid_version
-from acidctl.errors import AcidctlError, BadDataError
+from acidctl.base.errors import AcidctlError, BadDataError
+from acidctl.base.worker_pool import Beat
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import UnsupportedCodec
 from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
@@ -26,7 +27,6 @@ from acidctl.validation.checks.column_types import misfit
 from acidctl.validation.checks.listing import V13, V24, V25, V36
 from acidctl.validation.findings import DEEP, ERROR, FOOTERS, INFO, WARNING, Finding, Rule, Severity, Unchecked
 from acidctl.wording import human_count
-from acidctl.worker_pool import Beat
 
 _KINDS = ("int", "bigint", "int", "bigint", "bigint")
 _MOST_TEXT = 200

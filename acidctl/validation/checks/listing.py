@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from acidctl.acid.bucket import MAX_STATEMENT
-from acidctl.acid.doubts import half_finished, layout_problems, spelled_twice
 from acidctl.acid.layout import Role, data_files_of, is_full_acid, passed_over
 from acidctl.acid.listing import Entry
 from acidctl.acid.names import (
@@ -30,8 +29,9 @@ from acidctl.acid.names import (
 from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.acid.triggers import Thresholds, decide, figures_of
+from acidctl.acid.unfinished import half_finished, layout_problems, spelled_twice
 from acidctl.acid.writeids import holes
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.location.change.publication import half_published
 from acidctl.location.snapshot import Snapshot
 from acidctl.validation.findings import ERROR, INFO, LISTING, WARNING, Finding, Rule

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from acidctl.acid.reasons import Code
 from acidctl.location.evidence import evidence_of
-from acidctl.location.snapshot import Look as Seen
+from acidctl.location.snapshot import DirectoryListing as Seen
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.lost_rows import find_lost_rows
 from acidctl.validation.findings import ERROR, INFO, LISTING, WARNING, Finding, Rule

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
+from acidctl.base.worker_pool import Beat
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.hostile_streams import NullMapKey
 from acidctl.orc.read.reader import OrcFile, open_orc
@@ -38,7 +39,6 @@ from acidctl.validation.checks.row_facts import (
 )
 from acidctl.validation.checks.spans import SpanBuilder
 from acidctl.validation.findings import DEEP, ERROR, WARNING, Rule, Severity, Unchecked
-from acidctl.worker_pool import Beat
 
 _DELETE = 2
 _MOST = 2**63 - 1

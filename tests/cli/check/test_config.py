@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from platformdirs import user_config_dir
 from support.terminals import Terminals
 
+from acidctl.base.errors import StorageError, UsageProblem
 from acidctl.cli.command_table import command_named, walk
 from acidctl.cli.config.setting_files import user_path
 from acidctl.cli.config.settings import SettingsFile, options_of, settings_of, variable_of
 from acidctl.cli.main import value_of, with_program_options_first
-from acidctl.errors import StorageError, UsageProblem
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystemSpec
 

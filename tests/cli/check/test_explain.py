@@ -11,9 +11,9 @@ from support.command_line import Result
 
 from acidctl.acid.names import acid_directory
 from acidctl.acid.reasons import Code
+from acidctl.base.errors import ExitStatus
 from acidctl.cli.check.explain import known_words
 from acidctl.cli.main import cli
-from acidctl.errors import ExitStatus
 from acidctl.validation.registry import RULES
 from acidctl.wording import example, text_of
 

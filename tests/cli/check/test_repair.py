@@ -231,7 +231,7 @@ def test_hostile_names_are_escaped(acidctl: Any, tmp_path: Path) -> None:
 
 
 def test_denied_staging_fails_and_changes_nothing(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from acidctl.errors import AccessError
+    from acidctl.base.errors import AccessError
     from acidctl.storage.local.filesystem import LocalFileSystem
 
     def denied(self: object, path: str, *, below: str = "") -> None:
@@ -244,7 +244,7 @@ def test_denied_staging_fails_and_changes_nothing(acidctl: Any, table: Path, mon
 
 
 def test_full_disk_fails_and_changes_nothing(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from acidctl.errors import StorageError
+    from acidctl.base.errors import StorageError
     from acidctl.storage.local.filesystem import LocalFileSystem
 
     real = LocalFileSystem.open_output

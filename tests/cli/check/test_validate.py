@@ -171,7 +171,7 @@ def test_workers_do_not_run_the_main_module_again(crud: Path) -> None:
     "text", ["", "a", "a int,", "struct<>", "a foo", "a map<int>", "a array<int,int>", "a int)", "a decimal(x)"]
 )
 def test_malformed_schemas_are_refused(text: str) -> None:
-    from acidctl.errors import UsageProblem
+    from acidctl.base.errors import UsageProblem
     from acidctl.validation.checks.column_types import parse_columns
 
     with pytest.raises(UsageProblem):

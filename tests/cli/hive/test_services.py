@@ -9,9 +9,9 @@ import urllib.request
 
 import pytest
 
+from acidctl.base.errors import EnvironmentProblem, UsageProblem
 from acidctl.cli.hive import initiator, worker
 from acidctl.cli.hive.services import serve
-from acidctl.errors import EnvironmentProblem, UsageProblem
 from acidctl.hive.initiator import InitiatorCounts
 from acidctl.hive.worker import Counts
 

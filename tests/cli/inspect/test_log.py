@@ -12,7 +12,7 @@ from support.command_line import Result
 from support.tables import CLEAN_NOW, age, make
 
 from acidctl.api import Location
-from acidctl.errors import StorageError
+from acidctl.base.errors import StorageError
 from acidctl.location.change import work_log
 from acidctl.location.change.work_log import LogEntry
 from acidctl.location.walk import LOG, LOG_SUFFIX

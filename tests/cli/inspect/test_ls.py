@@ -10,11 +10,11 @@ import pytest
 from support.tables import age, make
 
 from acidctl.acid.state import State
+from acidctl.base.errors import AccessError
 from acidctl.cli.inspect import ls
 from acidctl.cli.inspect.ls import SORT_KEYS
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.location_list import LocationList
-from acidctl.errors import AccessError
 from acidctl.location import find
 from acidctl.storage.local.filesystem import LocalFileSystem
 

@@ -18,7 +18,7 @@ from acidctl.acid.state import select
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.cli.inspect.timeline import BLOCKS, timeline
 from acidctl.location.snapshot import Amount, Child
-from acidctl.overview.lanes import Lanes, lanes, lanes_of
+from acidctl.overview.timeline import Lanes, lanes, lanes_of
 
 Acidctl = Callable[..., Result]
 MANY = [f"delta_{n:07d}_{n:07d}_0000" for n in range(1, 78)]

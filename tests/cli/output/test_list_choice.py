@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acidctl.base.errors import UsageProblem
 from acidctl.cli.output.list_choice import BYTES, ListChoice
-from acidctl.errors import UsageProblem
 
 KNOWN = {"name": "string", "deltas": "bigint", "bytes": BYTES, "gain": "double", "due": "boolean", "keys": "string"}
 RECORDS = [

@@ -26,7 +26,7 @@ from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.tasks import BucketResult, Task
 from acidctl.compaction.working import done, telling
-from acidctl.location.walk import list_location, listening, walk_locations
+from acidctl.location.walk import list_entries, listening, walk_locations
 from acidctl.verbs.compact import _Bytes
 
 Acidctl = Callable[..., Any]
@@ -269,9 +269,9 @@ def test_every_listing_is_told_once(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     with listening(lambda *counts: told.append(counts)):
         for location, top in walk_locations(fs, "/w.db"):
-            list_location(fs, location.path, top)
+            list_entries(fs, location.path, top)
     assert [sum(column) for column in zip(*told, strict=True)] == [4, 12]
-    list_location(fs, "/w.db/t1")
+    list_entries(fs, "/w.db/t1")
     assert len(told) == 7, "nobody listens any more"
 
 

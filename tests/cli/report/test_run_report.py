@@ -17,10 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.tables import CLEAN_NOW
 
 from acidctl.acid.triggers import SMALL_FILE
+from acidctl.base.errors import StorageError
 from acidctl.cli.report import metrics, run_report
 from acidctl.cli.report.metrics import samples_of, write_metrics
 from acidctl.cli.report.run_report import RunReport, standing_of
-from acidctl.errors import StorageError
 from acidctl.location.change.own_files import replace_file
 from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.local.filesystem import LocalFileSystem

@@ -24,6 +24,7 @@ from support.files.acid_files import batch_of, struct, write_plain
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
+from acidctl.base.errors import AcidctlError, BadDataError, RefusedError, VerifyError
 from acidctl.compaction.concat import insert_only, orc, parquet
 from acidctl.compaction.concat.insert_only import concat_tasks, run_concat
 from acidctl.compaction.concat.parquet_footer import FooterSink
@@ -31,8 +32,7 @@ from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import BucketResult, ConcatTask
-from acidctl.errors import AcidctlError, BadDataError, RefusedError, VerifyError
-from acidctl.location.declared import Declared, TextLayout
+from acidctl.location.metastore_schema import Declared, TextLayout
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.union_nulls import with_nulls
 from acidctl.orc.read.wide_timestamps import wide

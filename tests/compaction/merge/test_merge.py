@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.made.delete_keys import keys_of, row_keys
 
-from acidctl.compaction.merge.merge import Chunk, Piece, merge
+from acidctl.compaction.merge.merge import Chunk, StripeRun, merge
 from acidctl.compaction.proof.checksum import KeyFacts, add, key_checksum, key_range, subtract
 from acidctl.compaction.tasks import StripeCopy
 from acidctl.rows.read.delete_set import Keys
@@ -36,7 +36,7 @@ def test_merge_gives_the_order_of_one_sort(given_stripes, collapse) -> None:  # 
         values = pa.array([f"{number}.{place}" for place in range(len(listed))])
         statements, files = (np.full(len(keys), number, np.int64) for number in (statement, number))
         chunk = Chunk(Ids(operation, keys, current), statements, files, values)
-        pieces.append(Piece(*key_range(keys), lambda chunk=chunk: chunk, held=chunk if held else None))
+        pieces.append(StripeRun(*key_range(keys), lambda chunk=chunk: chunk, held=chunk if held else None))
         everything += [
             (key, -write_id, -statement, -op, f"{number}.{place}") for place, (key, write_id, op) in enumerate(listed)
         ]
@@ -111,7 +111,7 @@ def test_small_stripes_are_copied_only_by_themselves(given_pieces: list[tuple[st
         zeros = np.zeros(rows, np.int64)
         chunk = Chunk(Ids(zeros, keys, keys.original), zeros, zeros, pa.array([kind] * rows))
         copy = None if kind == "encoded" else StripeCopy(kind, 0, None, 0, 0)  # type: ignore[arg-type]
-        pieces.append(Piece(*key_range(keys), lambda chunk=chunk: chunk, copy, is_small=kind == "small"))
+        pieces.append(StripeRun(*key_range(keys), lambda chunk=chunk: chunk, copy, is_small=kind == "small"))
         kinds.append(kind)
     found = [item.path if isinstance(item, StripeCopy) else "encoded" for item in merge(pieces)]
     wanted = [

@@ -14,10 +14,10 @@ from support.tables import ids_in, pairs_of
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base.errors import VerifyError
 from acidctl.compaction.merge import stripe_copy, written
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
-from acidctl.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.id_runs import IdBytes, id_run

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from acidctl.base.errors import BadDataError
 from acidctl.compaction.proof.checksum import add
 from acidctl.compaction.proof.values import _MOST_ROWS, value_checksum
-from acidctl.errors import BadDataError
 from acidctl.orc.read.union_nulls import with_nulls
 from acidctl.orc.read.wide_timestamps import as_nanoseconds, wide, widened
 from acidctl.orc.types import OrcType, arrow_type

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.rebalance.order import SortColumn, parse_order, sort_keys, sorted_places
-from acidctl.errors import RefusedError
 
 COLUMNS = ("id", "name", "my day")
 

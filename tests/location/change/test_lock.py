@@ -15,10 +15,10 @@ import pytest
 from support.tables import age, make, snapshot_of
 from support.trouble.locks import locked
 
+from acidctl.base.errors import ConflictError, NotFoundError, StorageError
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
-from acidctl.errors import ConflictError, NotFoundError, StorageError
 from acidctl.location.change import owner as owner_module
 from acidctl.location.change.lock import LOCK, Locking, refuse_locked
 from acidctl.location.change.owner import Owner

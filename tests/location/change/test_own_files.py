@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.trouble.retries import asked_again_at_once  # noqa: F401  (the fixture)
 
-from acidctl.errors import RefusedError
+from acidctl.base.errors import RefusedError
 from acidctl.location.change import own_files
 from acidctl.location.change.own_files import replace_file
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support.stores import Store, fill
 from support.tables import make, snapshot_of
 
+from acidctl.base.errors import StorageError
 from acidctl.cleaning.leftovers import is_leftover
-from acidctl.errors import StorageError
 from acidctl.location.change import work_log
 from acidctl.location.change.work_log import MOST_LINES, MOST_LOG_BYTES, LogEntry, log_done, logged_at, read_log
 from acidctl.location.walk import LOG, LOG_SUFFIX

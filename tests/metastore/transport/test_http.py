@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.metastore.fake_metastore import answer_bytes
 
-from acidctl.errors import AccessError, AcidctlError, RefusedError, UsageProblem
+from acidctl.base.errors import AccessError, AcidctlError, RefusedError, UsageProblem
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError, Unreachable

@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thrift.protocol.TProtocol import TProtocolException
 
-from acidctl.errors import AccessError, AcidctlError, RefusedError
+from acidctl.base.errors import AccessError, AcidctlError, RefusedError
+from acidctl.hadoop.tokens import Token
 from acidctl.metastore.connection import Connection
 from acidctl.metastore.errors import MetastoreError, Unreachable
 from acidctl.metastore.settings import MetastoreSettings, Protection, find_settings
 from acidctl.metastore.transport import sasl_digest, transports
 from acidctl.metastore.transport.sasl import Plain, chosen_protection
 from acidctl.metastore.transport.sasl_digest import Digest, Sealed, Signed, _pairs, _rc4
-from acidctl.tokens import Token
 
 TOKEN = Token(b"\0who", b"secret!", "HIVE_DELEGATION_TOKEN")
 _START, _OK, _BAD, _ERROR, _COMPLETE = range(1, 6)

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from support.metastore.fake_metastore import answer_bytes
 
-from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem
+from acidctl.base.errors import AccessError, AcidctlError, EnvironmentProblem
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import MetastoreError, Unreachable

@@ -19,10 +19,10 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.own.locks import ReadLock
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
 from acidctl.metastore.transactions import Transactions, bits
+from acidctl.metastore.txn.locks import ReadLock
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
 

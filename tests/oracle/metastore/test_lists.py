@@ -23,7 +23,7 @@ from support.servers.metastore_server import MetastoreServer
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ListReader, ValidTxns, ValidWriteIds
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockType, Operation, TxnType

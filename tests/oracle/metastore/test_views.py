@@ -11,7 +11,7 @@ from support.engines.hive_compactor import names
 from support.engines.hive_views import Views
 from support.servers.hive_server import HiveError, HiveServer
 
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.housekeeping import end_dead, find_dead

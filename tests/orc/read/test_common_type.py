@@ -17,7 +17,7 @@ from support.files.orc_bytes import RAW, retailed
 from support.made.random_values import random_array
 
 import acidctl
-from acidctl.errors import BadDataError, UsageProblem
+from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings

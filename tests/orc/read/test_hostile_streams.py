@@ -10,7 +10,7 @@ import pyorc
 import pytest
 from support.files.orc_bytes import Remote, retailed, tail_of
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.hostile_streams import highest_byte, highest_scale
 from acidctl.orc.read.reader import open_orc

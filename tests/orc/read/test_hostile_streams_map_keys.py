@@ -10,7 +10,7 @@ import pyorc
 import pytest
 from support.files.orc_bytes import Remote
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.read.reader import open_orc
 
 

@@ -16,7 +16,7 @@ from support.engines.written_by_hive import HIVE23
 from support.files.acid_files import B0, acid_batch, acid_file
 from support.files.orc_bytes import Remote, tail_of
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.id_runs import RowIdRun, id_run, progression
 from acidctl.orc.read.reader import open_orc

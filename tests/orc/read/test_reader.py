@@ -15,7 +15,7 @@ import pytest
 from support.files.orc_bytes import ACID_SCHEMA, Remote, acid_rows, retailed, written
 from support.paths import TESTS
 
-from acidctl.errors import BadDataError, NotFoundError, UsageProblem
+from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.orc.types import ACID_COLUMNS, OrcType
@@ -278,7 +278,7 @@ def test_flipped_stripe_bytes_never_hang(shared_data: Path) -> None:
     path = shared_data / "hive-written" / "acid5k" / "acid5k.orc"
     program = """
 import random, sys
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from acidctl.orc.read.reader import open_orc
 from support.files.orc_bytes import Remote
 data = open(sys.argv[1], 'rb').read()

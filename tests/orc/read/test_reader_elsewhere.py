@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.files.orc_bytes import written
 
-from acidctl import worker_pool
-from acidctl.errors import BadDataError, EnvironmentProblem, UsageProblem
-from acidctl.guardian import NOTES
+from acidctl.base import worker_pool
+from acidctl.base.errors import BadDataError, EnvironmentProblem, UsageProblem
+from acidctl.base.guardian import NOTES
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.reader import OrcFile, open_orc
 from acidctl.rows.foreign.format import Format, open_foreign, read_any_tail

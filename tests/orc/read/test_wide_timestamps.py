@@ -15,7 +15,7 @@ import pytest
 from pyarrow import orc
 from support.files.orc_bytes import RAW, Remote, local_tail, retailed, tail_of, written
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read import wide_timestamps
 from acidctl.orc.read.reader import open_orc

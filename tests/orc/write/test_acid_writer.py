@@ -17,7 +17,7 @@ from support.files.acid_files import B0, acid_batch, acid_file
 from support.files.orc_bytes import tail_of
 from support.made.random_values import random_array, row_types
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.types import ACID_COLUMNS, OrcType, acid_tree, hive_type, row_type, to_proto
 from acidctl.orc.write.acid_writer import AcidWriter
 from acidctl.orc.write.file_assembler import OrcAssembler

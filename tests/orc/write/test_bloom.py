@@ -13,7 +13,7 @@ from support.files.encoded import read, root, wide
 from support.files.orc_bytes import tail_of
 from support.made.random_values import everything, random_array
 
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import decompress
 from acidctl.orc.types import OrcType, acid_tree, renumbered

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 from support.files.orc_bytes import tail_of
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.types import OrcType, to_proto
 from acidctl.orc.write.file_assembler import CPP_WRITER, OrcAssembler, lowest_writer

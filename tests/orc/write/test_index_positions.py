@@ -18,7 +18,7 @@ from support.files.acid_files import struct
 from support.files.encoded import file_of, raw_rows
 from support.made.random_values import everything, random_array, row_types
 
-from acidctl.errors import VerifyError
+from acidctl.base.errors import VerifyError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.codecs import decompress, encode_stream
 from acidctl.orc.types import OrcType, renumbered, to_proto
@@ -29,7 +29,7 @@ from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes, spli
 from acidctl.orc.write.writer_settings import WriterSettings
 
 BLOCK = 65536
-Found = dict[int, list[list[tuple[int, ...]]]]
+TableLocation = dict[int, list[list[tuple[int, ...]]]]
 
 
 def batch_of(tree: OrcType, rows: pa.StructArray) -> pa.RecordBatch:
@@ -37,12 +37,14 @@ def batch_of(tree: OrcType, rows: pa.StructArray) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([rows.field(i) for i in range(len(tree.names))], names=list(tree.names))
 
 
-def unpacked(stripe: EncodedStripe, compression: str, tree: OrcType) -> tuple[Found, dict[tuple[int, int], bytes]]:
+def unpacked(
+    stripe: EncodedStripe, compression: str, tree: OrcType
+) -> tuple[TableLocation, dict[tuple[int, int], bytes]]:
     """For each column and entry the places (byte before compression, numbers of the run); and the streams' bytes."""
     parts = StripeParts(stripe.data, stripe.info, (compression, BLOCK))
     streams = {key: decompress(raw, compression, BLOCK) for key, raw in parts.streams.items()}
     chunks = {key: _chunks(bytes(raw)) for key, raw in parts.streams.items()} if compression != "none" else {}
-    found: Found = {}
+    found: TableLocation = {}
     for node in tree.walk():
         column = node.column_id
         index = parts.row_index(column)

@@ -19,7 +19,7 @@ from support.files.encoded import SMALL, Raw, batch_of, file_of, raw_rows, read,
 from support.files.orc_bytes import tail_of
 from support.made.random_values import random_array, row_types
 
-from acidctl.errors import BadDataError, UsageProblem
+from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.types import OrcType, renumbered
 from acidctl.orc.write.stripe_editor import StripeParts

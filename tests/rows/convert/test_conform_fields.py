@@ -11,7 +11,7 @@ from support.files.acid_files import write_delta
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.errors import RefusedError
+from acidctl.base.errors import RefusedError
 from acidctl.orc.hive_types import columns_of
 from acidctl.orc.types import arrow_type
 from acidctl.rows.convert.conform import all_null

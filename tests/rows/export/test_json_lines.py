@@ -14,10 +14,10 @@ from support.files.export_model import Case, cases
 from support.files.json_text import encode_json_lines
 from support.trouble.unsafe import UNSAFE, is_unsafe, quoted
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
+from acidctl.base.printable import printable
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.printable import printable
 from acidctl.rows.export import escapes, json_lines
 from acidctl.rows.export.json_lines import JsonEncoder, json_buffers, text_bound
 from acidctl.rows.export.text import Kernels, cleaned

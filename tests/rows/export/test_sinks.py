@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from support.files.export_model import Case, cases
 from support.files.json_text import encode_json_lines
 
-from acidctl.errors import BadDataError, UsageProblem
+from acidctl.base.errors import BadDataError, UsageProblem
+from acidctl.base.printable import printable
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
-from acidctl.printable import printable
 from acidctl.rows.export import sinks
 from acidctl.rows.export.json_lines import cell_rows
 from acidctl.rows.export.sinks import SINK_KINDS, open_sink

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from acidctl.errors import BadDataError
-from acidctl.location.declared import Declared, TextLayout
+from acidctl.base.errors import BadDataError
+from acidctl.location.metastore_schema import Declared, TextLayout
 from acidctl.orc.byte_source import ByteSource
 from acidctl.rows.foreign.format import open_foreign, read_any_tail
 from acidctl.storage.local.filesystem import LocalFileSystem

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as native
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc import limits
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.limits import RATIO, STRIPE_MEMORY, DecodingBudget, LimitError

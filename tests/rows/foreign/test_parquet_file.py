@@ -40,7 +40,7 @@ from support.files.parquet_made import (
     with_footer,
 )
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.limits import STRIPE_MEMORY, LimitError
 from acidctl.rows.foreign.format import open_foreign, read_any_tail

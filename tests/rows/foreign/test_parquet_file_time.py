@@ -13,7 +13,7 @@ from pyarrow import parquet as pq
 from support.tables import json_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import Hive
-from acidctl.location.declared import Declared
+from acidctl.location.metastore_schema import Declared
 from acidctl.rows.foreign import parquet_and_text
 from acidctl.rows.foreign.parquet_file import ParquetTime, as_meant, parquet_time
 from acidctl.rows.scan.scan import Scan

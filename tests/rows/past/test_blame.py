@@ -13,7 +13,7 @@ from support.tables import read_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.rows.past.blame import RowId, Status, blame, parse_row_id
 
 

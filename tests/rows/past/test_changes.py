@@ -29,9 +29,9 @@ from support.tables import spied_reads
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import HistoryError
+from acidctl.base.errors import HistoryError
 from acidctl.location.find import find_table
-from acidctl.location.lists import SnapshotLists, lists_of
+from acidctl.location.snapshot_spec import SnapshotSpec, lists_of
 from acidctl.rows.past.changes import EventSpan, SingleStep, changes_of, plan_changes
 from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.scan.table import open_table
@@ -40,8 +40,8 @@ Key = tuple[int, int, int]
 
 
 def planned(path: Path, after: int, upto: int) -> list[EventSpan | SingleStep]:
-    (found,) = find_table(str(path), {}, SnapshotLists())
-    return plan_changes(lambda at: seen_at(found, SnapshotLists(), at, since=after), after, upto)
+    (found,) = find_table(str(path), {}, SnapshotSpec())
+    return plan_changes(lambda at: seen_at(found, SnapshotSpec(), at, since=after), after, upto)
 
 
 def listed(told: list[EventSpan | SingleStep]) -> dict[int, dict[str, dict[Key, Any]]]:
@@ -153,7 +153,7 @@ def test_rows_of_aborted_write_ids_are_no_changes_and_their_deletes_delete_nothi
     write_deletes(tmp_path, 2, 1, [0])
     write_deletes(tmp_path, 3, 1, [1])
     write_ids = ValidWriteIds(3, aborted=(2,))
-    (found,) = find_table(str(tmp_path), {}, SnapshotLists())
+    (found,) = find_table(str(tmp_path), {}, SnapshotSpec())
     lists = lists_of(write_ids)
     told = plan_changes(lambda at: seen_at(found, lists, at), 0, 3)
     rows = [(c.change, c.write_ids.tolist(), c.rows["id"].to_pylist()) for one in told for c in changes_of(one)]

@@ -30,7 +30,7 @@ from support.made.random_tables import Made, make_table, write
 from support.tables import spied_reads
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.errors import HistoryError
+from acidctl.base.errors import HistoryError
 from acidctl.orc.types import OrcType
 from acidctl.rows.past.diff import Difference, pair_by_key, table_difference
 from acidctl.rows.read.delete_set import Keys

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acidctl.acid.bucket import decode, encode
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 from acidctl.rows.read.bucket_numbers import decode_all, versions_of
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)

@@ -16,7 +16,7 @@ import acidctl
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.state import State
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import HistoryError
+from acidctl.base.errors import HistoryError
 from acidctl.rows.past.diff import table_difference
 from acidctl.rows.scan.table import Table
 from acidctl.spark.datasource.load_options import SourceOptions

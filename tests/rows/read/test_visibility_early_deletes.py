@@ -15,8 +15,8 @@ from support.tables import read_rows, snapshot_of
 from support.validating import check
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.request import CompactionRequest, Mode
-from acidctl.errors import RefusedError
 from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth
 

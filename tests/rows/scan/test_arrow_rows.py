@@ -18,7 +18,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from support.files.acid_files import damage_stripe, write_deletes, write_delta
 
 import acidctl
-from acidctl.errors import BadDataError, EnvironmentProblem, UsageProblem
+from acidctl.base.errors import BadDataError, EnvironmentProblem, UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.table import Table
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.condition import parse_condition
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.files.acid_files import SMALL_GROUPS, write_deletes, write_delta, write_plain
 from support.tables import snapshot_of
 
-from acidctl.errors import UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
 

@@ -23,7 +23,7 @@ from support.files.acid_files import (
 )
 
 import acidctl
-from acidctl.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem
+from acidctl.base.errors import BadDataError, HistoryError, NotFoundError, RefusedError, UsageProblem
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
 from acidctl.orc.types import OrcType

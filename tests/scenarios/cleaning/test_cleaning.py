@@ -15,11 +15,11 @@ from support.tables import make, snapshot_of
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import BadDataError, ConflictError, HistoryError, NotFoundError, StorageError
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, purge, restore, trash_runs
-from acidctl.errors import BadDataError, ConflictError, HistoryError, NotFoundError, StorageError
 from acidctl.location.snapshot import Snapshot
 from acidctl.storage.registry import open_location
 

@@ -14,7 +14,7 @@ from support.tables import CLEAN_NOW, make
 from support.terminals import Terminals
 
 from acidctl.acid.names import MAXL
-from acidctl.errors import AcidctlError, ExitStatus
+from acidctl.base.errors import AcidctlError, ExitStatus
 
 COMMANDS = [
     ("ls",), ("cat",), ("dump",), ("meta",), CLEAN_NOW,
@@ -310,12 +310,12 @@ def test_too_few_threads_are_no_bug(acidctl, crud: Path, monkeypatch: pytest.Mon
         raise RuntimeError("can't start new thread")
 
     assert acidctl("compact", "--major", "--engine", "local", "--assume-committed=0s", crud).status == 0
-    monkeypatch.setattr("acidctl.parallel.ThreadPoolExecutor.submit", fail)
+    monkeypatch.setattr("acidctl.base.parallel.ThreadPoolExecutor.submit", fail)
     found = acidctl("clean", "--yes", "--older-than", "0", "--unsafe-retention", crud)
     assert found.status == 8
     assert "pids.max" in found.err
     assert "bug" not in found.err
-    monkeypatch.setattr("acidctl.parallel.ThreadPoolExecutor.submit", lambda *_: 1 / 0)
+    monkeypatch.setattr("acidctl.base.parallel.ThreadPoolExecutor.submit", lambda *_: 1 / 0)
     assert "this is a bug" in acidctl("clean", "--yes", "--older-than", "0", "--unsafe-retention", crud).err
 
 

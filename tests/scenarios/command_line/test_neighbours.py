@@ -16,10 +16,10 @@ from support.files.acid_files import insert, write_acid
 from support.tables import CLEAN_NOW, read_rows
 
 from acidctl.acid.listing import Listing
-from acidctl.errors import AccessError, AcidctlError, StorageError
+from acidctl.base.errors import AccessError, AcidctlError, StorageError
 from acidctl.location.find import find, refuse_unusable
-from acidctl.location.lists import SnapshotLists
-from acidctl.location.neighbours import Surroundings
+from acidctl.location.other_formats import FormatDetector
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 Call = Callable[..., Any]
@@ -201,13 +201,13 @@ def test_what_lies_above_many_paths_is_looked_at_once(tmp_path: Path, monkeypatc
         return real(fs, path)
 
     monkeypatch.setattr(LocalFileSystem, "list_dir", counting)
-    around = Surroundings()
-    refuse_unusable([*map(str, paths)], {}, SnapshotLists(), surroundings=around)
-    found = list(find([*map(str, paths)], {}, SnapshotLists(), surroundings=around))
+    around = FormatDetector()
+    refuse_unusable([*map(str, paths)], {}, SnapshotSpec(), surroundings=around)
+    found = list(find([*map(str, paths)], {}, SnapshotSpec(), surroundings=around))
     assert [one.evidence().may_change for one in found] == [True] * len(paths)
     assert listed.count(str(tmp_path / "t")) == listed.count(str(tmp_path)) == 1
     listed.clear()  # and so do readers
-    assert all(one.evidence().may_change for one in find([*map(str, paths)], {}, SnapshotLists()))
+    assert all(one.evidence().may_change for one in find([*map(str, paths)], {}, SnapshotSpec()))
     assert listed.count(str(tmp_path / "t")) == 1
 
 

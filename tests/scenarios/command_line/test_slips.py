@@ -18,9 +18,9 @@ from support.metastore.fake_hive import FakeHive
 from support.tables import age
 
 import acidctl as library
+from acidctl.base.errors import RefusedError
 from acidctl.cleaning.trash import TRASH
 from acidctl.cli.command_table import walk
-from acidctl.errors import RefusedError
 from acidctl.location.change import lock
 
 Call = Callable[..., Result]

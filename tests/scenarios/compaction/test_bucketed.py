@@ -14,9 +14,9 @@ from support.tables import mark, read_rows, snapshot_of
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import BadDataError, RefusedError
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.tasks import BucketTask
-from acidctl.errors import BadDataError, RefusedError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.read.reader import OrcFile
 from acidctl.rows.read import events

@@ -13,8 +13,8 @@ from support.files.acid_files import IDS, insert, struct, write_acid, write_by_p
 from support.tables import read_rows
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.output_settings import Writing
-from acidctl.errors import RefusedError
 from acidctl.orc.types import OrcType
 
 FIRST, SECOND = "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"

@@ -20,12 +20,12 @@ from support.trouble.faults import Faults, FaultyFileSystem
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
+from acidctl.base.errors import AcidctlError, BadDataError, StorageError, VerifyError
 from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.run import compact
-from acidctl.errors import AcidctlError, BadDataError, StorageError, VerifyError
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.read.events import read_ids

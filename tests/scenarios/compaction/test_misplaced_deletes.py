@@ -14,9 +14,9 @@ from support.tables import ids_in, read_rows
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind, Hive
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
-from acidctl.errors import RefusedError
 from acidctl.orc.hive_types import parse_type
 from acidctl.orc.write.acid_writer import AcidWriter
 

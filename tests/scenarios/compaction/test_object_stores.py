@@ -20,12 +20,12 @@ from support.trouble.locks import locked
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidTxns
+from acidctl.base.errors import AcidctlError, ConflictError, RefusedError, StorageError
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.request import CompactionRequest, Mode
 from acidctl.compaction.run import Compacted, compact
-from acidctl.errors import AcidctlError, ConflictError, RefusedError, StorageError
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.owner import Owner
 from acidctl.location.change.publication import INTENT, finish_half_published, half_published, show_copies

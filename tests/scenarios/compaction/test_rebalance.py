@@ -22,6 +22,7 @@ from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidTxns
+from acidctl.base.errors import AcidctlError, RefusedError, VerifyError
 from acidctl.compaction import spread as spread_module
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
@@ -31,7 +32,6 @@ from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.rebalance.order import SortColumn
 from acidctl.compaction.run import Compacted, compact
 from acidctl.compaction.spread import Rebalance
-from acidctl.errors import AcidctlError, RefusedError, VerifyError
 
 Rows = list[Any]
 Order = tuple[SortColumn, ...]

@@ -15,6 +15,7 @@ from support.tables import pairs_of, snapshot_of
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import BadDataError, ConflictError, NotFoundError, RefusedError
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.compaction import kernel
@@ -23,7 +24,6 @@ from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.publish import stage_directories
 from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, compact
-from acidctl.errors import BadDataError, ConflictError, NotFoundError, RefusedError
 from acidctl.location.change.publication import finish_half_published, half_published
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail

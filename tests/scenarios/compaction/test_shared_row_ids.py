@@ -11,8 +11,8 @@ from support.tables import read_rows
 from support.validating import check
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import RefusedError
 from acidctl.compaction.request import CompactionRequest, Mode
-from acidctl.errors import RefusedError
 from acidctl.validation.findings import Depth
 
 ONE, TWO = "delta_0000001_0000001_0000", "delta_0000002_0000002_0000"

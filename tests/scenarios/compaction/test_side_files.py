@@ -14,9 +14,9 @@ from support.trouble.locks import locked
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.names import METADATA_ACID, ORC_ACID_VERSION
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base.errors import StorageError
 from acidctl.compaction.plan import plan_compaction
 from acidctl.compaction.run import Compacted, compact
-from acidctl.errors import StorageError
 from acidctl.location.change.owner import OWNER
 from acidctl.location.change.publication import INTENT, half_published
 from acidctl.location.snapshot import Snapshot, take_snapshot

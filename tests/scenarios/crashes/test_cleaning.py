@@ -13,12 +13,12 @@ from support.tables import age, mark, snapshot_of
 from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 from support.trouble.locks import locked
 
+from acidctl.base.errors import AccessError, AcidctlError, NotFoundError, StorageError
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.readers import what_is_read
 from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun, changes_since, purge, restore, trash_runs
-from acidctl.errors import AccessError, AcidctlError, NotFoundError, StorageError
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.owner import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
@@ -198,8 +198,8 @@ def test_names_that_are_taken_in_the_trash_of_hdfs(
 
 
 def test_trash_of_hdfs_is_refused_elsewhere() -> None:
+    from acidctl.base.errors import UsageProblem
     from acidctl.cleaning.hdfs_trash import require_hdfs, trash_of
-    from acidctl.errors import UsageProblem
 
     with pytest.raises(UsageProblem, match="no trash of HDFS"):
         require_hdfs(FS)

@@ -11,13 +11,13 @@ from support.tables import pairs_of, snapshot_of
 from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, purge, restore, trash_runs
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.publish import remove_dead_staging
-from acidctl.errors import AcidctlError, NotFoundError
 from acidctl.location.change.owner import Owner
 from acidctl.location.change.publication import half_published
 from acidctl.storage.local.filesystem import LocalFileSystem

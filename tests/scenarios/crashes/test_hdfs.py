@@ -22,13 +22,13 @@ from support.tables import json_rows, without_log
 from support.trouble.crash import HdfsDeath, a_dead_owner, each_death  # noqa: F401
 
 from acidctl.acid.listing import TableType
+from acidctl.base.errors import NotFoundError
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
 from acidctl.cleaning.trash import TRASH, restore, trash_runs
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.request import CompactionRequest, Mode
-from acidctl.errors import NotFoundError
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.publication import half_published
 from acidctl.location.snapshot import take_snapshot

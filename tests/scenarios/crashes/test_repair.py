@@ -13,7 +13,7 @@ from support.files.stream import FILE, FIRST, SECOND
 from support.repairing import FS, repair, rows, streamed, tree
 from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 
-from acidctl.errors import NotFoundError
+from acidctl.base.errors import NotFoundError
 from acidctl.location.change.journal import RunState
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair.apply import forget, undo_last

@@ -16,7 +16,7 @@ from support.made.lived import STEP, Lived, Reader, Rows
 from support.tables import read_rows
 
 from acidctl.acid.names import MAXL
-from acidctl.errors import HistoryError
+from acidctl.base.errors import HistoryError
 
 Call = Callable[..., Any]
 

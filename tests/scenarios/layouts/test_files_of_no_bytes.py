@@ -16,8 +16,8 @@ from support.validating import check
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import TableType
 from acidctl.acid.reasons import Code
+from acidctl.base.errors import BadDataError
 from acidctl.compaction.request import CompactionRequest, Mode
-from acidctl.errors import BadDataError
 from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth, Severity
 

@@ -14,9 +14,9 @@ from support.tables import ids_in, pairs_of, read_rows, snapshot_of
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base.errors import AcidctlError
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
-from acidctl.errors import AcidctlError
 from acidctl.orc.types import OrcType
 from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.storage.registry import open_location

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet as pq
 from support.tables import json_rows, snapshot_of
 
-from acidctl.errors import NotFoundError
+from acidctl.base.errors import NotFoundError
 from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.convert.conform import all_null
 from acidctl.rows.scan.condition import parse_condition

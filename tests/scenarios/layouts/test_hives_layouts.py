@@ -10,13 +10,13 @@ from support.tables import json_rows
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base.errors import AcidctlError
 from acidctl.compaction.request import CompactionRequest, Mode, Planned, carry_out, plan_location
-from acidctl.errors import AcidctlError
 from acidctl.location.change.lock import Locking
-from acidctl.location.declared import Declared, TextLayout
-from acidctl.location.find import Found
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.find import TableLocation
+from acidctl.location.metastore_schema import Declared, TextLayout
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.walk import WalkedLocation
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.scan import Scan
@@ -25,7 +25,7 @@ from acidctl.validation.findings import Depth, Severity
 from acidctl.validation.model import Options, Place
 from acidctl.validation.run import validate
 
-LISTS = SnapshotLists(of_all=ValidWriteIds(5))
+LISTS = SnapshotSpec(of_all=ValidWriteIds(5))
 CASES = layout_cases()
 COLUMNS = (("a", "int"),)
 DECLARED = {
@@ -35,9 +35,9 @@ DECLARED = {
 }
 
 
-def found_at(case: LayoutCase, path: Path) -> Found:
+def found_at(case: LayoutCase, path: Path) -> TableLocation:
     fs, inner = open_location(str(path))
-    return Found(fs, WalkedLocation(inner, "t"), True, said=case.table_type, declared=DECLARED.get(case.table))
+    return TableLocation(fs, WalkedLocation(inner, "t"), True, said=case.table_type, declared=DECLARED.get(case.table))
 
 
 def rows_of(snapshot: Snapshot) -> str:
@@ -48,7 +48,7 @@ def rows_of(snapshot: Snapshot) -> str:
         return "error"
 
 
-def named(found: Found, snapshot: Snapshot) -> bool:
+def named(found: TableLocation, snapshot: Snapshot) -> bool:
     """Whether `ls` and `cat` warn, and `validate` finds an error without looking into files."""
     place = Place(found.fs, snapshot.path, snapshot.write_ids, look=found.look)
     (report,) = validate([place], Options(Depth.LISTING))

@@ -28,9 +28,9 @@ from support.tables import json_rows, read_rows, snapshot_of
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import plan_compaction
-from acidctl.errors import AcidctlError, BadDataError, RefusedError
 from acidctl.orc.read.wide_timestamps import WIDE_STORAGE, WideTimestamp
 from acidctl.orc.types import ACID_COLUMNS, OrcType
 from acidctl.rows.scan.scan import Scan

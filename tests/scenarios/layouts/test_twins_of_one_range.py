@@ -11,8 +11,8 @@ from support.tables import read_rows, snapshot_of
 from support.validating import check
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import BadDataError
 from acidctl.compaction.request import CompactionRequest, Mode
-from acidctl.errors import BadDataError
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.validation.findings import Depth
 

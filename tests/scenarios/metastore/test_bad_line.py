@@ -15,8 +15,8 @@ from support.metastore.bad_days import ASKING, CHANGING, COMMANDS, LOOKING, BadD
 from support.trouble.bad_line import BadLine, Trouble
 
 import acidctl
+from acidctl.base.errors import AcidctlError
 from acidctl.cli.command_table import command_in
-from acidctl.errors import AcidctlError
 
 TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "5"))
 """Of each command."""

@@ -19,7 +19,7 @@ from support.metastore.fake_hive import FakeHive
 from support.metastore.lies import Lie, lies_about
 
 import acidctl
-from acidctl.errors import RefusedError
+from acidctl.base.errors import RefusedError
 from acidctl.metastore import interface as wire
 
 TIMES = os.environ.get("ACIDCTL_LIES", "12")

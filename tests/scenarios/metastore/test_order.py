@@ -11,9 +11,9 @@ from support.command_line import Result
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_metastore import FakeMetastore, FakeTables, fake_metastore
 
-from acidctl.errors import ConflictError, NotFoundError
+from acidctl.base.errors import ConflictError, NotFoundError
 from acidctl.location.find import find
-from acidctl.location.lists import SnapshotLists
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.warehouse import Warehouse
 from acidctl.rows.scan.table import Table, table_at
 
@@ -56,9 +56,9 @@ class Lived:
         self.write_directory(at, f"base_{last:07}{suffix}", last, *rows)
         return old
 
-    def lists(self) -> SnapshotLists:
+    def lists(self) -> SnapshotSpec:
         assert self.server
-        return SnapshotLists(warehouse=Warehouse(self.server.client()))
+        return SnapshotSpec(warehouse=Warehouse(self.server.client()))
 
     def open(self) -> Table:
         return table_at("hive:db.t", None, self.lists())

@@ -21,9 +21,9 @@ from support.terminals import Terminals
 from support.trouble.crash import Death, Killed, a_dead_owner  # noqa: F401
 
 import acidctl
+from acidctl.base.errors import EnvironmentProblem
 from acidctl.cleaning.retention import FLOOR_SECONDS
 from acidctl.cleaning.trash import TRASH
-from acidctl.errors import EnvironmentProblem
 from acidctl.location.change.lock import LOCK
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.interface import TxnState

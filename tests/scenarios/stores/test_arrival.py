@@ -17,7 +17,7 @@ import stamina
 from support import memory_store as memory
 from support.stores import Store
 
-from acidctl.errors import AcidctlError, ConflictError, StorageError
+from acidctl.base.errors import AcidctlError, ConflictError, StorageError
 from acidctl.location.change.own_files import write_checked, write_whole
 from acidctl.storage import fsspec_fs
 from acidctl.storage.hdfs.errors import QuotaError, from_remote, used_up

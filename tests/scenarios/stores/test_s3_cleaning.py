@@ -8,10 +8,10 @@ import pytest
 from support.trouble.locks import locked
 
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED
+from acidctl.base.errors import ConflictError, RefusedError, UsageProblem
 from acidctl.cleaning.apply import How, apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE
-from acidctl.errors import ConflictError, RefusedError, UsageProblem
 from acidctl.location.change.lock import LOCK
 from acidctl.location.snapshot import take_snapshot
 from acidctl.storage.registry import open_location

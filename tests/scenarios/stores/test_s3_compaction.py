@@ -20,7 +20,7 @@ from support.tables import CLEAN_NOW, json_rows, without_log
 
 import acidctl as library
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.errors import StorageError
+from acidctl.base.errors import StorageError
 from acidctl.location.change.lock import LOCK
 from acidctl.location.snapshot import take_snapshot
 from acidctl.rows.scan.scan import Scan

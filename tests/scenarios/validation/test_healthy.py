@@ -13,7 +13,7 @@ from support.files.acid_files import B0, Event, delete, write_by_pyorc, write_or
 from support.validating import check, found, healthy
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.errors import RefusedError
+from acidctl.base.errors import RefusedError
 from acidctl.validation.findings import Severity
 
 

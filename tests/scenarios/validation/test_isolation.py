@@ -16,12 +16,12 @@ from support.spark.processes import wait_until
 from support.trouble import crashers
 from support.validating import check, found, healthy, three_stripes
 
-from acidctl import worker_pool
-from acidctl.deadline import Deadline
-from acidctl.errors import EnvironmentProblem, NotFoundError
+from acidctl.base import worker_pool
+from acidctl.base.deadline import Deadline
+from acidctl.base.errors import EnvironmentProblem, NotFoundError
+from acidctl.base.worker_pool import Crash, Limits, Pool
 from acidctl.orc.limits import STRIPE_MEMORY, LimitError
 from acidctl.validation import location
-from acidctl.worker_pool import Crash, Limits, Pool
 
 
 def run(*what: str, limits: Limits | None = None, size: int = 2) -> dict[str, object]:
@@ -164,7 +164,7 @@ def test_one_that_does_not_come_up_costs_no_task(tmp_path: Path, monkeypatch: py
 def test_processes_end_with_one_that_is_killed(tmp_path: Path) -> None:
     """Even those that hang, which do not notice that nobody listens."""
     code = (
-        "from acidctl.worker_pool import Pool; from support.trouble import crashers; pool = Pool(1); "
+        "from acidctl.base.worker_pool import Pool; from support.trouble import crashers; pool = Pool(1); "
         "pool.submit(0, crashers.Toy('hang')); pool._hand_out(); pool._workers[0].connection.recv(); "
         "print(pool._workers[0].process.pid, flush=True); pool._workers[0].connection.recv()"
     )

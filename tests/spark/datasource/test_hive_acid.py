@@ -25,7 +25,7 @@ from support.spark.source_tables import BIG_DELETES, BIG_ROWS, CITIES, PARTITION
 from support.tables import snapshot_of
 
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.errors import NotFoundError, UsageProblem
+from acidctl.base.errors import NotFoundError, UsageProblem
 from acidctl.orc.read.wide_timestamps import WideTimestamp
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan

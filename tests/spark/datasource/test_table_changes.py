@@ -18,7 +18,7 @@ from support.made.random_tables import Made, make_table, write
 from support.metastore.fake_hive import FakeHive
 
 from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.location.snapshot import look_at
+from acidctl.location.snapshot import list_location
 from acidctl.orc.types import OrcType
 
 pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
@@ -166,7 +166,7 @@ def test_a_load_lists_each_location_once_more_than_its_schema_does(
         write_delta(tmp_path / day, 1, small(1))
     source, schema = source_of(tmp_path, changesFrom="0", changesTo="1")
     looked: list[str] = []
-    real = look_at
+    real = list_location
 
     def look(fs: Any, path: str, *args: Any) -> Any:
         looked.append(path)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.spark.fake_java import TRIMMED, banner, fake_java
 
-from acidctl.errors import EnvironmentProblem
+from acidctl.base.errors import EnvironmentProblem
 from acidctl.spark.driver import java
 from acidctl.spark.driver.java import choose_java, java_candidates, parse_version
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.spark.fake_java import banner, fake_java
 
+from acidctl.base.errors import EnvironmentProblem
 from acidctl.demo.walkthrough import write_walkthrough
-from acidctl.errors import EnvironmentProblem
 from acidctl.spark.driver.properties import options_file, parsed, split_options, trimmed, written
 from acidctl.spark.driver.session_plan import SparkOptions, plan_session
 from acidctl.storage.registry import open_location

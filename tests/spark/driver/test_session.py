@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
-from acidctl.errors import AccessError, StorageError
+from acidctl.base.errors import AccessError, StorageError
 from acidctl.spark.driver import session as session_module
 from acidctl.spark.driver.gateway import Driver, DriverLog
 from acidctl.spark.driver.session import Session

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.spark.fake_java import banner, fake_java
 
-from acidctl.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
+from acidctl.base.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
 from acidctl.spark import probe
 from acidctl.spark.driver import spark_failures
 from acidctl.spark.driver.cache import cache_dir

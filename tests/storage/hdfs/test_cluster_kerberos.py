@@ -17,13 +17,13 @@ from support.servers.kdc import REALM
 from support.servers.kerberos_packages import python_packages
 from support.servers.kerberos_server import KerberosHdfsServer
 
-from acidctl.errors import AccessError, AcidctlError, StorageError
+from acidctl.base.errors import AccessError, AcidctlError, StorageError
+from acidctl.hadoop.tokens import Token
 from acidctl.storage.hdfs import native
 from acidctl.storage.hdfs.cluster import rpc_address, web_token
 from acidctl.storage.hdfs.filesystem import delegated
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
-from acidctl.tokens import Token
 
 WAYS = ["webhdfs", "hdfs"]
 LOGIN = {"kerberos": "true", "retries": "0"}

@@ -10,7 +10,7 @@ from support.servers.hdfs_server import HdfsServer
 from support.servers.hdfs_tables import acidctl, names_of, rows_of
 from support.tables import CLEAN_NOW
 
-from acidctl.errors import StorageError
+from acidctl.base.errors import StorageError
 from acidctl.storage.registry import open_location
 
 pytestmark = pytest.mark.server

@@ -14,7 +14,7 @@ import pytest
 from support.served import served
 from support.servers.hdfs_server import HaHdfsServer, HdfsServer
 
-from acidctl.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
+from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError, UsageProblem
 from acidctl.storage.hdfs import native
 from acidctl.storage.hdfs.errors import from_remote
 from acidctl.storage.hdfs.filesystem import HdfsFileSystem

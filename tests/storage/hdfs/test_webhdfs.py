@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from support.servers.hdfs_server import HdfsServer
 
-from acidctl.cleaning.hdfs_trash import trash_of
-from acidctl.errors import (
+from acidctl.base.errors import (
     AccessError,
     AcidctlError,
     ConflictError,
@@ -22,6 +21,7 @@ from acidctl.errors import (
     NotFoundError,
     StorageError,
 )
+from acidctl.cleaning.hdfs_trash import trash_of
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system, open_location
 

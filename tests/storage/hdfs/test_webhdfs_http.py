@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from acidctl.errors import AccessError, StorageError
+from acidctl.base.errors import AccessError, StorageError
 from acidctl.storage.hdfs import webhdfs_http
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from acidctl.storage.registry import open_file_system

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from acidctl.errors import (
+from acidctl.base.errors import (
     AccessError,
     AcidctlError,
     BadDataError,
@@ -20,10 +20,10 @@ from acidctl.errors import (
     NotFoundError,
     StorageError,
 )
-from acidctl.printable import printable
+from acidctl.base.printable import printable
 from acidctl.storage.local import filesystem, rename, tree
-from acidctl.storage.local.beneath import Anywhere
 from acidctl.storage.local.filesystem import LocalFileSystem
+from acidctl.storage.local.rooted_directory import Anywhere
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.os_errors import from_os_error
 from acidctl.storage.registry import open_location

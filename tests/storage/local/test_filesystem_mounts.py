@@ -13,11 +13,11 @@ from acidctl.storage.local.filesystem import LocalFileSystem, refuse_mounts
 
 REMOVE = """
 import sys
-from acidctl.errors import RefusedError
+from acidctl.base.errors import RefusedError
 from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
 if sys.argv[1] == "old":
-    from acidctl.storage.local import beneath
+    from acidctl.storage.local import rooted_directory as beneath
     beneath.OPENAT2 = 100000  # no kernel has it
 for guarded, name in [(guarded, name) for guarded in (True, False) for name in sys.argv[3:]] + [(True, "plain")]:
         fs, path = open_location(sys.argv[2], StorageOptions(own_links=guarded))

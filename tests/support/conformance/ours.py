@@ -18,8 +18,8 @@ from pyarrow import parquet
 
 from acidctl import Location
 from acidctl.acid.names import ACID_PREFIXES
-from acidctl.compaction.request import Nothing
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
+from acidctl.compaction.request import NoWork
 from acidctl.metastore import interface as wire
 from acidctl.orc.types import OrcType
 from acidctl.rows.scan.table import TableScan
@@ -199,7 +199,7 @@ def compact(case: Case, fake: FakeHive, place: Path, mode: str) -> Compaction:
         return Compaction("refused", type(error).__name__)
     except Exception as error:  # noqa: BLE001 - it is a fault, and to be recorded as one
         return Compaction("crashed", type(error).__name__)
-    if isinstance(answer, Nothing):
+    if isinstance(answer, NoWork):
         return Compaction("nothing")
     new = [child for child in place.iterdir() if child.name not in before and child.name.startswith(ACID_PREFIXES)]
     return Compaction("compacted", output=checksum(new))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from acidctl import Location
 from acidctl.acid.names import Kind, parse_directory
-from acidctl.errors import HistoryError
+from acidctl.base.errors import HistoryError
 from acidctl.orc.types import OrcType
 from acidctl.rows.past.blame import RowLife
 from acidctl.rows.past.diff import Difference

@@ -17,7 +17,7 @@ from typing import Any
 from acidctl.acid.bucket import encode
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.errors import AcidctlError
+from acidctl.base.errors import AcidctlError
 from support.files.acid_files import write_acid
 from support.tables import snapshot_of
 

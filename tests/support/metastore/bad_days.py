@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from acidctl.errors import ExitStatus
+from acidctl.base.errors import ExitStatus
 from acidctl.metastore.interface import TxnState
 from support.command_line import Result
 from support.files.acid_files import insert, write_acid

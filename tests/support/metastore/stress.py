@@ -27,8 +27,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base.errors import AcidctlError
 from acidctl.cli.command_table import command_in
-from acidctl.errors import AcidctlError
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acidctl.errors import BadDataError
+from acidctl.base.errors import BadDataError
 
 
 @dataclass(frozen=True, slots=True)

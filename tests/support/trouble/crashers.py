@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from acidctl.errors import NotFoundError
+from acidctl.base.errors import NotFoundError
+from acidctl.base.worker_pool import Beat
 from acidctl.orc.byte_source import native_read
 from acidctl.validation.checks.footers import MarkerTask, TailTask
 from acidctl.validation.checks.rows import RowTask
-from acidctl.worker_pool import Beat
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.base.errors import BadDataError
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
 from acidctl.compaction.publish import stage_directories
 from acidctl.compaction.tasks import BucketResult, Task
-from acidctl.errors import BadDataError
 from support.files.acid_files import B0, write_acid
 from support.tables import snapshot_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acidctl.acid.listing import Listing
-from acidctl.errors import AccessError, AcidctlError, StorageError
+from acidctl.base.errors import AccessError, AcidctlError, StorageError
 from acidctl.storage import registry
 from acidctl.storage.port import FileSystem, FileSystemSpec
 from support.trouble.crash import CHANGING, READING

@@ -1,0 +1,1 @@
+"""Building blocks that know nothing of Hive: errors, deadlines, workers, imports on demand and printable text."""

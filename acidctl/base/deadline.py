@@ -1,0 +1,110 @@
+"""When work is to end, which may be sooner than was thought when it began."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from datetime import time as clock
+from typing import NamedTuple
+
+from acidctl.base.errors import UsageProblem
+
+Duration = float | str | timedelta
+"""How callers in Python give a duration: seconds, ``"24h"`` or a timedelta."""
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+def duration_seconds(text: str) -> float | None:
+    """Return the seconds of ``90s``, ``30m``, ``2h``, ``1d``, ``1h30m`` or ``0``; None for any other text."""
+    known = text.strip().lower()
+    if not re.fullmatch(r"(\d+(\.\d+)?[smhdw])+|0", known):
+        return None
+    return sum(float(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", known))
+
+
+def as_seconds(value: Duration, name: str) -> float:
+    """Seconds of a duration that a caller gives: a number of them, ``"24h"`` as on the command line, a timedelta.
+
+    Args:
+        name: of the parameter, for messages.
+
+    Raises:
+        UsageProblem: it is none of these, or is negative.
+    """
+    seconds: float | None = None
+    if isinstance(value, timedelta):
+        seconds = value.total_seconds()
+    elif isinstance(value, str):
+        seconds = duration_seconds(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool) and value < sys.maxsize:
+        seconds = float(value)
+    if seconds is None or not seconds >= 0:
+        raise UsageProblem(
+            f"{name} is not a duration: {value!r}",
+            "",
+            "give seconds, a text such as '90s', '24h' or '7d', or a timedelta",
+        )
+    return seconds
+
+
+@dataclass(slots=True)
+class Deadline:
+    """A moment by ``time.monotonic()``; another thread may bring it forward.
+
+    Attributes:
+        at: the moment; without one the work ends when it is done.
+    """
+
+    at: float = math.inf
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the moment has come."""
+        return time.monotonic() >= self.at
+
+    def end_now(self) -> None:
+        """The moment has come."""
+        self.at = -math.inf
+
+
+class DailyWindow(NamedTuple):
+    """A part of every day, in local time; it may go over midnight."""
+
+    start: clock
+    end: clock
+
+    @classmethod
+    def parse(cls, text: str) -> DailyWindow:
+        """Return the window of ``01:00-05:00``.
+
+        Raises:
+            UsageProblem: the text is not a window.
+        """
+        try:
+            start, end = (datetime.strptime(part.strip(), "%H:%M").time() for part in text.split("-"))
+        except ValueError:
+            raise UsageProblem(f"{text!r} is not a time window", "", "write it as 01:00-05:00") from None
+        return cls(start, end)
+
+    def seconds_left(self, now: datetime) -> float | None:
+        """Return the seconds until it ends; None outside it.
+
+        Args:
+            now: local time.
+        """
+        start = now.replace(hour=self.start.hour, minute=self.start.minute, second=0, microsecond=0)
+        for day in (0, -1):
+            begin = start + timedelta(days=day)
+            end = begin.replace(hour=self.end.hour, minute=self.end.minute)
+            end += timedelta(days=1 if self.end <= self.start else 0)
+            if begin <= now < end:
+                return (end - now).total_seconds()
+        return None
+
+    def __str__(self) -> str:
+        return f"{self.start:%H:%M}-{self.end:%H:%M}"

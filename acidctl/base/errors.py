@@ -1,0 +1,223 @@
+"""One hierarchy of errors: what happened, why, what to do, and the exit status that follows from the class.
+
+Every error that a user may meet is a subclass of :class:`AcidctlError`.  The command line prints the three
+lines and exits with ``exit_status``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+
+from acidctl.base.spelling import spelled
+
+
+class ExitStatus(IntEnum):
+    """What a command ends with; the table of docs/reference/exit-statuses.md and of the man page.
+
+    Attributes:
+        meaning: one line.
+    """
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> ExitStatus:
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+    DONE = 0, "done"
+    FAILED = 1, "acidctl itself failed: a bug, please report it with `debug`"
+    USAGE = 2, "the command line cannot be used as it is"
+    NOT_FOUND = 3, "a path does not exist, or nothing there is what the command needs"
+    BAD_DATA = 4, "a file is damaged, is not ORC, or breaks the Hive ACID layout"
+    ACCESS = 5, "permission denied, or the location cannot be written"
+    STORAGE = 6, "the storage failed, cannot be reached, or cannot do what is needed"
+    REFUSED = 7, "refused, because it was not confirmed or would not be safe"
+    ENVIRONMENT = 8, "Java, Spark or a Python package is missing or cannot be used"
+    CONFLICT = 9, "the location changed meanwhile, or the target exists already"
+    HISTORY = 10, "not enough history: a compaction has destroyed what the snapshot asks for"
+    VERIFY = 11, "the result failed its verification; nothing was published"
+    NOTHING_TO_DO = 12, "there was nothing to do (only with `exit_code`)"
+    POSTPONED = 13, "time or bytes ran out before everything was done (only with `exit_code`)"
+    FINDINGS = (
+        14,
+        "the validation found errors, or what else `fail_on` names; or something needs attention (status), or rows are "
+        "held (erasure)",
+    )
+    UNCHECKED = 15, "nothing wrong was found, but not everything could be checked"
+    MEMORY = 16, "there is not enough memory for what was asked for"
+    NOT_LOOKED_AT = 17, "a named place holds no location, or fewer were found than in the run before"
+    INTERRUPTED = 130, "interrupted by a signal"
+    # What a shell reports for a program that SIGPIPE ended: `acidctl cat t | head` ends quietly, as `cat` does.
+    BROKEN_PIPE = 141, "the program that read the output has ended, as head does"
+
+
+class AcidctlError(Exception):
+    """Something that acidctl can explain.
+
+    Args:
+        what: one line, what failed, naming the path or value.
+        why: one line, the cause, or an empty string when `what` already says it.
+        hint: one line, what the user can do, or an empty string; settings in backticks, as in
+            :mod:`acidctl.base.spelling`.
+    """
+
+    exit_status = ExitStatus.FAILED
+    code = "error"
+
+    def __init__(self, what: str, why: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.hint = spelled(hint)
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.what, self.why) if part)
+
+    def __reduce__(self) -> tuple[type[AcidctlError], tuple[str, str, str]]:
+        return type(self), (self.what, self.why, self.hint)
+
+
+class UsageProblem(AcidctlError):
+    """An option, an argument or a value in a configuration that cannot be used."""
+
+    exit_status = ExitStatus.USAGE
+    code = "usage"
+
+
+class NotFoundError(AcidctlError):
+    """A path that does not exist, or holds nothing of the kind asked for."""
+
+    exit_status = ExitStatus.NOT_FOUND
+    code = "not-found"
+
+
+class GoneError(NotFoundError):
+    """A location that a walk or a metastore named a moment ago, and that was dropped since.
+
+    Who goes through many locations has nothing to do there; to who needs this one it is not there.
+    """
+
+    code = "gone"
+
+
+class NotLookedAtError(AcidctlError):
+    """A named place holds no table, or fewer locations than the last recorded run found there."""
+
+    exit_status = ExitStatus.NOT_LOOKED_AT
+    code = "not-looked-at"
+
+
+class BadDataError(AcidctlError):
+    """A file or a name that breaks the format."""
+
+    exit_status = ExitStatus.BAD_DATA
+    code = "bad-data"
+
+
+class AccessError(AcidctlError):
+    """The storage says no: permissions, credentials, a read-only place."""
+
+    exit_status = ExitStatus.ACCESS
+    code = "access"
+
+
+class StorageError(AcidctlError):
+    """The storage failed or cannot do what is needed."""
+
+    exit_status = ExitStatus.STORAGE
+    code = "storage"
+
+
+class RefusedError(AcidctlError):
+    """Doing it would not be safe, or was not confirmed."""
+
+    exit_status = ExitStatus.REFUSED
+    code = "refused"
+
+
+class EnvironmentProblem(AcidctlError):
+    """Java, Spark or a Python package is missing or of the wrong version."""
+
+    exit_status = ExitStatus.ENVIRONMENT
+    code = "environment"
+
+
+class ConflictError(AcidctlError):
+    """The location changed meanwhile, or the target exists already."""
+
+    exit_status = ExitStatus.CONFLICT
+    code = "conflict"
+
+
+class HistoryError(AcidctlError):
+    """The snapshot asks for history that a compaction has destroyed (section 6.2)."""
+
+    exit_status = ExitStatus.HISTORY
+    code = "history"
+
+
+class VerifyError(AcidctlError):
+    """A result differs from what went in; nothing was published."""
+
+    exit_status = ExitStatus.VERIFY
+    code = "verify"
+
+
+class MemoryProblem(AcidctlError):
+    """The memory of the machine, of the container or of a limit ran out."""
+
+    exit_status = ExitStatus.MEMORY
+    code = "memory"
+
+
+def out_of_memory(doing: str = "", detail: str = "") -> MemoryProblem:
+    """Return the error for a MemoryError, wherever it was met.
+
+    Args:
+        doing: what was being done, ``stripe 0 of FILE``.
+        detail: the words of whoever ran out, if any.
+    """
+    what = f"there is not enough memory to read {doing}" if doing else "there is not enough memory"
+    hint = (
+        "read fewer columns, run fewer processes at a time, or give it more memory (ulimit -v, the container's limit)"
+    )
+    return MemoryProblem(what, detail, hint)
+
+
+def no_time_zones(doing: str, detail: str = "") -> EnvironmentProblem:
+    """Return the error of an installation without the time zone database, which every TIMESTAMP needs, UTC's too.
+
+    Args:
+        doing: what cannot be done, as a sentence.
+        detail: the message of the original error.
+    """
+    why = "this machine has no time zone database" + (f" ({detail})" if detail else "")
+    return EnvironmentProblem(
+        doing, why, "install the operating system's package tzdata, or set TZDIR to the directory of a database"
+    )
+
+
+NO_THREAD = "can't start new thread"
+"""What Python says, as a RuntimeError, when the kernel gives it no more."""
+
+
+def out_of_threads() -> EnvironmentProblem:
+    """Return the error for it, wherever it was met."""
+    return EnvironmentProblem(
+        "no further thread can be started",
+        "this user, or this container, runs as many processes and threads as it may",
+        "end some of them, or raise the limit (ulimit -u, pids.max)",
+    )
+
+
+@contextmanager
+def importing(what: str, hint: str, why: str = "") -> Iterator[None]:
+    """Optional packages are imported in it: one that is missing is an EnvironmentProblem."""
+    try:
+        yield
+    except ImportError as error:
+        raise EnvironmentProblem(what, f"{why}{error}", hint) from error

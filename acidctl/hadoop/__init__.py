@@ -1,0 +1,1 @@
+"""Hadoop's client side: its XML files, Kerberos and delegation tokens."""
