@@ -437,7 +437,7 @@ class Waiting:
     """A location that waits for its compaction.
 
     Attributes:
-        found: the location; list it through :meth:`Found.afresh`, or its listing would stay in memory.
+        found: the location; list it through :meth:`TableLocation.afresh`, or its listing would stay in memory.
         input_bytes: size of all files that are read.
         tasks, weight: number of tasks, and how many bytes they read.
         gain: bytes that every full read saves for each byte that is rewritten once.

@@ -170,7 +170,7 @@ def survey(found: TableLocation, lists: SnapshotSpec) -> Survey:
 
     Raises:
         NotFoundError, AccessError, StorageError, UsageProblem: it cannot be listed.
-        RefusedError, ConflictError: see :meth:`acidctl.location.find.Found.snapshot`.
+        RefusedError, ConflictError: see :meth:`acidctl.location.find.TableLocation.snapshot`.
     """
     looked, closed = _looked(found)
     again, lists = looked.settled(lists)

@@ -162,7 +162,7 @@ def test_a_path_that_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_an_archive_by_a_relative_name(tmp_path: Path) -> None:
     """As Spark's executors have it, whose processes begin others."""
-    zip_package(Path(imports.__file__).parent, tmp_path / "sent.zip")
+    zip_package(Path(imports.__file__).parents[1], tmp_path / "sent.zip")
     asked = (
         "import sys; sys.path[:0] = ['./sent.zip', './other.zip']; from acidctl.base.imports import import_path; "
         "print(import_path()[0])"

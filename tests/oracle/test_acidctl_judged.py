@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.compacting import copy_table, run_compaction
-from support.judge.checks import PlanResult, answer, assert_hive_reads, assert_same, hive_accepts
+from support.judge.checks import Answer, answer, assert_hive_reads, assert_same, hive_accepts
 from support.judge.generate import random_history
 from support.judge.hive import Hive, row_key
 from support.judge.java_orc import java_orc_complaints
@@ -56,7 +56,7 @@ def lists_of(txns: Txns) -> ValidWriteIds:
     return ValidWriteIds.parse(txns.write_ids())
 
 
-def acidctl_answer(table: Path, schema: str, txns: Txns) -> PlanResult:
+def acidctl_answer(table: Path, schema: str, txns: Txns) -> Answer:
     return answer(read_rows(table, lists_of(txns)), schema, ACIDCTL)
 
 

@@ -268,7 +268,7 @@ snapshot_options = passed_as(
     exclude_option,
     read_lock_option,
 )
-"""Hive's lists of write ids and transactions, or their sources: passed on as the keyword `lists`, a SnapshotLists."""
+"""Hive's lists of write ids and transactions, or their sources: passed on as the keyword `lists`, a SnapshotSpec."""
 
 
 _OF_LISTS = frozenset(inspect.signature(_lists).parameters)
