@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.listing import TableType
 from acidctl.acid.triggers import Advice, advise
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.arguments import as_path, require_type
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import NotFoundError, RefusedError, UsageProblem
@@ -33,11 +33,13 @@ from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.evidence import Evidence, not_known
-from acidctl.location.find import TableLocation, find, found_again
+from acidctl.location.find import find, found_again
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec, lists_of, read_lists
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.repair import request as repairs
 from acidctl.repair.apply import require_possible, undo_last
@@ -75,11 +77,10 @@ class Location:
         url: a path, of any kind that Python knows, a URL of any supported store, or the name of a table or partition
             that a metastore has: ``hive:db.table/key=value``.
         storage_options: for the store, by their fsspec names.
-        metastore: who knows names and says what counts, where neither `write_ids` nor `assume_committed` does: an
+        metastore: who knows names and says what counts, where neither `snapshot` nor `assume_committed` does: an
             address such as ``thrift://host:9083``, several separated by commas, or settings by their names
             (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none. Every verb asks anew.
-        write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables.
-        valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
+        snapshot: Hive's valid write-id lists, as for :func:`acidctl.open_table`.
         assume_committed: without lists, whatever was last written longer ago than this counts as committed: seconds,
             ``"1h"`` or a timedelta. If neither is given, methods that only read count everything, and others refuse.
 
@@ -94,14 +95,13 @@ class Location:
         *,
         storage_options: Mapping[str, str] | None = None,
         metastore: str | Mapping[str, str] | None = None,
-        write_ids: str | ValidWriteIds | None = None,
-        valid_txns: str | ValidTxns | None = None,
+        snapshot: str | ValidWriteIds | SnapshotSpec | None = None,
         assume_committed: Duration | None = None,
     ) -> None:
         self._storage = storage_of(storage_options)
-        self._lists = lists_of_user(write_ids, valid_txns, assume_committed, open_warehouse(metastore))
+        resolver = resolver_of(snapshot, assume_committed, open_warehouse(metastore))
         path = as_path(url)
-        found = list(find([path], self._storage, self._lists, looks=False))
+        found = list(find([path], self._storage, resolver, looks=False))
         if len(found) != 1:
             raise UsageProblem(
                 f"{path} holds {len(found) or 'no'} locations",
@@ -111,9 +111,9 @@ class Location:
         self._found = found[0]
 
     @classmethod
-    def of(cls, found: TableLocation, storage: Mapping[str, str], lists: SnapshotSpec) -> Location:
+    def of(cls, found: TableLocation, storage: Mapping[str, str]) -> Location:
         one = cls.__new__(cls)
-        one._storage, one._lists, one._found = dict(storage), lists, found
+        one._storage, one._found = dict(storage), found
         return one
 
     def __repr__(self) -> str:
@@ -147,9 +147,9 @@ class Location:
         """The name that the metastore has for it, ``hive:db.table/key=value``; empty where that does not know it."""
         return self._found.hive_name
 
-    def _now(self) -> SnapshotSpec:
-        """Return the lists for a verb that begins now: a metastore is asked before anything is listed."""
-        return self._lists.renewed().begun()
+    def _now(self) -> TableLocation:
+        """Return the location for a verb that begins now: a metastore is asked before anything is listed."""
+        return self._found.reload(self._found.resolver.refreshed().opened())
 
     # -- what is there -----------------------------------------------------------------------------------------
 
@@ -160,12 +160,11 @@ class Location:
             RefusedError: the lists are not for its table.
             BadDataError: a ``_metadata_acid`` that Hive would refuse too.
         """
-        lists = self._now()
-        return self._found.afresh().snapshot(lists)
+        return self._now().snapshot()
 
     def evidence(self) -> Evidence:
         """Return whether it is known to be of a transactional table, and of which type."""
-        return self._found.afresh().evidence()
+        return self._found.reload().evidence()
 
     def state(self) -> LocationState:
         """Return the state of every directory, and why; Arrow takes it as a table."""
@@ -180,10 +179,10 @@ class Location:
 
     def rows(self) -> Table:
         """Return the rows that a reader sees; see :func:`acidctl.open_table`."""
-        lists = self._lists.renewed()
-        if self.hive:
-            return Table(self.path, [self._found.afresh()], lists)
-        return table_at(self.path, self._storage, lists)
+        found = self._now()
+        if found.hive:
+            return Table(self.path, [found], found.resolver)
+        return table_at(self.path, self._storage, found.resolver)
 
     def history(self) -> History:
         """Return what every write id did, as far as the files still show it."""
@@ -223,9 +222,8 @@ class Location:
             depth: listing, footers or deep, as a :class:`Depth` or its name.
             options: further ones of :class:`acidctl.validation.model.Options`.
         """
-        lists = self._now()
-        found = self._found.afresh()
-        snapshot = found.snapshot(lists)
+        found = self._now()
+        snapshot = found.snapshot()
         at, ahead = found.location.partition, snapshot.ahead
         place = Place(found.fs, snapshot.path, snapshot.write_ids, snapshot.txns, at, found.look, ahead=ahead)
         (report,) = validate([place], Options(depth=member(Depth, depth, "depth"), **options))
@@ -244,13 +242,13 @@ class Location:
             UsageProblem: it is no condition.
         """
         root = "" if self.partition else self._found.location.path
-        wanted = SearchedTable(self.table, (self._found.afresh(),), root, hdfs_trash)
-        (found,) = search_tables([wanted], self._now(), condition, prove=prove)
+        wanted = SearchedTable(self.table, (now := self._now(),), root, hdfs_trash)
+        (found,) = search_tables([wanted], now.resolver, condition, prove=prove)
         return found
 
     def row_digest(self) -> RowDigest:
         """Return a checksum of its rows, with ROW__IDs and without, that no order of rows or files changes."""
-        return row_digest(Table(self.path, [self._found.afresh()], self._now()).scan(row_id=True))
+        return row_digest(self.rows().scan(row_id=True))
 
     # -- compaction --------------------------------------------------------------------------------------------
 
@@ -297,11 +295,11 @@ class Location:
     def _compacted(
         self, options: CompactOptions, table_type: TableType | str | None, engine: Engine | None = None
     ) -> Outcome:
-        if not self._lists.is_told:
+        if not self._found.resolver.decides:
             raise RefusedError(
                 "a compaction must be told which write ids are committed",
                 "",
-                "give metastore, write_ids or assume_committed",
+                "give metastore, snapshot or assume_committed",
             )
         events, where = _Strict(), self._selection()
         if table_type is not None:
@@ -411,7 +409,7 @@ class Location:
 
     def _selection(self) -> Selection:
         """Return the location by its name, or its path, for a verb that begins now."""
-        return Selection((self.hive_name or self.path,), self._storage, self._lists.renewed())
+        return Selection((self.hive_name or self.path,), self._storage, self._found.resolver.refreshed())
 
     def _path_alone(self) -> Selection:
         """Return the location for a verb that takes no snapshot."""
@@ -448,7 +446,9 @@ class Location:
 
     def _plan_repair(self, kind: str, path: str, *, force: bool) -> repairs.RepairOutcome:
         scope = Scope(time.time(), path, force)
-        return repairs.plan_location(self._changeable(None, self._now()), member(RepairKind, kind, "repair"), scope)
+        return repairs.plan_location(
+            self._changeable(None).reload(SnapshotResolver()), member(RepairKind, kind, "repair"), scope
+        )
 
     def undo_repair(self, run_id: str | None = None, *, locking: Locking | None = None) -> RepairRun:
         """Take a repair back: the newest, or the one named.
@@ -459,14 +459,14 @@ class Location:
         """
         return undo_last(self._found.fs, self._found.location.path, run_id, locking)
 
-    def _changeable(self, said: TableType | None, lists: SnapshotSpec) -> TableLocation:
+    def _changeable(self, said: TableType | None) -> TableLocation:
         """Find the location again, and return it if it may be changed.
 
         Raises:
             RefusedError: it is not known to be transactional, or lies in something that is not ours.
             NotFoundError: the metastore does not have its table any more.
         """
-        found = found_again(self._found, self._storage, lists, FormatDetector())
+        found = found_again(self._now(), self._storage, FormatDetector())
         found = found.said_to_be(said)
         evidence = found.evidence()
         if not evidence.may_change:
@@ -502,15 +502,12 @@ def storage_of(options: Mapping[str, str] | None) -> dict[str, str]:
     return dict(options or {})
 
 
-def lists_of_user(
-    write_ids: str | ValidWriteIds | None,
-    valid_txns: str | ValidTxns | None,
+def resolver_of(
+    snapshot: str | ValidWriteIds | SnapshotSpec | None,
     assume_committed: Duration | None,
     warehouse: Warehouse | None,
-) -> SnapshotSpec:
-    for name, value, kind in (("write_ids", write_ids, ValidWriteIds), ("valid_txns", valid_txns, ValidTxns)):
-        require_type(value, (str, kind), name, f"give Hive's string, or a {kind.__name__}")
-    txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
-    lists = lists_of(write_ids) if isinstance(write_ids, ValidWriteIds) else read_lists(write_ids)
-    assumption = None if assume_committed is None else Assumption(as_seconds(assume_committed, "assume_committed"))
-    return replace(lists, txns=txns, assumption=assumption, warehouse=warehouse)
+) -> SnapshotResolver:
+    spec = SnapshotSpec.of(snapshot)
+    if assume_committed is not None:
+        spec = replace(spec, assumption=Assumption(as_seconds(assume_committed, "assume_committed")))
+    return SnapshotResolver(spec, warehouse)

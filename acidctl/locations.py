@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
-from acidctl.api import DAY, Location, compact_options, lists_of_user, storage_of
+from acidctl.acid.writeids import ValidWriteIds
+from acidctl.api import DAY, Location, compact_options, resolver_of, storage_of
 from acidctl.base.arguments import as_path
 from acidctl.base.deadline import Duration, as_seconds
 from acidctl.base.errors import AcidctlError
@@ -22,6 +22,7 @@ from acidctl.compaction.run import Engine
 from acidctl.location.find import find as find_places
 from acidctl.location.find import once
 from acidctl.location.named_metastore import open_warehouse
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.outcome import Outcome, Result
 from acidctl.overview.location_status import LocationStatus
 from acidctl.overview.warehouse_status import statuses
@@ -63,8 +64,7 @@ def find(
     storage_options: Mapping[str, str] | None = None,
     metastore: str | Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
-    write_ids: str | ValidWriteIds | None = None,
-    valid_txns: str | ValidTxns | None = None,
+    snapshot: str | ValidWriteIds | SnapshotSpec | None = None,
     assume_committed: Duration | None = None,
 ) -> Locations:
     """Return the locations at or below paths, and of the tables that names like ``hive:db.*`` mean.
@@ -72,8 +72,8 @@ def find(
     Args and errors are those of :class:`acidctl.Location`; one write-id list is good for one table. `exclude` are names
     of tables, ``db.tmp_*``, that are left out where such a name means several. Nothing is looked at yet.
     """
-    lists = lists_of_user(write_ids, valid_txns, assume_committed, open_warehouse(metastore, exclude))
-    return Locations(Selection(tuple(map(as_path, urls)), storage_of(storage_options), lists))
+    resolver = resolver_of(snapshot, assume_committed, open_warehouse(metastore, exclude))
+    return Locations(Selection(tuple(map(as_path, urls)), storage_of(storage_options), resolver))
 
 
 class Locations(ArrowRows):
@@ -93,8 +93,8 @@ class Locations(ArrowRows):
     def __iter__(self) -> Iterator[Location]:
         """Yield each location."""
         where = self._where
-        for found in find_places(where.places, where.storage, where.lists, looks=False):
-            yield Location.of(found, where.storage, where.lists)
+        for found in find_places(where.places, where.storage, where.resolver, looks=False):
+            yield Location.of(found, where.storage)
 
     def compact(self, options: CompactOptions | str = "auto", engine: Engine | None = None) -> Iterator[Outcome]:
         """Compact them; options and engine are those of :meth:`acidctl.Location.compact`.
@@ -162,9 +162,8 @@ class Locations(ArrowRows):
 
     def _statuses(self, older_than: float) -> Iterator[tuple[str, LocationStatus | AcidctlError]]:
         where = self._now()
-        lists = where.lists.begun()
-        places = once(find_places(where.places, where.storage, lists))
-        return statuses(places, lists, Policy(older_than), time.time())
+        places = once(find_places(where.places, where.storage, where.resolver))
+        return statuses(places, Policy(older_than), time.time())
 
     @property
     def schema(self) -> pa.Schema:
@@ -183,7 +182,7 @@ class Locations(ArrowRows):
             yield pa.RecordBatch.from_pylist(rows, SCHEMA)
 
     def _now(self) -> Selection:
-        return replace(self._where, lists=self._where.lists.renewed())
+        return replace(self._where, resolver=self._where.resolver.refreshed())
 
 
 def _row(location: str, one: LocationStatus | AcidctlError) -> dict[str, Any]:

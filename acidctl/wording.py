@@ -400,7 +400,7 @@ _DELETES = "delete_delta_0000003_0000003_0000"
 
 _NOTHING = "nothing"
 _WAIT = "wait until its transaction has ended; it is read, or may be cleaned, then"
-_GIVE_LISTS = "name a metastore, or give `write_ids` and `valid_txns` as Hive has them"
+_GIVE_LISTS = "name a metastore, or give Hive's lists of both as `snapshot`"
 _CLEAN = "run `clean()`: it takes what no reader may need any more"
 _NEWER = "use a newer snapshot; `why()` says which one can be read"
 _MOVE = "see what wrote it, and move it out of the table by hand"
@@ -560,7 +560,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     # what a cleaning keeps back
     _means(
         Code.ABOVE_CLEANER, "what supersedes it reaches above the high watermark {high_watermark}",
-        "give a newer `write_ids`", high_watermark=9,
+        "give a newer `snapshot`", high_watermark=9,
     ),
     _means(
         Code.HALF_A_MINOR,
@@ -577,8 +577,8 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     ),
     _means(
         Code.INSERT_UNKNOWN,
-        "whether the insert into {by[0]} was finished is not known: give `write_ids`, or see to it by hand",
-        "give `write_ids`", by=(_DELTA,),
+        "whether the insert into {by[0]} was finished is not known: give `snapshot`, or see to it by hand",
+        "give `snapshot`", by=(_DELTA,),
     ),
     _means(
         Code.LOST_ROWS, lambda reason: lost_events(reason.value("rows"), reason.value("deletes"), reason.by[0]),

@@ -136,10 +136,10 @@ def test_the_state_of_an_empty_location_and_of_odd_names(tmp_path: Path) -> None
 
 
 def test_lists_decide_what_is_seen(crud: Path) -> None:
-    at_one = acidctl.Location(crud, write_ids="w.crud:1:9223372036854775807::")
+    at_one = acidctl.Location(crud, snapshot="w.crud:1:9223372036854775807::")
     assert at_one.rows().scan().count() == 3
     assert acidctl.Location(crud).rows().scan().count() == 2
-    other = acidctl.Location(crud, write_ids="w.other:1:9223372036854775807::")
+    other = acidctl.Location(crud, snapshot="w.other:1:9223372036854775807::")
     with pytest.raises(RefusedError, match="no write-id list is for the table"):
         other.state()
 
@@ -228,7 +228,7 @@ def test_what_cannot_be_is_refused_before_anything_changes(crud: Path, tmp_path:
         one.compact("major", table_type="acid")
     with pytest.raises(RefusedError, match="would write both"):
         one.compact("minor")
-    late = acidctl.Location(crud, write_ids="w.crud:9:9223372036854775807::", assume_committed=0)
+    late = acidctl.Location(crud, snapshot="w.crud:9:9223372036854775807::", assume_committed=0)
     with locked(*_opened(crud)), pytest.raises(ConflictError):
         late.compact("major")
     assert changed_by(crud) == contents
@@ -411,8 +411,8 @@ def test_results_are_one_line_however_large(tmp_path: Path) -> None:
     [
         lambda _: acidctl.Location(3),
         lambda _: list(acidctl.find(["/t"])),
-        lambda t: acidctl.Location(t, write_ids=3),
-        lambda t: acidctl.Location(t, valid_txns=["5:5::"]),
+        lambda t: acidctl.Location(t, snapshot=3),
+        lambda t: acidctl.Location(t, snapshot=["5:5::"]),
         lambda t: acidctl.Location(t, metastore=3),
         lambda t: acidctl.Location(t, storage_options="key=value"),
         lambda t: acidctl.Location(t).erasure(3),

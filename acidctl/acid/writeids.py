@@ -33,14 +33,6 @@ class ListReader(Enum):
     CLEANER = "cleaner"
 
 
-class Form(StrEnum):
-    """The string forms. The old forms are ambiguous with the new one, so the form is never guessed (section 7.1)."""
-
-    HIVE3 = "hive3"
-    HIVE2 = "hive2"
-    HIVE1 = "hive1"
-
-
 @dataclass(frozen=True, slots=True)
 class _Ids:
     """The common part of both lists: ids up to a high watermark, except open and aborted ones."""
@@ -110,22 +102,15 @@ class ValidWriteIds(_Ids):
     mode: ListReader = ListReader.READER
 
     @classmethod
-    def parse(cls, text: str, form: Form = Form.HIVE3, mode: ListReader = ListReader.READER) -> ValidWriteIds:
-        """Parse one list in one of Hive's forms.
+    def parse(cls, text: str, mode: ListReader = ListReader.READER) -> ValidWriteIds:
+        """Parse ``db.table:hwm:minOpen:open:aborted``.
 
         Hive's own parser accepts a string whose end is missing, and misreads one whose name is missing. Hive writes all
         five parts, so a string with fewer was cut or mistyped, and is refused.
 
-        Args:
-            text: ``db.table:hwm:minOpen:open:aborted`` (hive3), ``hwm:minOpen:exc:exc...`` (hive2) or
-                ``hwm:exc:exc...`` (hive1). The old forms do not tell open from aborted: their exceptions count
-                as open, which hides rows but never lets anything be cleaned.
-
         Raises:
             WriteIdListError: the string is malformed, or a part is missing.
         """
-        if form is not Form.HIVE3:
-            return cls._parse_old(text, form, mode)
         if "$" in text:
             raise WriteIdListError(
                 "several write-id lists given", f"{_short(text)!r} has a '$'", "give the list of the one table"
@@ -134,33 +119,6 @@ class ValidWriteIds(_Ids):
         if len(ids) != 4 or not name or name.isdigit():
             raise _not_a_list(text, f"it has {_parts(len(ids) + 1, name)}", _EXAMPLE)
         return cls(*_parse_ids(ids, text, _EXAMPLE), table=None if name == "null" else name, mode=mode)
-
-    @classmethod
-    def _parse_old(cls, text: str, form: Form, mode: ListReader) -> ValidWriteIds:
-        parts, fixed = text.split(":"), 2 if form is Form.HIVE2 else 1
-        if len(parts) <= fixed:  # even without exceptions there is a colon at the end
-            raise _not_a_list(text, "it was cut", "hwm:minOpen:exc:exc..." if fixed == 2 else "hwm:exc:exc...")
-        numbers = [_number(part, text) for part in (parts if parts[-1] else parts[:-1])]
-        exceptions = tuple(sorted(set(numbers[fixed:])))
-        min_open = numbers[1] if fixed == 2 else (exceptions[0] if exceptions else MAXL)
-        return cls(numbers[0], min_open, exceptions, (), mode=mode)
-
-    @classmethod
-    def parse_multi(cls, text: str) -> dict[str, ValidWriteIds]:
-        """Parse ``txnId$list$list...`` into lists by table name.
-
-        Raises:
-            WriteIdListError: the string is malformed, or has two lists for one table.
-        """
-        first, *lists = text.split("$")
-        _number(first, text)
-        tables: dict[str, ValidWriteIds] = {}
-        for part in filter(None, lists):
-            parsed = cls.parse(part)
-            if parsed.table is None or parsed.table in tables:
-                raise WriteIdListError(f"not one list per table: {_short(text)!r}")
-            tables[parsed.table] = parsed
-        return tables
 
     def __str__(self) -> str:
         table = "null" if self.table is None else self.table

@@ -364,20 +364,22 @@ def _when_old(waiting: Reason, clean: str) -> Advice:
 
 _DECIDED = "must be committed or aborted"
 _MOVE_STRANGER = Advice(Action.BY_HAND, "see whose file that is, and move it away")
-_GIVE_TRANSACTIONS = Advice(Action.GIVE_LISTS, "give `valid_txns`, or `assume_committed` when no compaction is at work")
-_WAIT_FOR_WRITER = Advice(Action.WAIT, "wait until the writer has ended, or give `write_ids`")
+_GIVE_TRANSACTIONS = Advice(
+    Action.GIVE_LISTS, "give `snapshot` with Hive's transactions, or `assume_committed` when no compaction is at work"
+)
+_WAIT_FOR_WRITER = Advice(Action.WAIT, "wait until the writer has ended, or give `snapshot`")
 _REMEDIES = {
     Code.UNMARKED_BASE: Advice(Action.BY_HAND, "see whether other directories hold its rows; then remove it by hand"),
     Code.STRANGE_PATH: _MOVE_STRANGER,
     Code.TRANSACTION_UNKNOWN: _GIVE_TRANSACTIONS,
     Code.READER_HOLDS: Advice(
-        Action.WAIT, "wait until that transaction has ended, as the metastore, or a newer `valid_txns`, says"
+        Action.WAIT, "wait until that transaction has ended, as the metastore, or a newer `snapshot`, says"
     ),
     Code.HIVE_COMPACTS: Advice(
         Action.WAIT, "wait until that compaction has ended: Hive's own cleaner looks at this, too"
     ),
     Code.NO_CLEANUP: Advice(Action.ALLOW_CLEANUP, "set no_cleanup to false there when nothing needs it any more"),
-    Code.ABOVE_CLEANER: Advice(Action.GIVE_LISTS, "give a newer `write_ids`"),
+    Code.ABOVE_CLEANER: Advice(Action.GIVE_LISTS, "give a newer `snapshot`"),
     Code.WRITER_AT_WORK: _WAIT_FOR_WRITER,
 }
 

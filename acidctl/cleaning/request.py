@@ -15,8 +15,8 @@ from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, tras
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
-from acidctl.location.find import TableLocation
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.port import FileSystem
 
@@ -29,36 +29,31 @@ class RefusedCleaning(Outcome):
     result: Result = Result.FAILED
 
 
-def plan_location(
-    found: TableLocation, lists: SnapshotSpec, policy: Policy, *, is_table: bool = False, is_table_checked: bool = True
-) -> PlannedCleaning | RefusedCleaning:
+def plan_location(found: TableLocation, policy: Policy, *, is_table: bool = False) -> PlannedCleaning | RefusedCleaning:
     """Plan the cleaning of one location from a new snapshot.
+
+    The caller must check by :func:`unless_changed`, before anything is done, that the lists are still the table's.
 
     Args:
         is_table: the location is the directory of a partitioned table, where only staging of queries is cleaned.
-        is_table_checked: check that the lists are still those of the table; a caller who passes False checks many
-            tables at once by :func:`unless_changed`, before anything is done.
     """
     try:
-        snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(lists, readers=True)
+        snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(readers=True)
         snapshot.require_agreement()
-        plan = plan_cleaning(snapshot, policy)
-        if plan.removals and is_table_checked:
-            lists.require_same(found.hive)
-        return PlannedCleaning.of(plan)
+        return PlannedCleaning.of(plan_cleaning(snapshot, policy))
     except AcidctlError as error:
         return RefusedCleaning(location=found.shown, error=error)
 
 
 def unless_changed(
-    answers: Sequence[tuple[TableLocation, PlannedCleaning | RefusedCleaning]], lists: SnapshotSpec
+    answers: Sequence[tuple[TableLocation, PlannedCleaning | RefusedCleaning]], resolver: SnapshotResolver
 ) -> list[PlannedCleaning | RefusedCleaning]:
     """Return the answers, with a refusal for each that has removals while its table was recreated or moved."""
     removing = (isinstance(answer, PlannedCleaning) and answer.plan.removals for _, answer in answers)
     tables = [found.hive if removes else None for (found, _), removes in zip(answers, removing, strict=True)]
     return [
         RefusedCleaning(location=answer.location, error=error) if error else answer
-        for (_, answer), error in zip(answers, lists.changed(tables), strict=True)
+        for (_, answer), error in zip(answers, resolver.changed(tables), strict=True)
     ]
 
 

@@ -31,6 +31,7 @@ from acidctl.location.evidence import not_known, refuse_part_of_others
 from acidctl.location.find import at_path
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import Snapshot, SnapshotSource, take_snapshot
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.storage.os_errors import mapped
 from acidctl.storage.port import FileSystem
@@ -92,7 +93,7 @@ class SavedPlan:
     def plan(
         self,
         storage: Mapping[str, str],
-        lists: SnapshotSpec | None = None,
+        resolver: SnapshotResolver | None = None,
         said: TableType | None = None,
         surroundings: FormatDetector | None = None,
     ) -> CleaningPlan:
@@ -100,7 +101,7 @@ class SavedPlan:
 
         Args:
             storage: options of the store, which are not saved.
-            lists: what is committed by now; default: the lists in the file.
+            resolver: decides what is committed by now; default: the lists in the file.
             said: the type of the table according to the user.
             surroundings: other formats found above locations, for reuse.
 
@@ -112,7 +113,7 @@ class SavedPlan:
         refuse_part_of_others(self.url, storage, surroundings or FormatDetector())
         fs, path = open_location(self.url, storage)
         alone = bool(self.names) and all(is_query_staging(name) for name in self.names)
-        snapshot = query_staging(fs, path) if alone else self._snapshot(fs, path, lists, said)
+        snapshot = query_staging(fs, path) if alone else self._snapshot(fs, path, resolver, said)
         now = entry_digests(snapshot.listing, self.names, only=alone)
         for name in sorted(now.keys() | self.digests.keys()):
             if now.get(name) != self.digests.get(name):
@@ -134,18 +135,20 @@ class SavedPlan:
         wanted = set(self.names)
         return replace(plan, removals=tuple(removal for removal in plan.removals if removal.name in wanted))
 
-    def _snapshot(self, fs: FileSystem, path: str, lists: SnapshotSpec | None, said: TableType | None) -> Snapshot:
-        found = replace(at_path(fs, path, lists or SnapshotSpec()), said=said)
+    def _snapshot(
+        self, fs: FileSystem, path: str, resolver: SnapshotResolver | None, said: TableType | None
+    ) -> Snapshot:
+        found = replace(at_path(fs, path, resolver or SnapshotResolver()), said=said)
         evidence = found.evidence()
         if not evidence.may_change:
             raise not_known(found.shown, evidence)
-        if lists and lists.is_told:
-            return found.snapshot(lists)
+        if resolver and resolver.decides:
+            return found.snapshot()
         if self.assumption is None:
             source = SnapshotSource("saved-plan")
             return take_snapshot(fs, path, self.write_ids, self.txns, look=found.look, source=source)
-        told = SnapshotSpec(of_all=self.write_ids, txns=self.txns, assumption=self.assumption)
-        return replace(found.snapshot(told), source=SnapshotSource("saved-plan"))
+        spec = SnapshotSpec(of_any_table=self.write_ids, txns=self.txns, assumption=self.assumption)
+        return replace(replace(found, resolver=SnapshotResolver(spec)).snapshot(), source=SnapshotSource("saved-plan"))
 
 
 def entry_digests(listing: Listing, planned: Sequence[str], *, only: bool = False) -> dict[str, str]:

@@ -150,9 +150,8 @@ OPTIONS = frozenset(
         "jobs",
         "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
         "order_by", "queue", "read_lock",
-        "reader", "storage_option", "table", "table_type", "take_over", "task_bytes", "trash",
-        "unsafe_retention", "valid_txns", "verify", "visibility_txn", "wait", "write_ids", "write_ids_form",
-        "write_ids_from",
+        "reader", "snapshot", "storage_option", "table_type", "take_over", "task_bytes", "trash",
+        "unsafe_retention", "verify", "visibility_txn", "wait",
     )
 )  # fmt: skip
 """Options that hints name, of any command."""

@@ -130,7 +130,7 @@ def below_straddlers(snapshot: Snapshot) -> Snapshot:
             raise RefusedError(
                 f"cannot compact {snapshot.fs.display(snapshot.path)} up to write id {last}",
                 f"{wide.name} begins at or below write id {last} and ends above it, so its rows would be there twice",
-                f"give a newer `write_ids`, in which {wide.max_write_id} is below the first open write id",
+                f"give a newer `snapshot`, in which {wide.max_write_id} is below the first open write id",
             )
     return snapshot
 

@@ -54,7 +54,7 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
                 f"{name} hides {len(hidden)} others, but {text_of(why)}" for name, why in list(doubts.items())[:3]
             )
             or f"whether what hides {min(hidden)} is committed is not known",
-            "give `valid_txns`, or `assume_committed` when no compaction and no writer is at work",
+            "give `snapshot` with Hive's transactions, or `assume_committed` if no compaction and no writer runs",
         )
     # With a list of write ids the rows of open writers are left out individually. Without a list only the age of their
     # directories counts, and a writer that just began has no directory.
@@ -66,7 +66,7 @@ def refuse_unsafe(snapshot: Snapshot, now: float, *, force: bool) -> None:
         raise RefusedError(
             f"a writer seems to be at work in {shown}",
             f"there is {', '.join(signs[:3])}",
-            "wait until it has ended, give `write_ids`, or `force` when you know that it is dead",
+            "wait until it has ended, give `snapshot`, or `force` when you know that it is dead",
         )
 
 
@@ -131,7 +131,7 @@ def refuse_crossing(snapshot: Snapshot, low: int, high: int) -> None:
         raise RefusedError(
             f"cannot compact write ids {low} to {high} of {snapshot.fs.display(snapshot.path)} to a delta",
             f"{other.name} ends among them, and once it is read its rows would be there twice",
-            "wait until its transaction has ended, and give a newer `valid_txns`; or use `major`",
+            "wait until its transaction has ended, and give a newer `snapshot`; or use `major`",
         )
 
 

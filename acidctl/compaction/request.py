@@ -41,10 +41,10 @@ from acidctl.location.change.publication import (
     refuse_half_published,
     shows_by_copies,
 )
-from acidctl.location.find import TableLocation
 from acidctl.location.metastore_schema import TableProperties
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class PlanRefused(PlanResult):
 
 
 def plan_location(
-    found: TableLocation, lists: SnapshotSpec, request: CompactionRequest, *, is_table_checked: bool = True
+    found: TableLocation, request: CompactionRequest, *, is_table_checked: bool = True
 ) -> Planned | NoWork | PlanRefused:
     """Plan the compaction of one location from a new snapshot.
 
@@ -228,18 +228,18 @@ def plan_location(
     try:
         if is_rebalance:
             is_given = bool(request.visibility_txn) and not request.in_queue
-            refuse_without_lock(found, lists, is_of_user=is_given)
+            refuse_without_lock(found, is_of_user=is_given)
         if found.hive:
-            request = _for_its_hive(request, lists)
-            request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
-            beside = _in_hives_queue(found, lists, request)
+            request = _for_its_hive(request, found)
+            request = as_its_owner_wishes(request, found.hive, found.table_properties)
+            beside = _in_hives_queue(found, request)
         if beside is None:
-            snapshot, finished = _finished(found, lists, request)
+            snapshot, finished = _finished(found, request)
         else:  # Hive may be at work in the location
-            snapshot = found.snapshot(lists, compactor=True)
+            snapshot = found.snapshot(compactor=True)
         snapshot = below_straddlers(snapshot)
         if is_rebalance:
-            refuse_old_ids(snapshot, found, lists)
+            refuse_old_ids(snapshot, found)
         decision, figures = decision_on(snapshot, request)
         if idle := why_idle(snapshot, decision, rebalanced=is_rebalance):
             return NoWork(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
@@ -247,7 +247,7 @@ def plan_location(
         if beside is not None:
             raise beside
         if is_table_checked:
-            lists.require_same(found.hive)
+            found.require_same_table()
         refuse_unsafe(snapshot, time.time(), force=request.force)
         plan = plan_compaction(
             snapshot,
@@ -270,10 +270,10 @@ def plan_location(
     )
 
 
-def _for_its_hive(request: CompactionRequest, lists: SnapshotSpec) -> CompactionRequest:
+def _for_its_hive(request: CompactionRequest, found: TableLocation) -> CompactionRequest:
     """Return the request with the Hive version of the table's metastore, which is seen from the methods it offers."""
-    assert lists.warehouse  # else there is no table
-    hive, reader = lists.warehouse.metastore.features.hive, request.writing.reader
+    assert found.resolver.warehouse  # else there is no table
+    hive, reader = found.resolver.warehouse.metastore.features.hive, request.writing.reader
     both = reader is not hive and {reader, hive} == {Hive.HIVE3, Hive.HIVE4}  # a metastore is often upgraded first
     if reader not in (None, hive) and not both:
         why = f"the metastore is that of {hive}"
@@ -287,9 +287,11 @@ def _rebalance(found: TableLocation, request: CompactionRequest) -> Rebalance:
     return Rebalance(request.buckets, parse_order(request.order_by, columns) if request.order_by else ())
 
 
-def of_changed_tables(planned: Sequence[tuple[TableLocation, Planned]], lists: SnapshotSpec) -> list[PlanRefused]:
+def of_changed_tables(
+    planned: Sequence[tuple[TableLocation, Planned]], resolver: SnapshotResolver
+) -> list[PlanRefused]:
     """Return a refusal for each table that was recreated or moved since the lists were taken."""
-    problems = lists.changed([found.hive for found, _ in planned])
+    problems = resolver.changed([found.hive for found, _ in planned])
     return [
         PlanRefused(location=plan.location, error=error, snapshot=plan.snapshot, finished=plan.finished)
         for (_, plan), error in zip(planned, problems, strict=True)
@@ -297,33 +299,31 @@ def of_changed_tables(planned: Sequence[tuple[TableLocation, Planned]], lists: S
     ]
 
 
-def refuse_beside_hive(found: TableLocation, lists: SnapshotSpec) -> None:
+def refuse_beside_hive(found: TableLocation) -> None:
     """Raise RefusedError while Hive itself compacts a location, or is about to."""
-    if error := _beside_hive(found, lists):
+    if error := _beside_hive(found):
         raise error
 
 
-def _in_hives_queue(found: TableLocation, lists: SnapshotSpec, request: CompactionRequest) -> RefusedError | None:
+def _in_hives_queue(found: TableLocation, request: CompactionRequest) -> RefusedError | None:
     """Return the refusal of a compaction that does not wait for another one in Hive's queue."""
     if request.in_queue or request.wait:
         return None
-    skips_single = lists.asks_metastore and not request.visibility_txn
-    return _beside_hive(found, lists, but=_SINGLE if skips_single else None, take_over=request.take_over)
+    skips_single = found.resolver.asks_metastore and not request.visibility_txn
+    return _beside_hive(found, but=_SINGLE if skips_single else None, take_over=request.take_over)
 
 
-def _beside_hive(
-    found: TableLocation, lists: SnapshotSpec, *, but: str | None = None, take_over: bool = False
-) -> RefusedError | None:
+def _beside_hive(found: TableLocation, *, but: str | None = None, take_over: bool = False) -> RefusedError | None:
     """Return the refusal for a location that Hive itself compacts, or is about to; None if it does not.
 
     Args:
         but: ignore entries in pools with this prefix; they are handled later, since their process may be dead.
         take_over: ignore entries that no worker has taken, if the server allows removing them.
     """
-    entry = lists.compaction_of(found.hive, found.location.partition)
+    entry = found.queue_entry
     if entry is None or (but and (entry.pool or "").startswith(but)):
         return None
-    can_take_over = lists.warehouse is not None and lists.warehouse.metastore.features.txn_types
+    can_take_over = found.resolver.warehouse is not None and found.resolver.warehouse.metastore.features.txn_types
     if take_over and can_take_over and entry.state == _INITIATED:
         return None
     return in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "", can_take_over=can_take_over)
@@ -373,11 +373,9 @@ def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Ta
     )
 
 
-def _finished(
-    found: TableLocation, lists: SnapshotSpec, request: CompactionRequest
-) -> tuple[Snapshot, tuple[str, ...]]:
+def _finished(found: TableLocation, request: CompactionRequest) -> tuple[Snapshot, tuple[str, ...]]:
     """Finish an interrupted publication; return the snapshot after that, and what was published."""
-    snapshot = found.snapshot(lists, compactor=True)
+    snapshot = found.snapshot(compactor=True)
     if request.changes_nothing:
         refuse_half_published(snapshot)
         return snapshot, ()
@@ -386,8 +384,8 @@ def _finished(
         return snapshot, ()
     with request.locking.at(snapshot.fs, snapshot.path, always=shows_by_copies(snapshot.fs)):
         # List it again: the process that held the lock until now may have finished it.
-        finished = finish_half_published(found.afresh().snapshot(lists, compactor=True))
-    return found.afresh().snapshot(lists, compactor=True), finished
+        finished = finish_half_published(found.reload().snapshot(compactor=True))
+    return found.reload().snapshot(compactor=True), finished
 
 
 def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:
@@ -437,7 +435,7 @@ class Waiting:
     """A location that waits for its compaction.
 
     Attributes:
-        found: the location; list it through :meth:`TableLocation.afresh`, or its listing would stay in memory.
+        found: the location; list it through :meth:`TableLocation.reload`, or its listing would stay in memory.
         input_bytes: size of all files that are read.
         tasks, weight: number of tasks, and how many bytes they read.
         gain: bytes that every full read saves for each byte that is rewritten once.
@@ -460,7 +458,7 @@ class Waiting:
         plan = planned.plan
         tasks, weight = len(plan.tasks), sum(task.weight for task in plan.tasks)
         sizes = plan.input_bytes, tasks, weight, planned.gain, priority
-        return cls(found.afresh(), planned.location, *sizes, planned if is_kept else None)
+        return cls(found.reload(), planned.location, *sizes, planned if is_kept else None)
 
     @property
     def rank(self) -> tuple[int, float, str]:

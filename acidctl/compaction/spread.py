@@ -23,9 +23,8 @@ from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
 from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
 from acidctl.compaction.rebalance.shares import Runs, shares_of, sorted_shares
 from acidctl.compaction.tasks import BucketTask, CountTask, FileTask
-from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_ids
 from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
@@ -204,7 +203,7 @@ def deletes_above(verdicts: Iterable[Verdict], write_id: int) -> list[str]:
     return sorted(d.name for d in directories if d.kind is Kind.DELETE_DELTA and d.max_write_id > write_id)
 
 
-def refuse_without_lock(found: TableLocation, lists: SnapshotSpec, *, is_of_user: bool) -> None:
+def refuse_without_lock(found: TableLocation, *, is_of_user: bool) -> None:
     """Refuse a rebalance that cannot lock the table: deletes refer to rows by the ids that it replaces.
 
     Args:
@@ -214,13 +213,13 @@ def refuse_without_lock(found: TableLocation, lists: SnapshotSpec, *, is_of_user
         RefusedError: the table is not in a metastore of Hive 4, or Hive would refuse it as well.
     """
     what, table = f"cannot rebalance {found.shown}", found.hive
-    if table is None or lists.warehouse is None or not lists.asks_metastore or is_of_user:
+    if table is None or found.resolver.warehouse is None or not found.resolver.asks_metastore or is_of_user:
         raise RefusedError(
             what,
             "every row gets another ROW__ID, which takes a lock of Hive's against all who update or delete",
             "name it as `hive:db.table`, by the metastore alone; or use `major`, which keeps all ids",
         )
-    if not lists.warehouse.metastore.features.txn_types:
+    if not found.resolver.warehouse.metastore.features.txn_types:
         raise RefusedError(what, "rebalances came with Hive 4, and this metastore is older", "use `major`")
     if table.buckets > 0:
         columns = ", ".join(table.bucket_columns)
@@ -229,15 +228,15 @@ def refuse_without_lock(found: TableLocation, lists: SnapshotSpec, *, is_of_user
         )
 
 
-def refuse_old_ids(snapshot: Snapshot, found: TableLocation, lists: SnapshotSpec) -> None:
+def refuse_old_ids(snapshot: Snapshot, found: TableLocation) -> None:
     """Refuse a rebalance if a delete event outside of it may refer to rows by their present ids.
 
     Raises:
         RefusedError: a write id is open, or a delete delta lies above the last write id.
     """
     assert found.hive
-    assert lists.warehouse
-    write_ids, _ = lists.warehouse.lists(found.hive)
+    assert found.resolver.warehouse
+    write_ids, _ = found.resolver.warehouse.lists(found.hive)
     last = snapshot.write_ids.high_watermark
     later = deletes_above(snapshot.state.verdicts, last)
     if write_ids.open:

@@ -19,10 +19,11 @@ from acidctl.erasure.holders import Holder, HolderKind
 from acidctl.erasure.remedies import ErasureStep, Survey, erasure_steps, survey
 from acidctl.erasure.searched_file import OpenedFile, SearchedFile, open_file, search_file
 from acidctl.location.arguments import is_hive_name
-from acidctl.location.find import TableLocation, given_paths, leads_to
+from acidctl.location.find import given_paths, leads_to
 from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import Snapshot, SnapshotSource
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.orc.types import OrcType, row_of
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.foreign.format import Format
@@ -229,7 +230,7 @@ class _Gathered:
 
 
 def search_tables(
-    tables: Iterable[SearchedTable], lists: SnapshotSpec, condition: str, *, prove: bool = False
+    tables: Iterable[SearchedTable], resolver: SnapshotResolver, condition: str, *, prove: bool = False
 ) -> Iterator[TableErasure]:
     """Search tables, one after the other; problems of a table are in its report.
 
@@ -244,11 +245,11 @@ def search_tables(
         parse_condition(condition, row_of(()))  # a malformed condition fails for every table
     for wanted in tables:
         try:
-            table = Table(wanted.places[0].shown, wanted.places, lists)
+            table = Table(wanted.places[0].shown, wanted.places, resolver)
         except AcidctlError as error:
             yield _not_searched(wanted, error)
         else:
-            yield _TableSearch(wanted, table, lists, condition, prove=prove).result()
+            yield _TableSearch(wanted, table, condition, prove=prove).result()
 
 
 def _not_searched(table: SearchedTable, error: AcidctlError) -> TableErasure:
@@ -257,10 +258,8 @@ def _not_searched(table: SearchedTable, error: AcidctlError) -> TableErasure:
 
 
 class _TableSearch:
-    def __init__(
-        self, wanted: SearchedTable, table: Table, lists: SnapshotSpec, condition: str, *, prove: bool
-    ) -> None:
-        self._wanted, self._table, self._lists = wanted, table, lists
+    def __init__(self, wanted: SearchedTable, table: Table, condition: str, *, prove: bool) -> None:
+        self._wanted, self._table = wanted, table
         self._condition, self._prove = condition, prove
         self._fs: FileSystem = wanted.places[0].fs
 
@@ -304,7 +303,7 @@ class _TableSearch:
         """Yield each location with the footers of its files, and record these in `gathered`."""
         for found in self._wanted.places:
             try:
-                looked = survey(found, self._lists)
+                looked = survey(found)
                 partition = tuple(self._table.partition_of(found))
             except AcidctlError as error:
                 gathered.failed.append(ErasureReport(found.shown, None, None, (), (NotLookedAt(found.shown, error),)))
@@ -431,7 +430,7 @@ class _TableSearch:
     def _changed_since(self, place: Survey) -> NotLookedAt | None:
         """Return an entry if a location changed while it was searched, else None."""
         try:
-            now = survey(place.found.afresh(), self._lists)
+            now = survey(place.found.reload())
         except AcidctlError as error:
             return NotLookedAt(place.found.shown, error)
         before = {(file.path, file.entry.size) for file in place.files}

@@ -12,9 +12,8 @@ from acidctl.base.errors import AcidctlError, BadDataError
 from acidctl.cleaning.advice import Action
 from acidctl.cleaning.explain import MayClean, ProofInputs, VerdictProof, proof_inputs, prove_all
 from acidctl.erasure.holders import Holder, HolderKind, PhysicalFile, physical_files
-from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import DirectoryListing, Snapshot, list_location, take_snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.wording import text_of
 
 
@@ -165,7 +164,7 @@ class Survey:
         return {proof.name: proof for proof in prove_all(self.proof_inputs)}
 
 
-def survey(found: TableLocation, lists: SnapshotSpec) -> Survey:
+def survey(found: TableLocation) -> Survey:
     """List a location, once unless a compaction ends meanwhile.
 
     Raises:
@@ -173,11 +172,11 @@ def survey(found: TableLocation, lists: SnapshotSpec) -> Survey:
         RefusedError, ConflictError: see :meth:`acidctl.location.find.TableLocation.snapshot`.
     """
     looked, closed = _looked(found)
-    again, lists = looked.settled(lists)
+    again = looked.refresh_if_stale()
     if again is not looked:
         looked, closed = _looked(again)
     try:
-        snapshot = looked.snapshot(lists, readers=True, settled=False)
+        snapshot = looked.snapshot(readers=True, refresh=False)
     except BadDataError as error:
         path = looked.location.path
         closed[found.shown] = error
@@ -193,4 +192,4 @@ def _looked(found: TableLocation) -> tuple[TableLocation, dict[str, AcidctlError
         closed[found.fs.display(f"{found.location.path}/{path}")] = error
 
     look: DirectoryListing = list_location(found.fs, found.location.path, found.top, tell, hidden=True)
-    return replace(found, ahead=look), closed
+    return replace(found, listed=look), closed

@@ -36,10 +36,11 @@ from acidctl.hive.ready_rules import (
 from acidctl.location.arguments import HIVE
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
-from acidctl.location.find import TableLocation, find_named
+from acidctl.location.find import find_named
 from acidctl.location.hive_names import HiveName, partition_values
 from acidctl.location.snapshot import Snapshot, seen_below
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, find_transactions, spelled_alike
 from acidctl.metastore.client import Metastore
@@ -267,9 +268,9 @@ class Cleaner:
             what = AcidctlError(f"unexpected {type(error).__name__}: {error}", f"while {entry.name} was cleaned")
             return CleanedEntry(location=entry.name, result=Result.FAILED, error=what, entry=entry.id)
 
-    def _clean(self, entry: Compaction, known: KnownTxns, lists: SnapshotSpec) -> CleanedEntry:
-        found = self._find(entry, lists)
-        snapshot = found.snapshot(lists, readers=True)
+    def _clean(self, entry: Compaction, known: KnownTxns, resolver: SnapshotResolver) -> CleanedEntry:
+        found = self._find(entry, resolver)
+        snapshot = found.snapshot(readers=True)
         snapshot.require_agreement()
         # For readers without a lock, the entry's transaction ids are more precise than times.
         snapshot = replace(snapshot, readers=tuple(reader for reader in snapshot.readers if reader.lock))
@@ -284,9 +285,9 @@ class Cleaner:
             )
         cleaned = Cleaned.after(plan)
         if plan.removals:
-            lists.require_same(found.hive)
+            found.require_same_table()
             cleaned = carry_out(plan, self._work.how, Locking(age=self._work.policy.older_than), run_id=new_run_id())
-        why = self._why_unmarked(entry, found, lists, known)
+        why = self._why_unmarked(entry, found, known)
         if why is None:
             queue_work.mark_cleaned(self._metastore, entry)
         return CleanedEntry(
@@ -300,14 +301,14 @@ class Cleaner:
             run=cleaned.run.id if cleaned.run else "",
         )
 
-    def _find(self, entry: Compaction, lists: SnapshotSpec) -> TableLocation:
+    def _find(self, entry: Compaction, resolver: SnapshotResolver) -> TableLocation:
         """Return the location of an entry.
 
         Raises:
             NotFoundError: the table or partition is gone, or the name does not mean one location.
         """
         name = entry.name
-        locations = list(islice(find_named(f"{HIVE}{name}", self._work.storage, lists), 2))
+        locations = list(islice(find_named(f"{HIVE}{name}", self._work.storage, resolver), 2))
         if len(locations) != 1 or spelled_alike(partition_of(locations[0])) != spelled_alike(entry.partition):
             raise NotFoundError(f"{name} is not one location", "", "")
         return locations[0]
@@ -322,19 +323,17 @@ class Cleaner:
         beyond = tuple(sorted(set(plan.names) - set(everything.names)))
         return _not_cleaned(entry, Result.SKIPPED, reason(Code.STILL_LEFT, by=beyond)) if beyond else plan
 
-    def _why_unmarked(
-        self, entry: Compaction, found: TableLocation, lists: SnapshotSpec, known: KnownTxns
-    ) -> Reason | None:
+    def _why_unmarked(self, entry: Compaction, found: TableLocation, known: KnownTxns) -> Reason | None:
         """List the location and the entry again, and return why the entry may not be marked; None if it may.
 
         The old lists suffice: an entry is marked only if they decide all write ids up to its highest one, and what a
         later transaction hides is hidden in them, too.
         """
-        fresh = found.afresh().snapshot(lists)
+        fresh = found.reload().snapshot()
         by_entry = seen_below(fresh, entry.highest_write_id).state
         if why := why_unmarked(entry, fresh.state, fresh.write_ids, by_entry):
             return why
-        lists.require_same(found.hive)
+        found.require_same_table()
         queued = find_compactions(self._metastore, id=entry.id)
         # If another cleaner marks the entry right now, the server may list it twice: in the queue and in the history.
         if [replace(one, cleaner_start=None) for one in queued] != [replace(entry, cleaner_start=None)]:
@@ -349,10 +348,10 @@ class _FetchedLists:
         self._metastore = metastore
         self._pending = {entry.id: entry.name for entry in entries}
         self._fetched: set[int] = set()
-        self._lists = SnapshotSpec()
+        self._resolver = SnapshotResolver()
         self._until = 0.0
 
-    def lists_for(self, entry: Compaction) -> SnapshotSpec:
+    def lists_for(self, entry: Compaction) -> SnapshotResolver:
         """Return the lists for an entry; call this in the order of the entries.
 
         Raises:
@@ -360,11 +359,11 @@ class _FetchedLists:
         """
         if entry.id not in self._fetched or time.monotonic() > self._until:
             batch = dict(islice(self._pending.items(), _AT_ONCE)) | {entry.id: entry.name}
-            lists = SnapshotSpec(warehouse=Warehouse(self._metastore)).begun()
-            lists.expect([HIVE + name for name in dict.fromkeys(batch.values())], partitions=True)
-            self._lists, self._fetched, self._until = lists, set(batch), time.monotonic() + _NEWER
+            resolver = SnapshotResolver(warehouse=Warehouse(self._metastore)).opened()
+            resolver.prefetch([HIVE + name for name in dict.fromkeys(batch.values())], partitions=True)
+            self._resolver, self._fetched, self._until = resolver, set(batch), time.monotonic() + _NEWER
         self._pending.pop(entry.id, None)
-        return self._lists
+        return self._resolver
 
 
 def _not_cleaned(entry: Compaction, result: Result, why: Reason) -> CleanedEntry:

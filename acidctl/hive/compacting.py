@@ -14,8 +14,7 @@ from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned,
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import Task
 from acidctl.location.change.work_log import Fact, LogEntry, log_done, of_night
-from acidctl.location.find import TableLocation
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 
 if TYPE_CHECKING:
     from acidctl.hive.queue_lease import MetastoreSession, QueueEntryLease
@@ -45,18 +44,17 @@ def written_down(outcome: Compacted, request: CompactionRequest) -> Compacted:
     return outcome
 
 
-def is_under_hive(found: TableLocation, lists: SnapshotSpec, request: CompactionRequest) -> bool:
+def is_under_hive(found: TableLocation, request: CompactionRequest) -> bool:
     """Return whether a location is compacted under a transaction of Hive.
 
     This requires that the metastore has its table and provides the lists; a caller who gives lists or a transaction is
     responsible for both.
     """
-    return found.hive is not None and lists.asks_metastore and not request.visibility_txn
+    return found.hive is not None and found.resolver.asks_metastore and not request.visibility_txn
 
 
 def compact_locations(
     planned: Sequence[tuple[TableLocation, Planned]],
-    lists: SnapshotSpec,
     request: CompactionRequest,
     engine: Engine | None = None,
     on_task: Callable[[Task], None] | None = None,
@@ -72,8 +70,8 @@ def compact_locations(
     Yields:
         One outcome or answer for each location.
     """
-    under_hive = [(found, plan) for found, plan in planned if is_under_hive(found, lists, request)]
-    others = [plan for found, plan in planned if not is_under_hive(found, lists, request)]
+    under_hive = [(found, plan) for found, plan in planned if is_under_hive(found, request)]
+    others = [plan for found, plan in planned if not is_under_hive(found, request)]
     if others:
         with closing(carry_out(others, request, engine, on_task)) as outcomes:
             yield from (written_down(outcome, request) for outcome in outcomes)
@@ -84,14 +82,14 @@ def compact_locations(
     from acidctl.metastore.client import batches  # noqa: PLC0415
     from acidctl.metastore.txn.locked_transaction import Heartbeats  # noqa: PLC0415
 
-    warehouse = lists.require_warehouse("")
+    warehouse = under_hive[0][0].resolver.require_warehouse("")
     heartbeats = Heartbeats(warehouse.metastore)
     try:
         desk = MetastoreSession(warehouse.metastore, heartbeats)
         carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
         # Writers wait for the lock of a rebalance, so it is held for one location at a time.
         for batch in batches(under_hive, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
-            with closing(_in_turn(desk, batch, lists, request, carry)) as answers:
+            with closing(_in_turn(desk, batch, request, carry)) as answers:
                 yield from answers
     finally:
         heartbeats.close()
@@ -100,7 +98,6 @@ def compact_locations(
 def _in_turn(
     desk: MetastoreSession,
     planned: Sequence[tuple[TableLocation, Planned]],
-    lists: SnapshotSpec,
     request: CompactionRequest,
     carry: Callable[..., Generator[Compacted, None, None]],
 ) -> Generator[Compacted | NoWork | PlanRefused, None, None]:
@@ -117,7 +114,7 @@ def _in_turn(
             turn: QueueEntryLease | None = None
             try:
                 decided = replace(request, mode=Mode(first.plan.asked))
-                turn = QueueEntryLease.take(desk, found, lists, decided)
+                turn = QueueEntryLease.take(desk, found, decided)
                 turns[found.shown] = turn  # so that it is ended with the others on an error
                 answer = turn.plan(decided)
                 if isinstance(answer, NoWork):

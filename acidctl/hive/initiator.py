@@ -21,8 +21,9 @@ from acidctl.compaction.plan import below_straddlers
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
 from acidctl.hive.poll_loop import repeat
 from acidctl.hive.queue_lease import partition_of
-from acidctl.location.find import TableLocation, find
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.find import find
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import Observer
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import key_of
@@ -214,14 +215,16 @@ class Initiator:
 
     def _round(self, lock: LeaderLock | None) -> None:
         start = time.monotonic()
-        lists = SnapshotSpec(warehouse=Warehouse(self._metastore, tuple(self._work.exclude))).begun()
+        resolver = SnapshotResolver(warehouse=Warehouse(self._metastore, tuple(self._work.exclude))).opened()
         queue = _Queue(self._metastore)
         due: list[tuple[Initiated, Wish]] = []
-        for found in find(self._work.names, self._work.storage, lists, Observer(lambda error: self._failed("", error))):
+        for found in find(
+            self._work.names, self._work.storage, resolver, Observer(lambda error: self._failed("", error))
+        ):
             if self._stopping.is_set():
                 return
             try:
-                checked = self._check(found, lists, queue)
+                checked = self._check(found, queue)
             except AcidctlError as error:
                 self._failed(found.shown, error)
                 continue
@@ -240,18 +243,18 @@ class Initiator:
         self.counts.looked, self.counts.seconds = time.time(), time.monotonic() - start
         self.counts.failing = False
 
-    def _check(self, found: TableLocation, lists: SnapshotSpec, queue: _Queue) -> Initiated | tuple[Initiated, Wish]:
+    def _check(self, found: TableLocation, queue: _Queue) -> Initiated | tuple[Initiated, Wish]:
         """Return the outcome and the request for a location, or the outcome alone if nothing is due."""
         table = found.hive
         assert table  # it was found by its name
         if why := queue.why_skipped(table, found):
             return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
         try:
-            request = as_its_owner_wishes(self._work.request, table, lists.wishes_of(table))
+            request = as_its_owner_wishes(self._work.request, table, found.table_properties)
         except RefusedError as error:
             why = reason(Code.REFUSED, how="error", why=str(error))
             return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
-        snapshot = below_straddlers(found.snapshot(lists, compactor=True))
+        snapshot = below_straddlers(found.snapshot(compactor=True))
         snapshot.require_history()
         decision, _ = decision_on(snapshot, request)
         if idle := why_idle(snapshot, decision):
@@ -259,7 +262,7 @@ class Initiator:
         assert decision.kind is not None  # else it would be idle
         pool = ""
         if self._metastore.features.txn_types:
-            pool = self._work.pool or lists.wishes_of(table).pool
+            pool = self._work.pool or found.table_properties.pool
         wish = Wish(table.database, table.name, partition_of(found), decision.kind.value, pool)
         gain = advise(snapshot.listing, snapshot.state).gain
         planned = Initiated(

@@ -28,9 +28,8 @@ from acidctl.compaction.request import (
 )
 from acidctl.compaction.run import Compacted, failed
 from acidctl.hive.orphaned_entries import ABORTED_COMPACTION, free_single, give_back, own_pool, worker_id
-from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.errors import MetastoreError
@@ -73,7 +72,6 @@ class QueueEntryLease:
     Attributes:
         worker: name in the queue.
         entry: of the queue; None before Hive 4.
-        lists: the base of the plan, read after taking the lock.
     """
 
     desk: MetastoreSession
@@ -81,13 +79,10 @@ class QueueEntryLease:
     worker: str
     entry: interface.QueueEntry | None
     transaction: LockedTransaction
-    lists: SnapshotSpec
     _has_ended: bool = field(default=False)
 
     @classmethod
-    def take(
-        cls, desk: MetastoreSession, found: TableLocation, lists: SnapshotSpec, request: CompactionRequest
-    ) -> QueueEntryLease:
+    def take(cls, desk: MetastoreSession, found: TableLocation, request: CompactionRequest) -> QueueEntryLease:
         """Request a compaction of a location in a pool of its own, and claim the entry.
 
         Args:
@@ -100,8 +95,8 @@ class QueueEntryLease:
         """
         worker = worker_id()
         if not desk.has_queue:
-            _wait_beside(found, lists, request.wait)
-            return cls.of_entry(desk, found, lists, worker, request)
+            _wait_beside(found, request.wait)
+            return cls.of_entry(desk, found, worker, request)
         table = _table(found)
         wish = Wish(
             table.database,
@@ -120,21 +115,20 @@ class QueueEntryLease:
                 raise MetastoreError(
                     f"the metastore {desk.metastore.shown} gave the compaction {entry.id}, not {requested}",
                     "it seems to know no pools",
-                    "give `write_ids` to compact beside its queue",
+                    "give `snapshot` to compact beside its queue",
                 )
         except BaseException:
             _withdraw(desk.metastore, wish.pool, worker)
             raise
         if entry is None:
             raise ConflictError(f"the compaction of {wish.name} was taken out of Hive's queue", "", "run it again")
-        return cls.of_entry(desk, found, lists, worker, request, entry=entry)
+        return cls.of_entry(desk, found, worker, request, entry=entry)
 
     @classmethod
     def of_entry(
         cls,
         desk: MetastoreSession,
         found: TableLocation,
-        lists: SnapshotSpec,
         worker: str,
         request: CompactionRequest,
         *,
@@ -165,7 +159,7 @@ class QueueEntryLease:
             if entry:
                 _mark_for(error)(desk.metastore, entry, _message(error))
             raise
-        return cls(desk, found, worker, entry, transaction, lists.renewed())
+        return cls(desk, found.reload(found.resolver.refreshed()), worker, entry, transaction)
 
     def plan(self, request: CompactionRequest) -> Planned | NoWork | PlanRefused:
         """Plan the compaction by lists that were read after taking the lock.
@@ -175,7 +169,8 @@ class QueueEntryLease:
         """
         txn = self.transaction.id if self.desk.has_queue else 0
         request = replace(request, in_queue=True, visibility_txn=txn)
-        answer = plan_location(self.found.afresh(), self.lists.begun(), request)
+        self.found.resolver.opened()
+        answer = plan_location(self.found.reload(), request)
         if self.entry and isinstance(answer, Planned):
             self._record(answer.plan.snapshot.write_ids.high_watermark)
         return answer
@@ -193,7 +188,7 @@ class QueueEntryLease:
         if self.entry:
             queue_work.require_worked_on_by(self.desk.metastore, self.entry, self.worker)
         else:
-            refuse_beside_hive(self.found, self.lists.renewed())
+            refuse_beside_hive(self.found.reload(self.found.resolver.refreshed()))
 
     def settle(self, outcome: Compacted) -> Compacted:
         """End the turn after the work, and return its outcome, which becomes a failure if the commit fails."""
@@ -361,12 +356,12 @@ def _withdraw(metastore: Metastore, pool: str, worker: str) -> None:
         retry_until(withdraw)
 
 
-def _wait_beside(found: TableLocation, lists: SnapshotSpec, seconds: float) -> None:
+def _wait_beside(found: TableLocation, seconds: float) -> None:
     """Wait until Hive's own compaction has ended; before Hive 4, it cannot be taken over."""
     until, pause = time.monotonic() + seconds, _PAUSE
     while True:
         try:
-            return refuse_beside_hive(found, lists.renewed())
+            return refuse_beside_hive(found.reload(found.resolver.refreshed()))
         except RefusedError:
             left = until - time.monotonic()
             if left <= 0:

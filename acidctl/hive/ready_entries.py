@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from acidctl.acid.state import State
 from acidctl.base.errors import AcidctlError
 from acidctl.location.arguments import HIVE
-from acidctl.location.find import TableLocation, find
+from acidctl.location.find import find
 from acidctl.location.snapshot import Snapshot, children_of
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import key_of, name_of
 from acidctl.metastore.client import Metastore
@@ -95,13 +96,13 @@ def find_waiting(
         NotFoundError: a named table does not exist.
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    lists = SnapshotSpec(warehouse=warehouse).begun()
+    resolver = SnapshotResolver(warehouse=warehouse).opened()
     if names:
         by_key = {key_of(entry.database, entry.table, entry.partition): entry for entry in entries}
-        locations = list(find(names, {} if storage is None else storage, lists, looks=False))
+        locations = list(find(names, {} if storage is None else storage, resolver, looks=False))
         return [
             Waiting(*_names_of(location), by_key.get(place_key(location)), size, replaced)
-            for location, size, replaced in _measured(locations, lists, on_error)
+            for location, size, replaced in _measured(locations, on_error)
             if size is None or size > 0 or place_key(location) in by_key
         ]
     if not sizes:
@@ -109,10 +110,10 @@ def find_waiting(
     locations = []
     for name in dict.fromkeys(entry.name for entry in entries):
         try:
-            locations += find([HIVE + name], {} if storage is None else storage, lists, looks=False)
+            locations += find([HIVE + name], {} if storage is None else storage, resolver, looks=False)
         except AcidctlError as error:
             on_error(name, error)
-    amounts = {place_key(location): size for location, size, _ in _measured(locations, lists, on_error)}
+    amounts = {place_key(location): size for location, size, _ in _measured(locations, on_error)}
     return [
         Waiting(*names_of_entry, entry, amounts.get(key_of(*names_of_entry)))
         for entry, names_of_entry in ((entry, (entry.database, entry.table, entry.partition)) for entry in entries)
@@ -120,11 +121,11 @@ def find_waiting(
 
 
 def _measured(
-    locations: Sequence[TableLocation], lists: SnapshotSpec, on_error: OnError
+    locations: Sequence[TableLocation], on_error: OnError
 ) -> Iterable[tuple[TableLocation, int | None, float | None]]:
     def measure(found: TableLocation) -> tuple[int, float | None] | AcidctlError:
         try:
-            return amount_waiting(found.snapshot(lists))
+            return amount_waiting(found.snapshot())
         except AcidctlError as error:
             return error
 

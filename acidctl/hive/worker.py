@@ -25,8 +25,9 @@ from acidctl.hive.foreign_entries import Strangers
 from acidctl.hive.orphaned_entries import free, free_dead, give_back, worker_id
 from acidctl.hive.queue_lease import MetastoreSession, QueueEntryLease, partition_of
 from acidctl.location.arguments import HIVE
-from acidctl.location.find import TableLocation, find_named
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.find import find_named
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import client, interface
 from acidctl.metastore.activity import name_of, spelled_alike
@@ -385,10 +386,10 @@ class Worker:
         counts.bytes_written += used.get("written", 0)
 
     def _compact(self, desk: MetastoreSession, worker: str, entry: interface.QueueEntry, until: Deadline) -> Outcome:
-        lists = SnapshotSpec(warehouse=Warehouse(desk.metastore))
+        resolver = SnapshotResolver(warehouse=Warehouse(desk.metastore))
         try:
             request = self._request(entry)
-            found = self._find(entry, lists)
+            found = self._find(entry, resolver)
         except (RefusedError, UsageProblem) as error:  # the compaction is refused, which does not count as a failure
             queue_work.mark_refused(desk.metastore, entry, str(error))
             name = name_of(entry.database, entry.table, entry.partition or "")
@@ -396,9 +397,7 @@ class Worker:
         except Exception as error:
             queue_work.mark_failed(desk.metastore, entry, str(error))
             raise
-        turn = QueueEntryLease.of_entry(
-            desk, found, lists, worker, request, entry=entry, on_lost=lambda _: until.end_now()
-        )
+        turn = QueueEntryLease.of_entry(desk, found, worker, request, entry=entry, on_lost=lambda _: until.end_now())
         try:
             return self._in_turn(turn, entry, request, until)
         except BaseException as error:
@@ -420,7 +419,7 @@ class Worker:
         buckets, order_by = max(entry.buckets or 0, 0), entry.order_by or ""
         return replace(self._work.request, mode=mode, buckets=buckets, order_by=order_by)
 
-    def _find(self, entry: interface.QueueEntry, lists: SnapshotSpec) -> TableLocation:
+    def _find(self, entry: interface.QueueEntry, resolver: SnapshotResolver) -> TableLocation:
         """Return the location of an entry.
 
         Raises:
@@ -430,7 +429,7 @@ class Worker:
         if _PATTERN.search(entry.database + entry.table):
             raise RefusedError(f"{name} is not compacted", "it is not the name of a table", "")
         try:
-            locations = list(islice(find_named(f"{HIVE}{name}", self._work.storage, lists), 2))
+            locations = list(islice(find_named(f"{HIVE}{name}", self._work.storage, resolver), 2))
         except NotFoundError as error:
             raise RefusedError(f"{name} is not compacted", str(error), "") from error
         if len(locations) != 1:

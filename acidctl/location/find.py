@@ -1,45 +1,36 @@
-"""Resolves the paths that a user gives to locations, their tables in the metastore, and their snapshots."""
+"""Resolves the paths and names that a user gives to locations of tables."""
 
 from __future__ import annotations
 
 import itertools
 import re
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from acidctl.acid.listing import Listing, TableType
-from acidctl.acid.names import AcidDirectory, is_hidden, partition_name
-from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.state import with_reasons
-from acidctl.acid.writeids import ValidWriteIds
-from acidctl.base.errors import AcidctlError, ConflictError, GoneError, NotFoundError, RefusedError, UsageProblem
+from acidctl.acid.listing import TableType
+from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
 from acidctl.base.spelling import spelled
 from acidctl.location.arguments import HIVE, FromMetastore, at_its_line, is_hive_name
-from acidctl.location.evidence import Evidence, evidence_of, not_known, refuse_part_of_others, type_by_files
+from acidctl.location.evidence import Evidence, not_known, refuse_part_of_others
 from acidctl.location.hive_names import HiveName
-from acidctl.location.metastore_schema import Declared, declared_by
+from acidctl.location.metastore_schema import declared_by
 from acidctl.location.other_formats import FormatDetector
-from acidctl.location.snapshot import DirectoryListing, Snapshot, files_ahead, list_location, take_snapshot
-from acidctl.location.snapshot_spec import ResolvedSnapshot, SnapshotSpec
+from acidctl.location.snapshot import DirectoryListing, list_location
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import Observer, WalkedLocation, location_at, walk_locations
-from acidctl.storage import registry
-from acidctl.storage.port import FileSystem, FileSystemSpec, parent_of
+from acidctl.storage.port import FileSystem, parent_of
 from acidctl.storage.registry import naming_near, open_location
-from acidctl.wording import some_of, text_of
+from acidctl.wording import some_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from acidctl.location.warehouse import Warehouse
-    from acidctl.metastore.tables import HivePartition, HiveTable
-
-_ROUNDS = 3
-"""How many times to list a location and query its metastore again if one of them is newer than the other."""
 
 _THREADS = 8
 """The number of threads that wait for a remote store."""
@@ -47,280 +38,10 @@ _THREADS = 8
 _LIKE_TABLE = re.compile(r"\w+\.\w+")
 
 
-@dataclass(frozen=True)
-class TableLocation:
-    """A location that a user's path led to.
-
-    Attributes:
-        is_given: the path itself is the location, not a tree that holds it.
-        top: its own children, if they were just listed; None lists them again.
-        ahead: its listing, made while other locations were worked on, or the error of that.
-        hive: its table in the metastore; None without a metastore, or if the metastore does not have it.
-        declared: what the metastore says about its files; a partition may differ from its table.
-        partition: its partition, if it was just read from the metastore.
-        said: the table type that the user gave; the metastore's type takes precedence.
-        around: caches the directories above it and above other locations.
-        may_go: it is one of many, and the run goes on if it was dropped meanwhile.
-        root: the root of the tree in which it was found; empty if a metastore named it.
-    """
-
-    fs: FileSystem
-    location: WalkedLocation
-    is_given: bool
-    top: Listing | None = None
-    ahead: DirectoryListing | AcidctlError | None = None
-    hive: HiveTable | None = None
-    declared: Declared | None = None
-    partition: HivePartition | None = None
-    may_go: bool = False
-    root: str = ""
-    said: TableType | None = None
-    around: FormatDetector = field(default_factory=FormatDetector, compare=False, repr=False)
-
-    @property
-    def shown(self) -> str:
-        return self.fs.display(self.location.path)
-
-    @property
-    def holds_something(self) -> bool:
-        """Return whether a metastore has it, or it is not empty: an empty directory may be a missing disk.
-
-        Hidden entries do not count, except acidctl's own.
-        """
-        if self.hive or self.top is None:
-            return True
-        return any(entry.path.startswith(".acidctl-") or not is_hidden(entry.path) for entry in self.top.entries)
-
-    @property
-    def hive_name(self) -> str:
-        """Return its name in the metastore, ``hive:db.table/key=value``; empty if the metastore does not have it."""
-        if not self.hive:
-            return ""
-        parts = (partition_name(*pair) for pair in self.location.partition)
-        return "/".join([f"{HIVE}{self.hive.full_name}", *parts])
-
-    @cached_property
-    def look(self) -> DirectoryListing:
-        """Return its contents, listed once, with the type of its table, if that is known.
-
-        Raises:
-            NotFoundError, AccessError, StorageError: it cannot be listed.
-            UsageProblem: the path is a directory *of* a location, ``base_N`` for example.
-        """
-        if isinstance(self.ahead, AcidctlError):
-            raise self.ahead
-        look = self.ahead or list_location(self.fs, self.location.path, self.top)
-        table_type = (self.hive and self.hive.table_type) or self.said
-        return look.of_type(table_type or type_by_files(self.fs, self.location.path, look))
-
-    def snapshot(
-        self, lists: SnapshotSpec, *, compactor: bool = False, readers: bool = False, settled: bool = True
-    ) -> Snapshot:
-        """Return its state as seen by the snapshot that the user chose.
-
-        Args:
-            compactor: as a compaction sees it (format section 7.3).
-            readers: add the holders of locks on it, and whether it may be cleaned, if a metastore can tell.
-            settled: refresh the lists of a metastore if it was listed too late for them; see :meth:`settled`.
-
-        Raises:
-            GoneError: it was dropped meanwhile.
-            ConflictError: see :meth:`settled`.
-            RefusedError: the lists are not for its table, or the metastore, which was to say what is committed for a
-                compaction, does not have it, or is older than its files.
-            BadDataError: Hive would refuse a ``_metadata_acid``, too.
-        """
-        if settled:
-            again, lists = self.settled(lists)
-            return again.snapshot(lists, compactor=compactor, readers=readers, settled=False)
-        with self.unless_dropped(lists):
-            return self._snapshot(lists, compactor=compactor, readers=readers)
-
-    def _snapshot(self, lists: SnapshotSpec, *, compactor: bool, readers: bool) -> Snapshot:
-        resolved = self.lists(lists, may_clean=not compactor)
-        write_ids, ahead = resolved.write_ids, self.ahead_of(lists)
-        unchecked = tuple(why for why in ahead if why.code is Code.GIVEN_UNKNOWN)
-        ahead = ahead[len(unchecked) :]
-        if compactor and ahead:
-            raise files_ahead(self.shown, ahead)
-        if compactor:
-            if lists.asks_metastore and write_ids is None and resolved.said:
-                raise RefusedError(
-                    f"nobody says what is committed in {self.shown}",
-                    text_of(resolved.said),
-                    "give `write_ids` or `assume_committed`, or name the table: hive:db.table",
-                )
-            write_ids = (write_ids or ValidWriteIds()).for_compactor()
-        path = self.location.path
-        is_text = bool(self.declared and self.declared.text)  # text files do not describe their rows
-        snapshot = take_snapshot(
-            self.fs,
-            path,
-            write_ids,
-            resolved.txns,
-            look=self.look,
-            assumed=resolved.assumed,
-            said=resolved.said,
-            declared=None if compactor and not is_text else self.declared,  # a compaction uses the files alone
-            source=resolved.source,
-        )
-        if self.declared:
-            snapshot = replace(snapshot, table_columns=self.declared.columns)
-        if unchecked:
-            notes = (*snapshot.state.notes, *unchecked)
-            snapshot = replace(snapshot, state=replace(snapshot.state, notes=notes))
-        if ahead:
-            snapshot = replace(snapshot, ahead=ahead, state=with_reasons(snapshot.state, ahead))
-        if readers and self.hive and lists.warehouse:
-            here = self.hive, self.location.partition
-            kept = lists.warehouse.no_cleanup(*here, self.partition)
-            return replace(snapshot, readers=lists.warehouse.readers(*here), no_cleanup=kept)
-        return snapshot
-
-    def settled(self, lists: SnapshotSpec) -> tuple[TableLocation, SnapshotSpec]:
-        """Return it and the lists, both refreshed if a compaction ended after a metastore gave the lists.
-
-        A cleaner may already have removed the directories that the old lists select.
-
-        Raises:
-            GoneError: it was dropped meanwhile.
-            ConflictError: a compaction ended before each retry.
-        """
-        found = self
-        with self.unless_dropped(lists):
-            for _ in range(_ROUNDS):
-                newer = lists.renewed(asked_again=True)
-                if not is_any_overtaken([found], lists, newer):
-                    return found, lists
-                lists, found = newer, found.afresh()
-        raise ever_changing(self.shown)
-
-    @contextmanager
-    def unless_dropped(self, lists: SnapshotSpec) -> Iterator[None]:
-        """Turn a missing file into GoneError if the location was dropped, and nothing says that it should exist.
-
-        Raises:
-            GoneError: it is one of many locations, and was dropped meanwhile.
-        """
-        try:
-            yield
-        except GoneError:
-            raise
-        except NotFoundError as error:
-            if not (self.may_go and self._is_dropped(lists)):
-                raise
-            raise GoneError(f"{self.shown} is gone", "it was dropped meanwhile") from error
-
-    def _is_dropped(self, lists: SnapshotSpec) -> bool:
-        with suppress(NotFoundError):
-            self.fs.list_dir(self.location.path)
-            return False
-        if self.hive and lists.warehouse:
-            return lists.warehouse.is_dropped(self.hive, self.location.partition)
-        return bool(self.fs.list_dir(self.root).entries)  # if nothing is left, a disk may be missing
-
-    def lists(self, lists: SnapshotSpec, *, may_clean: bool = True) -> ResolvedSnapshot:
-        """Return the lists of committed ids for it.
-
-        Args:
-            may_clean: these lists may decide what is removed.
-
-        Raises:
-            RefusedError: the lists are not for its table, or `assume_committed` is given although a metastore has it.
-        """
-        self.refuse_assuming(lists)
-        return lists.of(self.look, self.location.table, time.time(), self.hive, may_clean=may_clean)
-
-    def refuse_assuming(self, lists: SnapshotSpec) -> None:
-        """Refuse to assume what is committed if a metastore has the location: aborted rows would come back.
-
-        Raises:
-            RefusedError: `assume_committed` is given, and a metastore has the location.
-        """
-        if not (lists.assumption and lists.warehouse):
-            return
-        name = self.hive_name or lists.warehouse.partition_elsewhere(self.fs, self.location.path)
-        if name:
-            raise RefusedError(
-                f"cannot assume what is committed in {self.shown}",
-                f"the metastore {lists.warehouse.metastore.shown} has it as {name}, and knows what is committed there",
-                f"give {name} without `assume_committed`; or add `metastore='none'`, so that no metastore is asked",
-            )
-
-    def unseen(self, lists: SnapshotSpec) -> tuple[AcidDirectory, ...]:
-        """Return the directories that may have replaced others of it since a metastore gave the lists."""
-        if not (self.hive and lists.asks_metastore):
-            return ()
-        return lists.unseen(self.look.listing, self.lists(lists, may_clean=False))
-
-    def ahead_of(self, lists: SnapshotSpec) -> tuple[Reason, ...]:
-        """Return why the files are newer than the metastore, which is queried if a name suggests it; usually empty."""
-        if self.hive is None or lists.warehouse is None:
-            return ()
-        top = partial(self.fs.list_dir, self.location.path)
-        return lists.warehouse.ahead_of(self.hive, self.look.listing, top, by_own_list=lists.asks_metastore)
-
-    def said_to_be(self, said: TableType | None) -> TableLocation:
-        """Return it with the table type that the user gave; None changes nothing.
-
-        Raises:
-            RefusedError: the metastore has another type.
-        """
-        in_metastore = self.hive.table_type if self.hive else None
-        if said and in_metastore and said is not in_metastore:
-            raise RefusedError(
-                f"{self.shown} is not {said.value}",
-                f"the metastore says that its table is {in_metastore.value}",
-                "leave `table_type` out",
-            )
-        return self if said in (None, self.said) else replace(self, said=said)
-
-    def evidence(self) -> Evidence:
-        """Return whether it is known to be of a transactional table."""
-        if not self.hive and self._is_inside:
-            return Evidence(False, reason(Code.INSIDE_A_TABLE, how="below"))
-        if not self.hive or not self.hive.table_type:
-            return evidence_of(self.fs, self.location.path, self.look, self.said)
-        evidence = evidence_of(self.fs, self.location.path, self.look, self.hive.table_type)
-        if evidence.reason.code is not Code.SAID:
-            return evidence
-        kind = self.hive.table_type.value
-        return replace(evidence, reason=reason(Code.IN_METASTORE, table_type=kind, table=self.hive.full_name))
-
-    @property
-    def _is_inside(self) -> bool:
-        """Return whether a partition lies beside ACID directories: then its table may have no partitions."""
-        location = self.location
-        if not location.partition or location.is_inside or not self.is_given:
-            return location.is_inside
-        # The store that a command opens for changes sees nothing above the path.
-        fs = registry.open_file_system(FileSystemSpec("file")) if self.fs.is_local else self.fs
-        return self.around.holds_acid(fs, parent_of(location.path))
-
-    def afresh(self) -> TableLocation:
-        """Return the same location, to be listed when its snapshot is taken."""
-        return replace(self, top=None, ahead=None, partition=None)
-
-
-def is_any_overtaken(places: Sequence[TableLocation], lists: SnapshotSpec, newer: SnapshotSpec) -> bool:
-    """Return whether any location may lack a directory that the lists select, as newer lists show."""
-    unseen = [(found.hive, found.unseen(lists)) for found in places if found.hive]
-    return any(newer.is_overtaken(directories, hive) for hive, directories in unseen if directories)
-
-
-def ever_changing(shown: str) -> ConflictError:
-    """Return the error for a location that was compacted and cleaned before each retry."""
-    return ConflictError(
-        f"{shown} changes faster than it can be looked at",
-        "compactions ended between the metastore's answer and the listing, each time",
-        "try again when they are done",
-    )
-
-
 def find(
     paths: Sequence[str],
     storage: Mapping[str, str],
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     observer: Observer | None = None,
     *,
     looks: bool = True,
@@ -329,7 +50,7 @@ def find(
     """Yield every location at or below the given paths, in their order; remote stores are listed ahead.
 
     Args:
-        lists: the snapshot that the user chose. Write ids are numbered by table, so one list is good for one table.
+        resolver: decides which write ids count. They are numbered by table, so one list applies to one table.
         observer: receives everything else that is met, and the errors of all but a single path. Its coverage counts the
             locations that each path leads to.
         looks: list the locations themselves, too; False if no snapshots are taken of them.
@@ -343,23 +64,23 @@ def find(
     """
     tables: dict[str, None] = {}
     observer, around = observer or Observer(), surroundings or FormatDetector()
-    lists = _begun(lists, paths)
-    lists.expect([path for path in paths if is_hive_name(path)])
+    resolver = _opened(resolver, paths)
+    resolver.prefetch([path for path in paths if is_hive_name(path)])
     for path in paths:
         observer.coverage.begin(path)
-        walk = partial(_locations_of, path, storage, lists, observer, looks=looks, surroundings=surroundings)
+        walk = partial(_locations_of, path, storage, resolver, observer, looks=looks, surroundings=surroundings)
         for found in _going_on(walk, observer, path, is_alone=len(paths) == 1):
             if found.holds_something or isinstance(path, FromMetastore):
                 observer.coverage.met(path)
             tables.setdefault(found.location.table)
-            lists.require_one_table(list(tables), found.shown)
-            yield replace(found, around=around, may_go=not found.is_given)
+            resolver.spec.require_one_table(list(tables), found.shown)
+            yield replace(found, resolver=resolver, around=around, may_go=not found.is_given)
 
 
 def refuse_unusable(
     paths: Sequence[str],
     storage: Mapping[str, str],
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     said: TableType | None = None,
     *,
     surroundings: FormatDetector | None,
@@ -378,12 +99,12 @@ def refuse_unusable(
     """
     if len(paths) < 2:
         return
-    lists = _begun(lists, paths)
-    lists.expect([path for path in paths if is_hive_name(path)])
+    resolver = _opened(resolver, paths)
+    resolver.prefetch([path for path in paths if is_hive_name(path)])
     errors = []
     for path in paths:
         try:
-            _require_usable(path, storage, lists, said, surroundings)
+            _require_usable(path, storage, resolver, said, surroundings)
         except AcidctlError as error:
             at_its_line(error, path)
             _add_ways(error, path)
@@ -398,18 +119,18 @@ def refuse_unusable(
 def _require_usable(
     path: str,
     storage: Mapping[str, str],
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     said: TableType | None,
     surroundings: FormatDetector | None,
 ) -> None:
     others = Observer(lambda _: None)  # errors of locations that were not named themselves
-    found = next(_locations_of(path, storage, lists, others, looks=False, surroundings=surroundings), None)
+    found = next(_locations_of(path, storage, resolver, others, looks=False, surroundings=surroundings), None)
     if found is None or surroundings is None:
         return
-    found = replace(found, around=surroundings)
+    found = replace(found, resolver=resolver, around=surroundings)
     if found.is_given or table_path(found) == found.root:
-        found.refuse_assuming(lists)
-        lists.write_ids_of(found.location.table)
+        found.refuse_assuming()
+        resolver.spec.write_ids_for(found.location.table)
     if found.is_given and not (evidence := found.said_to_be(said).evidence()).may_change:
         raise not_known(found.shown, evidence)
 
@@ -422,7 +143,7 @@ def table_path(found: TableLocation) -> str:
     return path
 
 
-def find_named(name: str, storage: Mapping[str, str], lists: SnapshotSpec) -> Iterator[TableLocation]:
+def find_named(name: str, storage: Mapping[str, str], resolver: SnapshotResolver) -> Iterator[TableLocation]:
     """Yield the locations that a name in a metastore means, before any list is read: for callers that lock first.
 
     Raises:
@@ -430,23 +151,24 @@ def find_named(name: str, storage: Mapping[str, str], lists: SnapshotSpec) -> It
         UsageProblem: the name is malformed, or the table is not transactional.
         RefusedError: the metastore's location for it cannot be a table's.
     """
-    return _named(name, storage, lists, Observer(), None)
+    return _named(name, storage, resolver, Observer(), None)
 
 
-def find_table(path: str, storage: Mapping[str, str], lists: SnapshotSpec) -> list[TableLocation]:
+def find_table(path: str, storage: Mapping[str, str], resolver: SnapshotResolver) -> list[TableLocation]:
     """Return the locations of one path or name, for callers that read them as one table.
 
     Raises:
         NotFoundError, AccessError, StorageError: the path does not exist, or cannot be listed.
         RefusedError: the path is a table of another format, or in one.
     """
-    walk = partial(_locations_of, path, storage, _begun(lists, [path]), Observer(), looks=False, surroundings=None)
-    return [found.afresh() for found in _going_on(walk, Observer(), path, is_alone=True)]
+    resolver = _opened(resolver, [path])
+    walk = partial(_locations_of, path, storage, resolver, Observer(), looks=False, surroundings=None)
+    return [found.reload(resolver) for found in _going_on(walk, Observer(), path, is_alone=True)]
 
 
-def _begun(lists: SnapshotSpec, paths: Sequence[str]) -> SnapshotSpec:
+def _opened(resolver: SnapshotResolver, paths: Sequence[str]) -> SnapshotResolver:
     try:
-        return lists.begun()
+        return resolver.opened()
     except AcidctlError as error:
         for path in paths:
             _add_ways(error, path)
@@ -462,41 +184,39 @@ def _add_ways(error: AcidctlError, path: str) -> None:
         error.hint += way
 
 
-def found_again(
-    found: TableLocation, storage: Mapping[str, str], lists: SnapshotSpec, surroundings: FormatDetector | None = None
-) -> TableLocation:
-    """Return a location that was found before in its present state, to be listed when its snapshot is taken.
+def found_again(found: TableLocation, storage: Mapping[str, str], surroundings: FormatDetector) -> TableLocation:
+    """Return a location that was found before in its present state, to be changed.
 
     Args:
-        surroundings: for callers that change it, see :func:`find`.
+        surroundings: see :func:`find`.
 
     Raises:
         NotFoundError: its table, or the location itself, is gone.
         RefusedError: it lies in a directory that is not Hive's.
     """
-    if found.hive is None or lists.warehouse is None:
-        (again,) = find([found.shown], storage, lists, surroundings=surroundings)
+    warehouse = found.resolver.warehouse
+    if found.hive is None or warehouse is None:
+        (again,) = find([found.shown], storage, found.resolver, surroundings=surroundings)
         return again
     # By its table, not by its path: a partition may lie anywhere.
-    hive = lists.warehouse.table_again(found.hive)
-    if surroundings:
-        lists.warehouse.refuse_part_of_another(found.fs, found.location, hive)
-        refuse_part_of_others(found.shown, storage, surroundings)
-    return replace(found.afresh(), hive=hive)
+    hive = warehouse.table_again(found.hive)
+    warehouse.refuse_part_of_another(found.fs, found.location, hive)
+    refuse_part_of_others(found.shown, storage, surroundings)
+    return replace(found.reload(), hive=hive)
 
 
 def _locations_of(
     path: str,
     storage: Mapping[str, str],
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     observer: Observer,
     *,
     looks: bool,
     surroundings: FormatDetector | None,
 ) -> Iterator[TableLocation]:
     if is_hive_name(path):
-        return _named(path, storage, lists, observer, surroundings)
-    if lists.warehouse and lists.warehouse.read_lock:
+        return _named(path, storage, resolver, observer, surroundings)
+    if resolver.warehouse and resolver.warehouse.read_lock:
         raise UsageProblem(
             f"no lock for reading can be taken on {path}", "it is a path", "name the table: hive:db.table"
         )
@@ -504,13 +224,17 @@ def _locations_of(
     if surroundings:
         refuse_part_of_others(path, storage, surroundings)
     walk = _walk(fs, root, observer, looks=looks)
-    return walk if lists.warehouse is None else _all_known(walk, lists.warehouse, observer)
+    return walk if resolver.warehouse is None else _all_known(walk, resolver.warehouse, observer)
 
 
 def _named(
-    text: str, storage: Mapping[str, str], lists: SnapshotSpec, observer: Observer, surroundings: FormatDetector | None
+    text: str,
+    storage: Mapping[str, str],
+    resolver: SnapshotResolver,
+    observer: Observer,
+    surroundings: FormatDetector | None,
 ) -> Iterator[TableLocation]:
-    name, warehouse = HiveName.parse(text), lists.require_warehouse(text)
+    name, warehouse = HiveName.parse(text), resolver.require_warehouse(text)
     for place in warehouse.places(name, storage, observer.error):
         if surroundings:
             try:
@@ -528,15 +252,15 @@ def _named(
         )
 
 
-def at_path(fs: FileSystem, path: str, lists: SnapshotSpec) -> TableLocation:
+def at_path(fs: FileSystem, path: str, resolver: SnapshotResolver) -> TableLocation:
     """Return one location by its path, with its table if a metastore is used and has it.
 
     Raises:
         RefusedError: the metastore has it in several tables.
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    found = TableLocation(fs, location_at(path), is_given=True)
-    return _known(found, lists.warehouse) if lists.warehouse else found
+    found = TableLocation(fs, location_at(path), is_given=True, resolver=resolver)
+    return _known(found, resolver.warehouse) if resolver.warehouse else found
 
 
 def _all_known(walk: Iterator[TableLocation], warehouse: Warehouse, observer: Observer) -> Iterator[TableLocation]:
@@ -566,7 +290,7 @@ def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iter
         return
     with naming_near(fs, root), nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
         for location, top in walk_locations(fs, root, observer, walkers):
-            yield TableLocation(fs, location, location.path == root, top, root=root)
+            yield TableLocation(fs, location, location.path == root, top=top, root=root)
 
 
 def _going_on(
@@ -591,7 +315,7 @@ def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[TableLocat
         waiting: deque[tuple[TableLocation, Future[DirectoryListing | AcidctlError]]] = deque()
         try:
             for location, top in walk_locations(fs, root, observer, walkers):
-                found = TableLocation(fs, location, location.path == root, top, root=root)
+                found = TableLocation(fs, location, location.path == root, top=top, root=root)
                 waiting.append((found, pool.submit(_look, found)))
                 while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):
                     yield _with_look(*waiting.popleft())
@@ -616,7 +340,7 @@ def _look(found: TableLocation) -> DirectoryListing | AcidctlError:
 
 
 def _with_look(found: TableLocation, ahead: Future[DirectoryListing | AcidctlError]) -> TableLocation:
-    return replace(found, ahead=ahead.result())
+    return replace(found, listed=ahead.result())
 
 
 def once(places: Iterable[TableLocation]) -> Iterator[TableLocation]:

@@ -139,7 +139,7 @@ class TableProperties:
         return next((self.job[key] for key in _QUEUES if self.job.get(key)), "")
 
 
-def wishes_of(
+def table_properties(
     table: Mapping[str, str],
     database: Mapping[str, str] | None = None,
     partition: Mapping[str, str] | None = None,

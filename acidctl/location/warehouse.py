@@ -26,7 +26,7 @@ from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, Refu
 from acidctl.base.printable import printable
 from acidctl.location.arguments import HIVE
 from acidctl.location.hive_names import HiveName
-from acidctl.location.metastore_schema import TableProperties, is_kept, wishes_of
+from acidctl.location.metastore_schema import TableProperties, is_kept, table_properties
 from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
 from acidctl.metastore import interface
@@ -94,7 +94,7 @@ class Warehouse:
     Args:
         exclude: patterns of tables to leave out when a name is a pattern.
         read_lock: take a shared lock on the named tables before reading anything, and hold it until :meth:`close`.
-        asked_again: lists were taken before, and directories were newer than those.
+        is_retry: lists were taken before, and directories were newer than those.
     """
 
     def __init__(
@@ -103,29 +103,29 @@ class Warehouse:
         exclude: Sequence[str] = (),
         *,
         read_lock: bool = False,
-        asked_again: bool = False,
+        is_retry: bool = False,
     ) -> None:
         self.metastore = metastore
         self.exclude = tuple(exclude)
         self.read_lock = read_lock
-        self._asked_again = asked_again
+        self._is_retry = is_retry
         self._held: list[ReadLock] = []
         self._at_root: dict[_Key, HiveTable | None] = {}
         self._roots: dict[_Key, dict[str, None]] = {}
         self._named: dict[tuple[str, _Key], bool] = {}
         self._partitions: dict[str, dict[tuple[tuple[str, str], ...], HivePartition]] = {}
         self._databases: dict[str, Mapping[str, str]] = {}
-        self._expected: dict[str, HiveTable] = {}
-        self._expected_parts: dict[tuple[str, _Values], HivePartition] = {}
+        self._prefetched: dict[str, HiveTable] = {}
+        self._prefetched_parts: dict[tuple[str, _Values], HivePartition] = {}
         self._given: dict[str, _Given] = {}
         self._waits = _MOST_WAITS
         self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
-    def renewed(self, asked_again: bool = False) -> Warehouse:
-        """Return a copy that has read no lists yet; `asked_again` as for the constructor."""
+    def refreshed(self, *, is_retry: bool = False) -> Warehouse:
+        """Return a copy that has read no lists yet; `is_retry` as for the constructor."""
         if self._held:
             return self  # nothing under the lock can change
-        return Warehouse(self.metastore, self.exclude, read_lock=self.read_lock, asked_again=asked_again)
+        return Warehouse(self.metastore, self.exclude, read_lock=self.read_lock, is_retry=is_retry)
 
     def close(self) -> None:
         """Release the locks and end the connection.
@@ -193,9 +193,9 @@ class Warehouse:
                 return Reader(txn.id, 0, f"{txn.user}@{txn.host}", since or None, agent)
         return None
 
-    def wishes(self, table: HiveTable) -> TableProperties:
+    def table_properties(self, table: HiveTable) -> TableProperties:
         """Return the properties that the owners of a table and of its database set."""
-        return wishes_of(
+        return table_properties(
             table.parameters,
             self._of_database(table.database),
             database_wins=self.metastore.features.txn_types,
@@ -211,7 +211,7 @@ class Warehouse:
         Args:
             known: the partition, if it was just read.
         """
-        if by := self.wishes(table).no_cleanup_by:
+        if by := self.table_properties(table).no_cleanup_by:
             return by
         if not partition:
             return ""
@@ -324,7 +324,7 @@ class Warehouse:
     def note(self) -> Reason:
         """Return a note for users: the origin and the time of the lists."""
         taken = datetime.fromtimestamp(self.transactions.taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        how = "again" if self._asked_again else "first"
+        how = "again" if self._is_retry else "first"
         return reason(Code.FROM_METASTORE, server=self.transactions.server, at=taken, how=how)
 
     @property
@@ -334,7 +334,7 @@ class Warehouse:
 
     # -- from names to locations -------------------------------------------------------------------------------
 
-    def expect(self, names: Sequence[HiveName], *, partitions: bool = False) -> None:
+    def prefetch(self, names: Sequence[HiveName], *, partitions: bool = False) -> None:
         """Query at once the tables of several names, and their write ids, which are needed one by one later.
 
         Args:
@@ -342,28 +342,28 @@ class Warehouse:
         """
         by_database: dict[str, dict[str, None]] = {}
         for name in names:
-            if not name.is_pattern and f"{name.database}.{name.table}" not in self._expected:
+            if not name.is_pattern and f"{name.database}.{name.table}" not in self._prefetched:
                 by_database.setdefault(name.database, {})[name.table] = None
         for database, tables in by_database.items():
             if len(tables) > 1 or partitions:
                 with suppress(NotFoundError):  # there is no such database: reported when its turn comes
                     answer = tables_named(self.metastore, database, list(tables))
-                    self._expected |= {table.full_name: table for table in answer}
+                    self._prefetched |= {table.full_name: table for table in answer}
         if not self.read_lock:
-            self.transactions.load(self._expected)
+            self.transactions.load(self._prefetched)
         if partitions:
             self._expect_partitions(names)
 
     def _expect_partitions(self, names: Sequence[HiveName]) -> None:
         wanted: dict[str, list[Mapping[str, str]]] = {}
         for name in names:
-            if name.partition and (table := self._expected.get(f"{name.database}.{name.table}")):
+            if name.partition and (table := self._prefetched.get(f"{name.database}.{name.table}")):
                 wanted.setdefault(table.full_name, []).append(name.partition)
         for full_name, parts in wanted.items():
-            table = self._expected[full_name]
+            table = self._prefetched[full_name]
             with suppress(NotFoundError):  # it was just dropped: reported when its turn comes
                 for partition in partitions_of_values(self.metastore, table, parts):
-                    self._expected_parts[full_name, _values(partition.values)] = partition
+                    self._prefetched_parts[full_name, _values(partition.values)] = partition
 
     def tables(self, name: HiveName) -> Iterator[HiveTable]:
         """Yield the tables that a name means.
@@ -374,7 +374,7 @@ class Warehouse:
         """
         if not name.is_pattern:
             try:
-                yield self._expected.get(f"{name.database}.{name.table}") or self._table(name.database, name.table)
+                yield self._prefetched.get(f"{name.database}.{name.table}") or self._table(name.database, name.table)
             except NotFoundError as error:
                 error.hint = near_tables(self.metastore, name.database, name.table) or error.hint
                 raise
@@ -503,7 +503,7 @@ class Warehouse:
             yield KnownPlace(fs, WalkedLocation(root, table.full_name), table)
             return
         beginning = table.location.rstrip("/") + "/"
-        expected = self._expected_parts.get((table.full_name, _values(tuple(wanted.items()))))
+        expected = self._prefetched_parts.get((table.full_name, _values(tuple(wanted.items()))))
         for partition in [expected] if expected else find_partitions(self.metastore, table, wanted):
             try:
                 elsewhere, path = fs, ""

@@ -18,9 +18,9 @@ from acidctl.cleaning.retention import Policy
 from acidctl.cleaning.trash import TRASH, TrashRun
 from acidctl.location.change.publication import half_published
 from acidctl.location.change.work_log import logged_at
-from acidctl.location.find import TableLocation, table_path
+from acidctl.location.find import table_path
 from acidctl.location.snapshot import Child, Snapshot, children_of
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 
 if TYPE_CHECKING:  # its dependencies are optional
     from acidctl.hive.ready_entries import Waiting
@@ -126,7 +126,7 @@ class LocationStatus:
         return bool(self.reading.kind and not self.due and not self.refused)
 
 
-def status_of(found: TableLocation, lists: SnapshotSpec, policy: Policy, now: float) -> LocationStatus:
+def status_of(found: TableLocation, policy: Policy, now: float) -> LocationStatus:
     """Return the status of a location, from one listing.
 
     Args:
@@ -136,8 +136,8 @@ def status_of(found: TableLocation, lists: SnapshotSpec, policy: Policy, now: fl
     Raises:
         AcidctlError: it cannot be listed, or its snapshot is not known.
     """
-    found, lists = found.settled(lists)
-    snapshot = found.snapshot(lists, readers=True, settled=False)
+    found = found.refresh_if_stale()
+    snapshot = found.snapshot(readers=True, refresh=False)
     state, children = snapshot.state, children_of(snapshot)
     sizes = {child.verdict.name: child.amount.bytes for child in children}
     uses = _uses(children)
@@ -152,7 +152,7 @@ def status_of(found: TableLocation, lists: SnapshotSpec, policy: Policy, now: fl
         if not unfinished:  # otherwise that is the reason for the refusal
             refused[str(error)] = error
     try:
-        due = _due(found, lists)
+        due = _due(found)
     except (BadDataError, RefusedError) as error:
         refused[str(error)] = error
     soon, later = _waiting_bytes(plan, sizes, now)
@@ -181,7 +181,7 @@ def status_of(found: TableLocation, lists: SnapshotSpec, policy: Policy, now: fl
     )
 
 
-def _due(found: TableLocation, lists: SnapshotSpec) -> DueCompaction | None:
+def _due(found: TableLocation) -> DueCompaction | None:
     """Return the compaction that `acidctl compact --auto` would do."""
     from acidctl.compaction.plan import below_straddlers  # noqa: PLC0415 - with Arrow: --help has none
     from acidctl.compaction.refusals import refuse_layout  # noqa: PLC0415 - as above
@@ -195,10 +195,10 @@ def _due(found: TableLocation, lists: SnapshotSpec) -> DueCompaction | None:
     request = CompactionRequest()
     if found.hive:
         try:
-            request = as_its_owner_wishes(request, found.hive, lists.wishes_of(found.hive))
+            request = as_its_owner_wishes(request, found.hive, found.table_properties)
         except RefusedError:  # its owner turned compaction off, for Hive, too
             return None
-    snapshot = found.snapshot(lists, compactor=True, settled=False)
+    snapshot = found.snapshot(compactor=True, refresh=False)
     if snapshot.state.history_problem:
         return None
     snapshot = below_straddlers(snapshot)

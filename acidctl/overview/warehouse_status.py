@@ -19,8 +19,7 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.triggers import NO_COST, Advice
 from acidctl.base.errors import AcidctlError
 from acidctl.cleaning.retention import Policy
-from acidctl.location.find import TableLocation
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.overview.location_status import (
     DueCompaction,
     InTheTrash,
@@ -215,7 +214,6 @@ def overall_condition(status: WarehouseStatus, *, failed: bool, held_up: bool) -
 
 def look_over(
     places: Iterable[TableLocation],
-    lists: SnapshotSpec,
     policy: Policy,
     on_error: Callable[[str, AcidctlError], None],
     on_looked: Callable[[LocationStatus], None] = lambda _: None,
@@ -228,7 +226,7 @@ def look_over(
         on_looked: called with each of the others.
     """
     whole = WarehouseStatus()
-    for shown, result in statuses(places, lists, policy, whole.now):
+    for shown, result in statuses(places, policy, whole.now):
         if isinstance(result, AcidctlError):
             whole.failed += 1
             on_error(shown, result)
@@ -239,13 +237,13 @@ def look_over(
 
 
 def statuses(
-    places: Iterable[TableLocation], lists: SnapshotSpec, policy: Policy, now: float
+    places: Iterable[TableLocation], policy: Policy, now: float
 ) -> Iterator[tuple[str, LocationStatus | AcidctlError]]:
     """Yield each location's name with its status, or with the error of one that cannot be checked, in their order."""
 
     def tried(found: TableLocation) -> LocationStatus | AcidctlError:
         try:
-            return status_of(found, lists, policy, now)
+            return status_of(found, policy, now)
         except AcidctlError as error:
             return error
 

@@ -11,8 +11,7 @@ from acidctl.base.errors import NotFoundError
 from acidctl.base.spelling import spelled
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
-from acidctl.location.find import TableLocation
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.repair.apply import apply_repair, plan_repair, unfinished
 from acidctl.repair.backup import RepairRun
@@ -115,8 +114,8 @@ def _is_acid_directory(path: str) -> bool:
 
 
 def plan_location(found: TableLocation, kind: RepairKind, scope: Scope) -> RepairOutcome:
-    """Plan the repair of one location from a new snapshot; it raises the errors of taking that."""
-    snapshot = found.snapshot(SnapshotSpec())
+    """Plan the repair of one location, whose resolver counts everything; raises the errors of taking its snapshot."""
+    snapshot = found.snapshot()
     plan, left = plan_repair(snapshot, kind, scope), tuple(unfinished(snapshot.fs, snapshot.path))
     # Interrupted repairs are finished first, so their paths are not refused.
     begun = {path for run in left if run.state is RunState.INTERRUPTED for path in run.paths}

@@ -17,7 +17,7 @@ def read(spark: SparkSession, table: str, **options: Any) -> DataFrame:
     Args:
         table: a path, or ``hive:db.table``.
         options: of the data source ``hive_acid`` (docs/reference/spark-source.md), which this makes known to the
-            session: ``writeIds="..."``, ``rowId=True``, ``metastore="thrift://host:9083"``.
+            session: ``snapshot="..."``, ``rowId=True``, ``metastore="thrift://host:9083"``.
     """
     from acidctl.spark.datasource import register  # noqa: PLC0415 - PySpark
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from acidctl.cleaning.request import RefusedCleaning
     from acidctl.cleaning.retention import Policy
     from acidctl.cleaning.saved import SavedPlan
-    from acidctl.location.find import TableLocation
+    from acidctl.location.table_location import TableLocation
     from acidctl.outcome import Outcome
     from acidctl.verbs.events import Events
     from acidctl.verbs.policy import Policies
@@ -87,7 +87,7 @@ def clean(
 
     stop = Stop.after(options.work.deadline)
     if stop.until is not None:
-        where.lists.end_by(Deadline(stop.until))
+        where.resolver.end_by(Deadline(stop.until))
     plans: list[CleaningPlan] = []
     of_hive: dict[str, TableLocation] = {}
     if options.apply is None:
@@ -182,22 +182,22 @@ def _planned(
     _require_safe([usual], options)
     known = where.changeable(events)
     places = where.with_tables(known) if options.leftovers else ((found, False) for found in known)
-    while some := list(islice(places, _CHECKED_AT_ONCE if where.lists.asks_metastore else 1)):
+    while some := list(islice(places, _CHECKED_AT_ONCE if where.resolver.asks_metastore else 1)):
         answers: list[tuple[TableLocation, PlannedCleaning | RefusedCleaning]] = []
         for found, is_table in some:
             if found.hive:
-                of_hive[found.shown] = found.afresh()
+                of_hive[found.shown] = found.reload()
             if stop.is_due():
                 yield Outcome(location=found.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
                 continue
             policy = usual
             if policies and (kept := policies.of(found.location.table)[0].older_than) is not None:
                 policy = Policy(kept, options.leftovers)
-            answer = plan_location(found, where.lists, policy, is_table=is_table, is_table_checked=False)
+            answer = plan_location(found, policy, is_table=is_table)
             is_idle = isinstance(answer, PlannedCleaning) and not (answer.plan.removals or answer.plan.waiting)
             if not (is_table and is_idle):
                 answers.append((found, answer))
-        yield from unless_changed(answers, where.lists)
+        yield from unless_changed(answers, where.resolver)
 
 
 def _still_holding(where: Selection, options: CleanOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
@@ -213,14 +213,14 @@ def _still_holding(where: Selection, options: CleanOptions, stop: Stop, events: 
         events.note(f"nothing to clean: {options.apply} holds no plan of a location")
         return
     _require_safe((one.policy for one in saved), options)
-    if not where.lists.is_told and any(one.has_snapshot for one in saved):
+    if not where.resolver.decides and any(one.has_snapshot for one in saved):
         _trust(str(options.apply), events)
     around = FormatDetector()
     for one in saved:
         events.coverage.begin(one.url)
 
     def again(one: SavedPlan) -> CleaningPlan:
-        return one.plan(where.storage, where.lists, where.table_type, around)
+        return one.plan(where.storage, where.resolver, where.table_type, around)
 
     for one, plan in each(saved, again, options.work.jobs, stop):
         if isinstance(plan, AcidctlError):
@@ -248,9 +248,9 @@ def _trust(file: str, events: Events) -> None:
         raise RefusedError(
             f"will not take from {file} which transactions are committed",
             why,
-            "give --write-ids-from or --assume-committed, or let nobody else write to it",
+            "give --snapshot or --assume-committed, or let nobody else write to it",
         )
-    events.note(f"what is committed is taken from {file}; --write-ids-from or --assume-committed says it anew")
+    events.note(f"what is committed is taken from {file}; --snapshot or --assume-committed says it anew")
 
 
 def _within(answers: Iterable[Outcome], budget: int | None) -> Iterator[Outcome]:
@@ -268,13 +268,13 @@ def _within(answers: Iterable[Outcome], budget: int | None) -> Iterator[Outcome]
 
 def _tell_of_queue(where: Selection, cleaned: list[TableLocation], events: Events) -> None:
     """Say that entries of Hive's queue wait for more than what was removed."""
-    if not cleaned or not where.lists.warehouse:
+    if not cleaned or not where.resolver.warehouse:
         return
     from acidctl.hive.ready_entries import count_ready, place_key
     from acidctl.wording import human_count
 
     try:
-        count = count_ready(where.lists.warehouse.metastore, {place_key(found) for found in cleaned})
+        count = count_ready(where.resolver.warehouse.metastore, {place_key(found) for found in cleaned})
     except AcidctlError:  # the files are gone, and that was asked for
         return
     if count:

@@ -30,8 +30,8 @@ from acidctl.compaction.request import (
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.compaction.tasks import BucketTask, JoinTask, Task
 from acidctl.hive.compacting import compact_locations, is_under_hive
-from acidctl.location.find import TableLocation
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
 from acidctl.storage.port import FileSystemSpec
 from acidctl.validation.findings import Depth, Severity
@@ -72,17 +72,16 @@ def compact(
     """
     request = options.request(where, events, run_id)
     options.tasks.check("--jobs", options.tasks.jobs)
-    asks = not where.lists.is_told
+    asks = not where.resolver.decides
     if asks:
-        where = replace(where, lists=_assuming(where.lists, events))
-    if options.force and where.lists.assumption:
-        assumption = replace(where.lists.assumption, force=True)
-        where = replace(where, lists=replace(where.lists, assumption=assumption))
+        where = replace(where, resolver=_assuming(where.resolver, events))
+    if options.force and (assumption := where.resolver.spec.assumption):
+        where = replace(where, resolver=where.resolver.assuming(replace(assumption, force=True)))
     until, closed = end_of_work(options.window, options.deadline)
-    where.lists.end_by(until)
+    where.resolver.end_by(until)
     # Whether something that is good for one table only was said of several is known when all locations were met.
-    is_held = asks or bool(options.max_bytes or where.table_type or policies) or where.lists.is_of_one_table
-    with closing(_Run(where.lists, request, options, events, until, engine, policies)) as run:
+    is_held = asks or bool(options.max_bytes or where.table_type or policies) or where.resolver.spec.is_of_one_table
+    with closing(_Run(where.resolver, request, options, events, until, engine, policies)) as run:
         waiting: list[Waiting] = []
         for found in where.changeable(events):
             if closed or (until.is_over and not options.dry_run):
@@ -111,15 +110,15 @@ def compact(
         yield from run.carry_out(waiting, is_last=True)
 
 
-def _assuming(lists: SnapshotSpec, events: Events) -> SnapshotSpec:
+def _assuming(resolver: SnapshotResolver, events: Events) -> SnapshotResolver:
     if not events.can_ask:
         raise RefusedError(
             "compact must be told which write ids are committed",
             "no list of Hive's was given, and nobody can be asked",
             "name the metastore, --metastore URI or uris below [metastore] of the configuration; or give --write-ids, "
-            "--write-ids-from, or --assume-committed 1h if all that is older is committed",
+            "--snapshot, or --assume-committed 1h if all that is older is committed",
         )
-    return lists.assuming(Assumption(0))
+    return resolver.assuming(Assumption(0))
 
 
 def _everything_is_committed(waiting: Sequence[Waiting]) -> Any:
@@ -171,7 +170,7 @@ class _Run:
         left: the locations that :meth:`shown` found to be still due.
     """
 
-    lists: SnapshotSpec
+    resolver: SnapshotResolver
     request: CompactionRequest
     options: CompactOptions
     events: Events
@@ -208,10 +207,10 @@ class _Run:
             asked = replace(asked, thresholds=replace(asked.thresholds, delta_ratio=policy.max_ratio))
         if (least := policy.min_deltas) is not None:
             asked = replace(asked, min_deltas=least, thresholds=replace(asked.thresholds, delta_count=least - 1))
-        answer = plan_location(found, self.lists, asked, is_table_checked=False)
+        answer = plan_location(found, asked, is_table_checked=False)
         if not isinstance(answer, Planned) or policy.kind in (None, answer.plan.kind):
             return answer
-        other = plan_location(found, self.lists, replace(asked, mode=Mode(policy.kind)), is_table_checked=False)
+        other = plan_location(found, replace(asked, mode=Mode(policy.kind)), is_table_checked=False)
         if isinstance(other, Planned):
             return replace(other, figures=answer.figures, reasons=answer.reasons, finished=answer.finished)
         return other
@@ -224,7 +223,7 @@ class _Run:
             yield from others
             for one, planned in ready:
                 error = None
-                if self.request.changes_nothing and not is_under_hive(one.found, self.lists, self.request):
+                if self.request.changes_nothing and not is_under_hive(one.found, self.request):
                     error = refused_before_work(planned, self.request)
                 if error:
                     yield PlanRefused(location=planned.location, error=error)
@@ -252,8 +251,8 @@ class _Run:
             if not ready:
                 continue
             names = {planned.location: one.found.hive_name for one, planned in ready}
-            pairs = [(one.found.afresh(), planned) for one, planned in ready]
-            with closing(compact_locations(pairs, self.lists, request, self._engine(), bar.ended)) as outcomes:
+            pairs = [(one.found.reload(), planned) for one, planned in ready]
+            with closing(compact_locations(pairs, request, self._engine(), bar.ended)) as outcomes:
                 for outcome in outcomes:
                     yield self._named(outcome, names)
 
@@ -279,12 +278,12 @@ class _Run:
         ready: list[tuple[Waiting, Planned]] = []
         others: list[Outcome] = []
         for one in some:
-            answer = one.planned or self.plan(one.found.afresh())
+            answer = one.planned or self.plan(one.found.reload())
             if isinstance(answer, Planned):
                 ready.append((one, answer))
             else:
                 others.append(answer)
-        others += of_changed_tables([(one.found, planned) for one, planned in ready], self.lists)
+        others += of_changed_tables([(one.found, planned) for one, planned in ready], self.resolver)
         gone = {one.location for one in others}
         ready = [(one, planned) for one, planned in ready if planned.location not in gone]
         if self.options.writing.check_inputs and not self._is_checked:
@@ -305,7 +304,7 @@ class _Run:
             shown = self.events.progress(doing, 0, is_bytes=True, coming=coming)
             self._bar = _Bytes(self._shown.enter_context(shown))
         self._bar.begin(sum(one.weight for one in waiting))
-        queues = [self.lists.wishes_of(one.found.hive).queue for one in waiting]
+        queues = [one.found.table_properties.queue for one in waiting]
         stores = frozenset(one.found.fs.spec for one in waiting)
         wanted = self.options.tasks.in_queue_of(queues)
         if self._wanted != wanted or not stores <= self._stores:  # it needs a session of its own

@@ -244,7 +244,7 @@ class CompactOptions(Options):
             take_over=self.take_over,
             wait=self.wait or 0.0,
             writing=self.writing.writing(self.tasks.task_bytes, apply_all_deletes=self.apply_all_deletes),
-            locking=self.locks.locking(events.warn, where.lists.age),
+            locking=self.locks.locking(events.warn, where.resolver.spec.age),
             buckets=self.buckets or 0,
             order_by=self.order_by or "",
             night=run_id,

@@ -12,8 +12,8 @@ from acidctl.location.coverage import Coverage, Looked
 if TYPE_CHECKING:
     from acidctl.base.errors import AcidctlError
     from acidctl.location.evidence import Evidence
-    from acidctl.location.find import TableLocation
     from acidctl.location.snapshot import Snapshot
+    from acidctl.location.table_location import TableLocation
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from acidctl.verbs.purge import PurgeOptions, purge
 if TYPE_CHECKING:
     from acidctl.base.deadline import DailyWindow, Deadline
     from acidctl.compaction.run import Engine
-    from acidctl.location.find import TableLocation
+    from acidctl.location.table_location import TableLocation
     from acidctl.verbs.selection import Selection
 
 _SHARE, _MOST_SECONDS = 0.1, 1800.0
@@ -191,16 +191,16 @@ def nightly(
     from acidctl.verbs.compact import end_of_work, postponed
     from acidctl.verbs.nightly_state import NightlyState
 
-    if not where.lists.is_told:
+    if not where.resolver.decides:
         raise RefusedError(
             "nightly must be told which write ids are committed",
             "no list of Hive's was given, and no metastore is known",
-            "give --metastore, --write-ids-from, or --assume-committed 1h if all that is older is committed",
+            "give --metastore, --snapshot, or --assume-committed 1h if all that is older is committed",
         )
     options.tasks.check("--jobs", options.tasks.jobs)
     wanted = (policies or Policies()).by_default(options.policy)
     until, closed = end_of_work(options.window, options.deadline)
-    where.lists.end_by(until)
+    where.resolver.end_by(until)
     run_id = new_run_id()
     on_begin(run_id)
     if closed and not options.dry_run:
@@ -214,7 +214,7 @@ def nightly(
             if pattern := wanted.excluding(one.location.table):
                 yield _excluded(one, pattern, run_id, wanted)
             else:
-                found.append(one.afresh())
+                found.append(one.reload())
         parts = _Parts(replace(where, known=tuple(found)), options, engine, wanted, run_id, until, events)
         if options.dry_run:
             yield from parts.steps(dry_run=True)
@@ -303,7 +303,7 @@ class _Parts:
         return compact(self.where, options, self.events, self.engine, policies=self.policies, run_id=self.run_id)
 
     def _clean(self, *, dry_run: bool) -> Iterator[Outcome]:
-        where = replace(self.where, lists=self.where.lists.renewed().begun())
+        where = replace(self.where, resolver=self.where.resolver.refreshed().opened())
         for some in self._portions():
             options = CleanOptions(
                 dry_run=dry_run,

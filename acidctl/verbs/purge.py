@@ -12,7 +12,7 @@ from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group
 
 if TYPE_CHECKING:
     from acidctl.cleaning.trash import TrashRun
-    from acidctl.location.find import TableLocation
+    from acidctl.location.table_location import TableLocation
     from acidctl.outcome import Outcome
     from acidctl.verbs.events import Events
     from acidctl.verbs.policy import Policies

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from acidctl.base.parallel import Stop
     from acidctl.cleaning.trash import TrashRun
     from acidctl.location.change.work_log import LogEntry
-    from acidctl.location.find import TableLocation
+    from acidctl.location.table_location import TableLocation
     from acidctl.outcome import Outcome
     from acidctl.verbs.events import Events
     from acidctl.verbs.selection import Selection

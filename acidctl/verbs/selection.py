@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from acidctl.location.find import TableLocation, changeable, find, once, refuse_unusable, with_tables
+from acidctl.location.find import changeable, find, once, refuse_unusable, with_tables
 from acidctl.location.other_formats import FormatDetector
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import Observer, WalkedLocation
 from acidctl.storage.registry import open_location
 
@@ -24,14 +25,14 @@ class Selection:
     Attributes:
         places: paths, URLs, and names of tables in a metastore (``hive:db.t``).
         storage: options of the stores.
-        lists: what the user said of the snapshot, or the metastore that knows it.
+        resolver: decides which write ids count.
         table_type: what the user says that the table is.
         known: the locations, where an earlier verb of the same run found them; None looks for them.
     """
 
     places: tuple[str, ...]
     storage: Mapping[str, str] = field(default_factory=dict)
-    lists: SnapshotSpec = field(default_factory=SnapshotSpec)
+    resolver: SnapshotResolver = field(default_factory=SnapshotResolver)
     table_type: TableType | None = None
     known: tuple[TableLocation, ...] | None = None
 
@@ -54,11 +55,11 @@ class Selection:
             AcidctlError: one of several named places cannot be used; nothing may be changed then.
         """
         if self.known is not None:
-            yield from (found.afresh() for found in self.known)
+            yield from (found.reload(self.resolver) for found in self.known)
             return
         around = FormatDetector()
-        refuse_unusable(self.places, self.storage, self.lists, self.table_type, surroundings=around)
-        places = once(find(self.places, self.storage, self.lists, _observer(events), surroundings=around))
+        refuse_unusable(self.places, self.storage, self.resolver, self.table_type, surroundings=around)
+        places = once(find(self.places, self.storage, self.resolver, _observer(events), surroundings=around))
         yield from changeable(places, self.table_type, events.skipped)
         events.looked = events.looked_through(on_record)
 
@@ -70,14 +71,14 @@ class Selection:
             with_given: what was named comes first, whatever it is.
         """
         if changes:
-            refuse_unusable(self.places, self.storage, SnapshotSpec(), surroundings=None)
+            refuse_unusable(self.places, self.storage, SnapshotResolver(), surroundings=None)
         for text in self.places if with_given else ():
             fs, path = open_location(text, self.storage)
             yield TableLocation(fs, WalkedLocation(path, ""), is_given=True)
         if self.known is not None:
             yield from (found for found, _ in self.with_tables(iter(self.known)))
             return
-        below = find(self.places, self.storage, SnapshotSpec(), _observer(events), looks=False)
+        below = find(self.places, self.storage, SnapshotResolver(), _observer(events), looks=False)
         for found, _ in self.with_tables(below if with_given else once(below)):
             yield found
 

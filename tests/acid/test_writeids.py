@@ -12,7 +12,6 @@ from support.paths import DATA
 
 from acidctl.acid.names import MAXL
 from acidctl.acid.writeids import (
-    Form,
     ListReader,
     Range,
     ValidTxns,
@@ -73,11 +72,6 @@ def test_lists_as_text_give_their_parts() -> None:
     assert ValidWriteIds.parse("db.t:9:7:5,7:").min_open == 5, "what is listed as open counts"
     assert ValidTxns.parse("100:3:3-7,9:1").open == (3, 4, 5, 6, 7, 9)
     assert ValidTxns.parse("100:3:3-7,9:1").aborted == (1,)
-    many = ValidWriteIds.parse_multi("42$db.a:5:9223372036854775807::$db.b:9:7:7:")
-    assert set(many) == {"db.a", "db.b"} and many["db.b"].open == (7,)
-    assert ValidWriteIds.parse("100:4:4:9", Form.HIVE2).exceptions == (4, 9)
-    assert ValidWriteIds.parse("100:4:7", Form.HIVE1).exceptions == (4, 7)
-    assert ValidWriteIds.parse("100:", Form.HIVE1).is_valid(100)
 
 
 @pytest.mark.parametrize(

@@ -335,8 +335,8 @@ def cases() -> list[Case]:
     asked += ("status hive:sales.orders", "ls hive:sales.orders", "clean --dry-run hive:sales.orders")
     add("transactions", 2500, with_table_of_hive, *(f"{line} --metastore HIVE" for line in asked), holds=True)
     wide = "t:SIZE:MAXL::ABORTED"
-    add("aborted ids", 2000, with_aborted, f"cat --count --write-ids {wide} TABLE", f"ls --write-ids {wide} TABLE")
-    add("aborted ids", 2000, with_aborted, f"compact --major --write-ids {wide} {' '.join(LOCAL)} TABLE", holds=True)
+    add("aborted ids", 2000, with_aborted, f"cat --count --snapshot {wide} TABLE", f"ls --snapshot {wide} TABLE")
+    add("aborted ids", 2000, with_aborted, f"compact --major --snapshot {wide} {' '.join(LOCAL)} TABLE", holds=True)
     return found
 
 

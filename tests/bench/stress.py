@@ -220,7 +220,7 @@ class Stress:
     def _command(self, name: str, *options: str, kill: random.Random | None = None) -> None:
         with self.model.lock:
             ids = self.model.list_of_now()
-        lists = ["--write-ids", ids] if name in ("compact", "clean") else []
+        lists = ["--snapshot", ids] if name in ("compact", "clean") else []
         command = [sys.executable, "-m", "acidctl", name, *options, *lists, str(self.path)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         patience = kill.random() * 6 if kill and kill.random() < 0.5 else None

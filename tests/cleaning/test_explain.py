@@ -217,7 +217,9 @@ def test_what_is_kept_back_says_by_which_doubt() -> None:
     assert proof.may_clean is MayClean.KEPT_BACK
     assert text_of(proof.cleaning) == "base_3_v26: whether transaction 26 is committed is not known"
     assert [one.action for one in proof.next] == [Action.GIVE_LISTS]
-    assert following(proof) == "give `valid_txns`, or `assume_committed` when no compaction is at work"
+    assert following(proof) == (
+        "give `snapshot` with Hive's transactions, or `assume_committed` when no compaction is at work"
+    )
     refusal = reason(Code.REFUSED, how="error", why="a compaction was interrupted")
     unfinished = proofs(replace(found, cleaning=CleaningAnswer(refusal=refusal, hint="compact")))["delta_1_1"]
     assert (unfinished.cleaning, unfinished.next) == (refusal, (Advice(Action.FOLLOW_HINT, "compact"),))

@@ -72,7 +72,7 @@ def test_rows_in_any_place_are_found(
             expected[str(path)] = count
     # Delete events hold no row, whatever the condition says of NULL.
     write_acid(table / "delete_delta_0000007_0000007_0000" / "bucket_00000", delete(1, 0, 7), row=AB)
-    result = Location(table, write_ids=LISTS).erasure(condition)
+    result = Location(table, snapshot=LISTS).erasure(condition)
     assert found_by(result) == expected
     assert result.events == sum(expected.values())
     assert result.is_known
@@ -155,7 +155,7 @@ def test_text_that_nobody_declares_is_not_known(tmp_path: Path, name: str, data:
     path = plant(tmp_path / "t", "base_0000001", [(1, 1)], random.Random(1))
     orc = plant(tmp_path / "other", "base_0000001", [(3, 3)], random.Random(1)).read_bytes()
     path.with_name(name).write_bytes(gzip.compress(orc) if data is None else data)
-    assert not Location(tmp_path / "t", write_ids=ValidWriteIds.parse("t:1:9::")).erasure("a = 3").is_known
+    assert not Location(tmp_path / "t", snapshot=ValidWriteIds.parse("t:1:9::")).erasure("a = 3").is_known
 
 
 def test_rows_behind_a_flush_length_are_found(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_rows_of_aborted_transactions_in_the_only_directory_need_a_write(tmp_pat
     table = tmp_path / "db.db" / "t"
     path = table / "delta_0000001_0000005" / "bucket_00000"
     write_acid(path, insert(1, 0, (1, 1)), insert(3, 0, (7, 7)), row=AB)
-    location = Location(table, write_ids=ValidWriteIds.parse("db.t:9:9223372036854775807::3"))
+    location = Location(table, snapshot=ValidWriteIds.parse("db.t:9:9223372036854775807::3"))
     report = only(location.erasure("a = 7"))
     assert (report.events, report.live) == (1, 0)
     assert [step.remedy for step in report.steps] == ["write", "compact", "clean", "purge"]
@@ -236,7 +236,7 @@ def test_columns_of_another_name_in_some_file_are_not_called_absent(tmp_path: Pa
 def test_a_list_for_another_table_makes_nothing_known(tmp_path: Path) -> None:
     table = tmp_path / "db.db" / "t"
     write_acid(table / "delta_0000001_0000001_0000" / "bucket_00000", insert(1, 0, (1, 1)), row=AB)
-    result = Location(table, write_ids=ValidWriteIds.parse("db.other:9:9223372036854775807::")).erasure("a = 1")
+    result = Location(table, snapshot=ValidWriteIds.parse("db.other:9:9223372036854775807::")).erasure("a = 1")
     assert not result.is_known
 
 
@@ -246,8 +246,8 @@ def test_a_delete_among_rows_holds_none_though_its_columns_are_null(tmp_path: Pa
     path = write_acid(
         table / "delta_0000005_0000005_0000" / "bucket_00000", delete(1, 0, 5), insert(5, 0, (1, 1)), row=AB
     )
-    assert found_by(Location(table, write_ids=LISTS).erasure("a IS NULL")) == {}
-    assert found_by(Location(table, write_ids=LISTS).erasure("a = 1")) == {str(path): 1}
+    assert found_by(Location(table, snapshot=LISTS).erasure("a IS NULL")) == {}
+    assert found_by(Location(table, snapshot=LISTS).erasure("a = 1")) == {str(path): 1}
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_a_delete_among_rows_holds_none_though_its_columns_are_null(tmp_path: Pa
 def test_rows_in_a_file_that_is_called_as_a_small_one_are_found(tmp_path: Path, name: str) -> None:
     plant(tmp_path / "t", "base_0000001", [(1, 1)], random.Random(1))
     write_plain(tmp_path / "t" / name, (3, 3), row=AB)
-    found = Location(tmp_path / "t", write_ids=ValidWriteIds.parse("t:1:9::")).erasure("a = 3")
+    found = Location(tmp_path / "t", snapshot=ValidWriteIds.parse("t:1:9::")).erasure("a = 3")
     assert found_by(found) == {str(tmp_path / "t" / name): 1}
 
 
@@ -272,5 +272,5 @@ def test_rows_behind_a_flush_length_are_found_or_not_known(tmp_path: Path) -> No
     path.with_name("bucket_00000_flush_length").write_bytes(len(first).to_bytes(8, "big"))
     for behind in (other, b"\0" * 100 + other, other + b"torn", other[:-20]):
         path.write_bytes(first + behind)
-        found = Location(tmp_path / "t", write_ids=ValidWriteIds.parse("t:1:9::")).erasure("a = 3")
+        found = Location(tmp_path / "t", snapshot=ValidWriteIds.parse("t:1:9::")).erasure("a = 3")
         assert found.events == 1 or not found.is_known

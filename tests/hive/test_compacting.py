@@ -23,7 +23,7 @@ from acidctl.compaction.request import CompactionRequest, Planned, plan_location
 from acidctl.hive.compacting import compact_locations
 from acidctl.hive.orphaned_entries import ABORTED_COMPACTION, free_single, own_pool, worker_id
 from acidctl.location.find import find
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import CompactionType, LockInfo, LockState, LockType, TxnState, TxnType
@@ -170,7 +170,7 @@ def test_a_dry_run_asks_for_nothing(table: Table) -> None:
 
 
 def test_who_gives_lists_stays_out_of_the_queue(table: Table) -> None:
-    found = table.compact("--major", "--write-ids", f"s.t:4:{2**63 - 1}::")
+    found = table.compact("--major", "--snapshot", f"s.t:4:{2**63 - 1}::")
     assert found.status == 0, found.err
     assert not {"compact2", "open_txns"} & set(table.fake.calls)
     assert "base_0000004" in table.names
@@ -537,17 +537,17 @@ def test_a_server_without_pools_gets_back_what_is_not_ours(table_4: Table) -> No
 def test_interrupted_it_ends_what_it_began(table: Table) -> None:
     settings = find_settings({"uris": table.fake.address}, {})
     assert settings
-    lists = SnapshotSpec(warehouse=Warehouse(Metastore(settings)))
+    resolver = SnapshotResolver(warehouse=Warehouse(Metastore(settings)))
     request = CompactionRequest("major")
-    (found,) = find(["hive:s.t"], {}, lists)
-    planned = plan_location(found, lists, request)
+    (found,) = find(["hive:s.t"], {}, resolver)
+    planned = plan_location(found, request)
     assert isinstance(planned, Planned)
 
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(compact_locations([(found, planned)], lists, request, on_task=interrupted))
+        list(compact_locations([(found, planned)], request, on_task=interrupted))
     assert planned.plan.kind is CompactionKind.MAJOR
     assert {txn.state for txn in table.fake.txns.values()} == {TxnState.ABORTED}
     if table.fake.version == 4:
@@ -657,7 +657,7 @@ def test_before_hive_4_a_rebalance_is_refused(tmp_path: Path, acidctl: Acidctl) 
 
 
 @pytest.mark.parametrize(
-    "options", [["--write-ids", f"s.t:4:{2**63 - 1}::"], ["--visibility-txn", "9"], ["--assume-committed=1h"]]
+    "options", [["--snapshot", f"s.t:4:{2**63 - 1}::"], ["--visibility-txn", "9"], ["--assume-committed=1h"]]
 )
 def test_who_gives_lists_cannot_have_the_lock_of_a_rebalance(table_4: Table, options: list[str]) -> None:
     found = table_4.compact("--rebalance", *options)

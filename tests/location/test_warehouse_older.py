@@ -21,9 +21,11 @@ from acidctl.cleaning.retention import Policy
 from acidctl.compaction.request import CompactionRequest, Mode, PlanRefused
 from acidctl.compaction.request import plan_location as plan_compaction
 from acidctl.location import warehouse as module
-from acidctl.location.find import TableLocation, find
+from acidctl.location.find import find
 from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.snapshot_spec import SnapshotSpec, read_lists
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.metastore.interface import TxnState
 from acidctl.rows.read.past_snapshot import seen_at
 
@@ -65,17 +67,17 @@ def delta(*ids: int) -> list[str]:
     return [f"delta_{one:07}_{one:07}_0000" for one in ids]
 
 
-def lists_of(hive: FakeHive, address: str = "", **more: str) -> SnapshotSpec:
-    return read_lists(warehouse=open_warehouse(address or hive.address), **more)
+def resolver_of(hive: FakeHive, address: str = "", snapshot: ValidWriteIds | None = None) -> SnapshotResolver:
+    return SnapshotResolver(SnapshotSpec.of(snapshot), open_warehouse(address or hive.address))
 
 
-def places(hive: FakeHive, lists: SnapshotSpec | None = None) -> list[TableLocation]:
-    return list(find([NAME], {}, lists or lists_of(hive)))
+def places(hive: FakeHive, resolver: SnapshotResolver | None = None) -> list[TableLocation]:
+    return list(find([NAME], {}, resolver or resolver_of(hive)))
 
 
-def codes(hive: FakeHive, lists: SnapshotSpec | None = None) -> set[Code]:
-    lists = lists or lists_of(hive)
-    return {why.code for found in places(hive, lists) for why in found.snapshot(lists, readers=True).ahead}
+def codes(hive: FakeHive, resolver: SnapshotResolver | None = None) -> set[Code]:
+    resolver = resolver or resolver_of(hive)
+    return {why.code for found in places(hive, resolver) for why in found.snapshot(readers=True).ahead}
 
 
 # --- what is named -----------------------------------------------------------------------------------------------
@@ -96,19 +98,19 @@ def test_an_older_metastore_is_named_and_nothing_is_changed(
 ) -> None:
     commit(hive, given)
     write(tmp_path, *named)
-    lists = lists_of(hive)
-    (found,) = places(hive, lists)
-    snapshot = found.snapshot(lists, readers=True)
+    resolver = resolver_of(hive)
+    (found,) = places(hive, resolver)
+    snapshot = found.snapshot(readers=True)
     (why,) = snapshot.ahead
     highest = max(name for name in named)
     assert (why.code, highest in why.by) == (code, True)
     ignored = {v.reason.code for v in snapshot.state.in_state(State.IGNORED) if v.name in why.by}
     assert ignored <= {code}
     with pytest.raises(RefusedError):
-        found.snapshot(lists, compactor=True)
+        found.snapshot(compactor=True)
     for mode in Mode:
-        assert isinstance(plan_compaction(found.afresh(), lists, CompactionRequest(mode, force=True)), PlanRefused)
-    assert isinstance(plan_cleaning(found.afresh(), lists, Policy(0)), RefusedCleaning)
+        assert isinstance(plan_compaction(found.reload(), CompactionRequest(mode, force=True)), PlanRefused)
+    assert isinstance(plan_cleaning(found.reload(), Policy(0)), RefusedCleaning)
 
 
 def test_every_command_says_so(hive: FakeHive, tmp_path: Path, acidctl: Acidctl) -> None:
@@ -136,34 +138,34 @@ def test_a_given_list_is_compared_with_what_was_given_and_not_with_its_end(hive:
     commit(hive, 5)
     write(tmp_path, *delta(1, 2, 3, 4, 5))
     old = ValidWriteIds(3, table="d.t")
-    assert codes(hive, lists_of(hive, write_ids=str(old))) == set()
-    lists = lists_of(hive)
-    assert seen_at(places(hive, lists)[0], lists, at=2).ahead == ()
+    assert codes(hive, resolver_of(hive, snapshot=old)) == set()
+    resolver = resolver_of(hive)
+    assert seen_at(places(hive, resolver)[0], at=2).ahead == ()
     hive.write_ids["d.t"] = hive.write_ids["d.t"][:2]  # restored from a backup; the list is of before
     newer = ValidWriteIds(5, table="d.t")
-    assert codes(hive, lists_of(hive, write_ids=str(newer))) == {Code.ABOVE_GIVEN}
-    lists = lists_of(hive)
-    assert [why.code for why in seen_at(places(hive, lists)[0], lists, at=2).ahead] == [Code.ABOVE_GIVEN]
+    assert codes(hive, resolver_of(hive, snapshot=newer)) == {Code.ABOVE_GIVEN}
+    resolver = resolver_of(hive)
+    assert [why.code for why in seen_at(places(hive, resolver)[0], at=2).ahead] == [Code.ABOVE_GIVEN]
 
 
 def test_a_replica_is_named_as_one(hive: FakeHive, tmp_path: Path) -> None:
     hive.table("d", "t", str(tmp_path / "t"), parameters={"repl.last.id": "7"})
     commit(hive, 2)
     write(tmp_path, *delta(3))
-    lists = lists_of(hive)
-    (why,) = places(hive, lists)[0].snapshot(lists).ahead
+    resolver = resolver_of(hive)
+    (why,) = places(hive, resolver)[0].snapshot().ahead
     assert why.value("is_replica") is True
 
 
 def test_where_it_cannot_be_asked_that_is_a_note_and_refuses_nothing(hive: FakeHive, tmp_path: Path) -> None:
     commit(hive, 1)
     write(tmp_path, *delta(1, 2))
-    lists = lists_of(hive).begun()
-    (found,) = places(hive, lists)
-    found.lists(lists)  # taken before the server fails
+    resolver = resolver_of(hive).opened()
+    (found,) = places(hive, resolver)
+    found.resolve()  # taken before the server fails
     for method in ("get_max_allocated_table_write_id", "get_valid_write_ids"):
         hive.fault(method, "failed", 9)
-    snapshot = found.snapshot(lists, settled=False)
+    snapshot = found.snapshot(refresh=False)
     assert snapshot.ahead == ()
     assert Code.GIVEN_UNKNOWN in {note.code for note in snapshot.state.notes}
 
@@ -245,11 +247,11 @@ def test_look_alikes_are_silent(
 
 def test_what_comes_after_the_lists_is_silent(hive: FakeHive, tmp_path: Path) -> None:
     commit(hive, 1)
-    lists = lists_of(hive).begun()
+    resolver = resolver_of(hive).opened()
     commit(hive, 2)
     write(tmp_path, *delta(1, 2, 3), f"base_0000001_v{hive.begin():07}")
-    (found,) = places(hive, lists)
-    assert found.snapshot(lists, settled=False).ahead == ()
+    (found,) = places(hive, resolver)
+    assert found.snapshot(refresh=False).ahead == ()
 
 
 def test_dynamic_partitions_at_work_are_silent_and_cost_one_question(hive: FakeHive, tmp_path: Path) -> None:
@@ -258,14 +260,14 @@ def test_dynamic_partitions_at_work_are_silent_and_cost_one_question(hive: FakeH
     for number in range(5):
         hive.partition("d", "t", f"p={number}")
         write(tmp_path, *(f"p={number}/{name}" for name in delta(1)))
-    lists = lists_of(hive).begun()
-    lists.warehouse.transactions.load(["d.t"])  # type: ignore[union-attr]
+    resolver = resolver_of(hive).opened()
+    resolver.warehouse.transactions.load(["d.t"])  # type: ignore[union-attr]
     give(hive, 1)
     for number in range(5):
         write(tmp_path, *(f"p={number}/{name}" for name in delta(2)))
-    found = places(hive, lists)
+    found = places(hive, resolver)
     before = len(hive.calls)
-    assert [one.snapshot(lists, settled=False).ahead for one in found] == [()] * 5
+    assert [one.snapshot(refresh=False).ahead for one in found] == [()] * 5
     asked = hive.calls[before:]
     way = "get_max_allocated_table_write_id" if hive.version == 4 else "get_valid_write_ids"
     assert asked.count(way) == 1
@@ -273,27 +275,27 @@ def test_dynamic_partitions_at_work_are_silent_and_cost_one_question(hive: FakeH
 
 def test_a_table_renamed_meanwhile_is_silent(hive: FakeHive, tmp_path: Path) -> None:
     commit(hive, 1)
-    lists = lists_of(hive).begun()
-    (found,) = places(hive, lists)
+    resolver = resolver_of(hive).opened()
+    (found,) = places(hive, resolver)
     commit(hive, 1)
     write(tmp_path, *delta(1, 2))
-    found.lists(lists)
+    found.resolve()
     hive.tables["d", "new"] = hive.tables.pop(("d", "t"))
     hive.write_ids["d.new"] = hive.write_ids.pop("d.t")
-    assert found.snapshot(lists, settled=False).ahead == ()
+    assert found.snapshot(refresh=False).ahead == ()
 
 
 def test_a_stale_listing_of_a_table_made_again_is_silent(hive: FakeHive, tmp_path: Path) -> None:
     commit(hive, 1)
     write(tmp_path, *delta(1))
-    lists = lists_of(hive).begun()
-    (found,) = places(hive, lists)
+    resolver = resolver_of(hive).opened()
+    (found,) = places(hive, resolver)
     write(tmp_path, *delta(2))
     assert found.look.listing.entries
     for name in delta(1, 2):
         (tmp_path / "t" / name / "bucket_00000").unlink()
         (tmp_path / "t" / name).rmdir()
-    assert found.snapshot(lists, settled=False).ahead == ()
+    assert found.snapshot(refresh=False).ahead == ()
 
 
 def test_of_two_servers_one_that_is_behind_is_not_believed(hive: FakeHive, tmp_path: Path) -> None:
@@ -302,16 +304,16 @@ def test_of_two_servers_one_that_is_behind_is_not_believed(hive: FakeHive, tmp_p
     with FakeHive(hive.version) as behind:
         behind.table("d", "t", str(tmp_path / "t"))
         commit(behind, 1)
-        lists = lists_of(hive, f"{behind.address},{hive.address}")
+        resolver = resolver_of(hive, f"{behind.address},{hive.address}")
         for _ in range(4):
-            assert codes(behind, lists.renewed()) == set()
+            assert codes(behind, resolver.refreshed()) == set()
 
 
 def test_a_path_of_which_no_metastore_knows_is_not_asked_about(hive: FakeHive, tmp_path: Path) -> None:
     write_acid(tmp_path / "other" / delta(9)[0] / "bucket_00000", insert(9, 0, (1, "x")))
-    lists = lists_of(hive)
-    (found,) = find([str(tmp_path / "other")], {}, lists)
-    assert found.snapshot(lists).ahead == ()
+    resolver = resolver_of(hive)
+    (found,) = find([str(tmp_path / "other")], {}, resolver)
+    assert found.snapshot().ahead == ()
 
 
 @pytest.mark.parametrize("state", ["initiated", "ready for cleaning"])

@@ -83,7 +83,7 @@ def test_rows_that_a_rebalance_gave_new_ids_are_read_and_compacted(hive: HiveSer
     same(table.ours(), after := table.rows())
     assert values(after) == values(before) and {key for key, _ in after} != {key for key, _ in before}
     mark(table)
-    location = Location(table.path, write_ids=table.write_ids, valid_txns=hive.transactions())
+    location = Location(table.path, snapshot=f"{table.write_ids}\ntxns={hive.transactions()}")
     assert location.clean(0, unsafe_retention=True).removed
     same(table.judge(), after)
     go_on(table)

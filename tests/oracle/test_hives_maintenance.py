@@ -200,7 +200,7 @@ def _brought_back(table: HiveTable, before: Rows) -> None:
     (result,) = (name for name in names(path) if "_v" in name and not name.startswith("delete"))
     (report,) = check(path, write_ids=str(table.write_ids))
     assert [one.path for one in report.findings if one.rule == "V43"] == [result]
-    location = Location(path, write_ids=table.write_ids, valid_txns=table.hive.transactions())
+    location = Location(path, snapshot=f"{table.write_ids}\ntxns={table.hive.transactions()}")
     assert location.clean(0, unsafe_retention=True).removed == ()
     assert location.repair("empty-result", force=True, offline=True)
     assert table.judge() == before

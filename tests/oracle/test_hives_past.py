@@ -64,7 +64,7 @@ class Told:
 
     def clean(self) -> None:
         """By acidctl: what was before goes."""
-        lists = {"write_ids": self.table.write_ids, "valid_txns": self.table.hive.transactions()}
+        lists = {"snapshot": f"{self.table.write_ids}\ntxns={self.table.hive.transactions()}"}
         assert Location(self.table.path, **lists).clean(0, unsafe_retention=True).removed
         self.past.cleaned = True
         self.look()

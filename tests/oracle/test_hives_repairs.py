@@ -91,7 +91,7 @@ def test_hive_goes_on_with_a_table_that_was_mended(hive: HiveServer, whole: bool
     nest(inserts(table, 2).parent, alone=whole)
     rules = {"key-index": "V30", "version-file": "V13", "nested": "V17"}
     assert set(rules.values()) <= told(table)
-    location = Location(table.path, write_ids=table.write_ids)
+    location = Location(table.path, snapshot=table.write_ids)
     for kind, rule in rules.items():
         assert location.repair(kind, force=True, offline=True)
         location.undo_repair()
@@ -118,7 +118,7 @@ def test_hive_3_does_not_look_into_a_nested_directory_and_hive_4_does(hive: Hive
     assert [values[0] for _, values in table.ours()] == ["1"]
     with pytest.raises(AcidctlError, match="nested"):
         run_compaction(table.path, CompactionKind.MAJOR, table.write_ids)
-    location = Location(table.path, write_ids=table.write_ids)
+    location = Location(table.path, snapshot=table.write_ids)
     assert location.repair("nested", force=True, offline=True)
     assert [values[0] for _, values in table.judge()] == ["1"]
 
@@ -142,7 +142,7 @@ def test_hive_goes_on_with_a_stream_that_was_cut(hive: HiveServer) -> None:
     before = table.judge()
     assert len(before) == 20
     (side,) = table.path.glob("*/*_flush_length")
-    location = Location(table.path, write_ids=table.write_ids)
+    location = Location(table.path, snapshot=table.write_ids)
     assert location.repair("flush-length", force=True)
     assert not side.exists()
     same(table.judge(), before)

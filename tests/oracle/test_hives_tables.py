@@ -106,7 +106,7 @@ def test_changes_of_the_schema_are_followed(real_hive: HiveServer) -> None:
     def judge() -> list[tuple[str, ...]]:
         columns = ", ".join(row[0] for row in real_hive.sql(f"describe {name}"))
         wanted = sorted(map(tuple, real_hive.sql(f"select {columns} from {name}")))
-        lists = {"write_ids": real_hive.write_ids(name), "valid_txns": real_hive.transactions()}
+        lists = {"snapshot": f"{real_hive.write_ids(name)}\ntxns={real_hive.transactions()}"}
         location = Location(folder, **lists)
         got = sorted(tuple(map(as_text, row.values())) for row in json_rows(Scan(location.snapshot())))
         assert got == wanted
@@ -126,7 +126,7 @@ def test_changes_of_the_schema_are_followed(real_hive: HiveServer) -> None:
         real_hive.sql(f"update {name} set score = score + 1 where id = {10 + number}")
         before = judge()
     options = CompactOptions(major=True, offline=True, locks=LockOptions(lock=False))
-    Location(folder, write_ids=real_hive.write_ids(name), valid_txns=real_hive.transactions()).compact(options)
+    Location(folder, snapshot=f"{real_hive.write_ids(name)}\ntxns={real_hive.transactions()}").compact(options)
     assert judge() == before
     real_hive.sql(f"update {name} set name = 'u' where id = 1")
     judge()
@@ -145,7 +145,7 @@ def test_changes_of_the_schema_reach_partitions(real_hive: HiveServer, how: str)
         found = {}
         for part in (1, 2):
             wanted = sorted(map(tuple, real_hive.sql(f"select {', '.join(columns)} from {name} where p = {part}")))
-            lists = {"write_ids": real_hive.write_ids(name), "valid_txns": real_hive.transactions()}
+            lists = {"snapshot": f"{real_hive.write_ids(name)}\ntxns={real_hive.transactions()}"}
             location = Location(real_hive.warehouse / name / f"p={part}", **lists)
             rows = json_rows(Scan(location.snapshot()))
             assert sorted(tuple(as_text(row.get(column)) for column in columns) for row in rows) == wanted
@@ -173,7 +173,7 @@ def test_changes_of_the_schema_reach_partitions(real_hive: HiveServer, how: str)
     assert before == {1: in_all_ways()[1], 2: [("2", "b2", "NULL", "NULL")]} and len(before[1]) == 5
     options = CompactOptions(major=True, offline=True, locks=LockOptions(lock=False))
     for part in (1, 2):
-        lists = {"write_ids": real_hive.write_ids(name), "valid_txns": real_hive.transactions()}
+        lists = {"snapshot": f"{real_hive.write_ids(name)}\ntxns={real_hive.transactions()}"}
         Location(real_hive.warehouse / name / f"p={part}", **lists).compact(options)
     assert in_all_ways() == before
     real_hive.sql(f"update {name} set y = 8, b = 'u' where a < 3")
@@ -220,7 +220,7 @@ def test_insert_only_tables_that_hive_compacts_are_followed(real_hive: HiveServe
     real_hive.sql(f"create table {name} (id int, name string) stored as {form} {INSERT_ONLY}")
 
     def location() -> Location:
-        lists = {"write_ids": real_hive.write_ids(name), "valid_txns": real_hive.transactions()}
+        lists = {"snapshot": f"{real_hive.write_ids(name)}\ntxns={real_hive.transactions()}"}
         return Location(real_hive.warehouse / name, **lists)
 
     def judge() -> None:

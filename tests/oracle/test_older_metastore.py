@@ -15,7 +15,7 @@ from support.servers.hive_server import HiveServer
 from acidctl.acid.reasons import Code, Reason
 from acidctl.location.find import find
 from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.snapshot_spec import read_lists
+from acidctl.location.snapshot_resolver import SnapshotResolver
 
 pytestmark = [pytest.mark.server, pytest.mark.xdist_group("older-metastore")]
 
@@ -25,9 +25,9 @@ _AT_WORK = 6
 
 def ahead(metastore: str) -> list[Reason]:
     """What is said of the table now: the lists first, then the listing."""
-    lists = read_lists(warehouse=open_warehouse(metastore))
-    (found,) = find([NAME], {}, lists)
-    return list(found.snapshot(lists, readers=True).ahead)
+    resolver = SnapshotResolver(warehouse=open_warehouse(metastore))
+    (found,) = find([NAME], {}, resolver)
+    return list(found.snapshot(readers=True).ahead)
 
 
 def looked_at_meanwhile(hive: HiveServer, work: Callable[[], None]) -> int:

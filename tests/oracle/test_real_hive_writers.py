@@ -213,7 +213,7 @@ def test_an_aborted_overwrite_keeps_hive_3_from_reading_until_it_is_cleaned(hive
             table.rows()
         (report,) = check(table.path, write_ids=str(table.write_ids), readers=("hive3",))
         assert {one.rule for one in report.findings if one.severity == "error"} == {"R17"}
-    location = Location(table.path, write_ids=table.write_ids, valid_txns=hive.transactions())
+    location = Location(table.path, snapshot=f"{table.write_ids}\ntxns={hive.transactions()}")
     same(table.ours(), before)
     assert [one.name for one in location.clean(0, unsafe_retention=True).removed] == ["base_0000003"]
     same(table.judge(), before)

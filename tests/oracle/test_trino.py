@@ -233,7 +233,7 @@ def test_a_result_with_a_visibility_id(judge: Engines, hive_4: HiveServer) -> No
     """Trino does not ask whether its transaction is committed: rule R6. The rows are the same."""
     table = changed(hive_4, "visible")
     transaction = hive_4.open_transaction()
-    location = Location(table.path, write_ids=hive_4.write_ids("visible"), valid_txns=hive_4.transactions())
+    location = Location(table.path, snapshot=f"{hive_4.write_ids('visible')}\ntxns={hive_4.transactions()}")
     options = CompactOptions(major=True, visibility_txn=transaction, locks=LockOptions(lock=False))
     assert isinstance(location.compact(options), Compacted)
     wanted = sorted(values for _, values in table.rows())
@@ -244,7 +244,7 @@ def test_a_result_with_a_visibility_id(judge: Engines, hive_4: HiveServer) -> No
     assert judge.rows(table) == wanted
     hive_4.end_transaction(transaction, True)
     assert judge.judge(table) == wanted
-    Location(table.path, write_ids=hive_4.write_ids("visible"), valid_txns=hive_4.transactions()).clean(
+    Location(table.path, snapshot=f"{hive_4.write_ids('visible')}\ntxns={hive_4.transactions()}").clean(
         0, unsafe_retention=True
     )
     assert len(table.locations()) == 1 < len(wanted)
@@ -642,7 +642,7 @@ def test_an_insert_overwrite_that_was_aborted(judge: Engines, hive: HiveServer) 
     else:
         with pytest.raises(HiveError, match="Not enough history available"):
             table.rows()
-    Location(table.path, write_ids=hive.write_ids("overwritten")).clean(0, unsafe_retention=True)
+    Location(table.path, snapshot=hive.write_ids("overwritten")).clean(0, unsafe_retention=True)
     assert warned_of(table) == set()
     assert len(judge.judge(table)) == 1
 

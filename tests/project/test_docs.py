@@ -182,8 +182,7 @@ def commands_of(line: str) -> Iterator[list[str]]:
 
 def parse(words: list[str]) -> None:
     """Parse a call as the program would, and run nothing."""
-    from acidctl.acid.writeids import Form
-    from acidctl.location.snapshot_spec import read_lists
+    from acidctl.location.snapshot_spec import SnapshotSpec
 
     context: click.Context = cli.make_context("acidctl", with_program_options_first(words))
     while isinstance(group := context.command, click.Group):
@@ -191,13 +190,8 @@ def parse(words: list[str]) -> None:
         assert command is not None
         context = command.make_context(name, rest, parent=context)
     given = context.params
-    if "write_ids_form" in given:
-        read_lists(
-            given["write_ids"],
-            valid_txns=given["valid_txns"],
-            form=Form(given["write_ids_form"]),
-            table=given["table_name"],
-        )
+    if (snapshot := given.get("snapshot")) and snapshot[0] not in "@-":
+        SnapshotSpec.parse(snapshot)
 
 
 def problem(line: str) -> str | None:
@@ -230,7 +224,7 @@ def test_examples_of_help_are_valid_calls(name: str | None) -> None:
         "acidctl repair key-index --dry-rnu t",
         "acidctl --profil prod config show",
         "acidctl restore",
-        "acidctl ls --write-ids 12 t",
+        "acidctl ls --snapshot 12 t",
         "jq . x.json",
     ],
 )

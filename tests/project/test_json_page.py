@@ -75,7 +75,7 @@ def test_who_says_what_counts_stands_in_every_object(acidctl: Acidctl, crud: Pat
     assert all(f"`{key}`" in PAGE.partition("\n## ")[0] for key in ("snapshotSource", *everything))
     for line in (("ls",), ("why",), ("history",), ("clean",), ("validate",)):
         assert acidctl(*line, crud, "-o", "json").one()["snapshotSource"] == everything, line
-    told = ("--write-ids", "crud_table:3:9223372036854775807::", "--table", "crud_table")
+    told = ("--snapshot", "crud_table:3:9223372036854775807::")
     for line in (("diff", "--from", "1", "--count", crud), ("blame", "-o", "json", crud, "1:bucket=0:2")):
         assert acidctl(*line).json()["snapshotSource"] == everything, line
         assert acidctl(*line, *told).json()["snapshotSource"]["from"] == "write-ids", line

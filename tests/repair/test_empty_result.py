@@ -248,7 +248,7 @@ def test_the_command_brings_them_back(table: Path, acidctl: Callable[..., Result
     said = acidctl("validate", table)
     assert said.status == 14, said.err
     assert "V43" in said.out
-    lists = ("--write-ids", "db.t:9:9223372036854775807::", "--valid-txns", "99:9223372036854775807::")
+    lists = ("--snapshot", "db.t:9:9223372036854775807::\ntxns=99:9223372036854775807::")
     cleaned = acidctl(*CLEAN_NOW, *lists, table)
     assert cleaned.status == 0
     assert "4 rows of what it replaced were never deleted" in cleaned.out

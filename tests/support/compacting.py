@@ -16,6 +16,7 @@ from acidctl.compaction.run import Compacted
 from acidctl.location.change.lock import Locking
 from acidctl.location.find import find
 from acidctl.location.metastore_schema import Declared
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.orc.types import OrcType, hive_type
 
@@ -59,11 +60,11 @@ def compact_location(
     columns: OrcType | None = None,
 ) -> Compacted | None:
     """What `acidctl compact` does with one location; None when there is nothing to do, and errors are raised."""
-    lists = SnapshotSpec(of_all=write_ids)  # whatever table the list names
-    (found,) = find([url], storage or {}, lists)
+    resolver = SnapshotResolver(SnapshotSpec(of_any_table=write_ids))  # whatever table the list names
+    (found,) = find([url], storage or {}, resolver)
     if columns:
         found = replace(found, declared=Declared(tuple((name, hive_type(kind)) for name, kind in columns.fields()), ""))
-    answer = plan_location(found, lists, request)
+    answer = plan_location(found, request)
     if isinstance(answer, PlanRefused):
         raise answer.error
     if isinstance(answer, NoWork):

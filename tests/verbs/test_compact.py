@@ -9,7 +9,7 @@ from support.made.due import write_deltas
 from support.metastore.fake_hive import FakeHive
 
 from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.engine import TaskOptions
@@ -26,7 +26,7 @@ def test_calls_to_the_metastore_end_with_the_run(tmp_path: Path) -> None:
             fake.write_ids.setdefault("db.t", []).append(txn)
         warehouse = open_warehouse(fake.address)
         assert warehouse
-        where = Selection(("hive:db.t",), lists=SnapshotSpec(warehouse=warehouse))
+        where = Selection(("hive:db.t",), resolver=SnapshotResolver(warehouse=warehouse))
         options = CompactOptions(auto=True, deadline=60, tasks=TaskOptions(engine="local"))
         (outcome,) = compact(where, options, Events())
         assert outcome.result == "nothing-to-do"

@@ -16,9 +16,9 @@ from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, broken, console, put_json, put_line, put_text
 from acidctl.cli.output.redact import hidden
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import SnapshotSource
-from acidctl.location.snapshot_spec import ResolvedSnapshot
+from acidctl.location.snapshot_resolver import ResolvedSnapshot
+from acidctl.location.table_location import TableLocation
 from acidctl.validation.findings import Finding, Rule, Severity, Unchecked
 from acidctl.validation.model import Report
 from acidctl.validation.registry import RULES
@@ -63,11 +63,11 @@ class FindingsPrinter(RunReporter):
     def closed(self, found: TableLocation, error: AcidctlError) -> None:
         self.unlisted.add(found.shown)
 
-    def counted(self, found: TableLocation, lists: ResolvedSnapshot) -> None:
+    def counted(self, found: TableLocation, resolved: ResolvedSnapshot) -> None:
         """Keep the source of the snapshot of a location that is to be validated."""
-        self.sources[found.shown] = lists.source
-        if lists.said and self._output == "table":
-            self.remember([text_of(lists.said)])
+        self.sources[found.shown] = resolved.source
+        if resolved.note and self._output == "table":
+            self.remember([text_of(resolved.note)])
 
     def report(self, report: Report) -> None:
         """Print the report of a location."""

@@ -18,9 +18,10 @@ from acidctl.location.arguments import at_its_line
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.evidence import Evidence, refuse_part_of_others
-from acidctl.location.find import TableLocation, changeable, find, refuse_unusable
+from acidctl.location.find import changeable, find, refuse_unusable
 from acidctl.location.other_formats import FormatDetector
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import WalkedLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.repair.apply import SETTLED, forget, require_possible, undo_last
@@ -103,9 +104,9 @@ def _places(
             named.append((fs.display(location), inside))
         except AcidctlError as error:
             raise at_its_line(error, text) from error
-    refuse_unusable([top for top, _ in named], storage, SnapshotSpec(), said, surroundings=surroundings)
+    refuse_unusable([top for top, _ in named], storage, SnapshotResolver(), said, surroundings=surroundings)
     for top, inside in named:
-        places = find([top], storage, SnapshotSpec(), printer.observer, surroundings=surroundings)
+        places = find([top], storage, SnapshotResolver(), printer.observer, surroundings=surroundings)
         if inside:
             fs, path = open_location(top, storage)
             places = iter([TableLocation(fs, WalkedLocation(path, ""), True)])
@@ -167,9 +168,9 @@ def forget_all(
 ) -> int:
     """Do `acidctl repair forget`, and return the exit status."""
     visits = RunReporter(run)
-    refuse_unusable(locations, storage, SnapshotSpec(), surroundings=None)
+    refuse_unusable(locations, storage, SnapshotResolver(), surroundings=None)
     every: dict[tuple[str, str], tuple[TableLocation, list[RepairRun]]] = {}
-    for found in find(locations, storage, SnapshotSpec(), visits.observer, looks=False):
+    for found in find(locations, storage, SnapshotResolver(), visits.observer, looks=False):
         try:
             if runs := backup_runs(found.fs, found.location.path):
                 every[found.fs.url, found.location.path] = found, runs

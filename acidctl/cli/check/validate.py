@@ -24,7 +24,7 @@ from acidctl.cli.output.console import note
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.run_report import RunReport
 from acidctl.location.find import find
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.storage.port import FileSystem
 from acidctl.validation.findings import Depth
 from acidctl.verbs.engine import EngineOptions
@@ -113,7 +113,7 @@ def command(
     engine: EngineOptions,
     jobs: int | None,
     timeout: float,
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     storage: dict[str, str],
     output: str,
     run: RunReport,
@@ -154,7 +154,7 @@ def command(
     )
     printer = FindingsPrinter(output, run, verbose=verbose)
     with _runner(engine, locations, options) as runner:
-        _run(locations, storage, lists, options, printer, runner)
+        _run(locations, storage, resolver, options, printer, runner)
     printer.close()
     return printer.exit_status(fail_on)
 
@@ -205,7 +205,7 @@ def _runner(engine: EngineOptions, locations: tuple[str, ...], options: Options)
 def _run(
     locations: tuple[str, ...],
     storage: dict[str, str],
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     options: Options,
     printer: FindingsPrinter,
     runner: Runner | None,
@@ -223,13 +223,13 @@ def _run(
             yield folders.pop(0)
 
     def places() -> Iterator[Place]:
-        for found in find(locations, storage, lists, replace(printer.observer, container=folder)):
+        for found in find(locations, storage, resolver, replace(printer.observer, container=folder)):
             yield from drained()
             at = found.location
             printer.given |= {found.shown} if found.is_given else set()
             try:
-                with found.unless_dropped(lists):
-                    counted = (seen := printer.readable(found, lists)).lists(lists)
+                with found.unless_dropped():
+                    counted = (seen := printer.readable(found)).resolve()
             except GoneError as error:
                 printer.failed(found.shown, error)
             except RefusedError as error:
@@ -242,7 +242,7 @@ def _run(
                 printer.counted(found, counted)
                 # A directory that may not be listed is missing in the listing: a new one reports it.
                 look = None if found.shown in printer.unlisted else seen.look
-                ahead = seen.ahead_of(lists)
+                ahead = seen.ids_above_metastore()
                 yield Place(found.fs, at.path, counted.write_ids, counted.txns, at.partition, look, ahead=ahead)
         yield from drained()
 

@@ -87,11 +87,11 @@ def _properties(metastore: Metastore, database: str) -> Mapping[str, str]:
 
 
 def _record(metastore: Metastore, table: HiveTable, database: Mapping[str, str], partitions: bool) -> Record:
-    from acidctl.location.metastore_schema import wishes_of
+    from acidctl.location.metastore_schema import table_properties
     from acidctl.metastore.tables import partition_names
 
     settings = table.parameters
-    wishes = wishes_of(settings, database, database_wins=metastore.features.txn_types)
+    wishes = table_properties(settings, database, database_wins=metastore.features.txn_types)
     return {
         "database": table.database,
         "table": table.name,

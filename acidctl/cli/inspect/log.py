@@ -17,8 +17,9 @@ from acidctl.cli.output.screen import Row, ScreenColumn, fitted, on_screen
 from acidctl.cli.report.log_text import log_record, what, who
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.change.work_log import LogEntry, read_log
-from acidctl.location.find import TableLocation, find, once, with_tables
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.find import find, once, with_tables
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.wording import iso_time
 
 _THREADS = 8
@@ -95,7 +96,7 @@ def _order(line: _Line) -> tuple[float, str, str]:
 
 
 def _lines(locations: Sequence[str], storage: dict[str, str], visits: RunReporter) -> Iterator[_Line]:
-    places = once(find(locations, storage, SnapshotSpec(), visits.observer, looks=False))
+    places = once(find(locations, storage, SnapshotResolver(), visits.observer, looks=False))
     # The directory of a partitioned table has a log of its own, about staging directories that were cleaned.
     everywhere = (found for found, _ in with_tables(places, locations, storage))
     for found, done in in_order(everywhere, _done, _THREADS, Stop()):

@@ -33,9 +33,10 @@ from acidctl.cli.report.location_list import (
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.cli.report.verdicts import Freeable, freeable_in, verdict_of, why_of
 from acidctl.location.evidence import Evidence
-from acidctl.location.find import TableLocation, find
+from acidctl.location.find import find
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.overview.timeline import Lanes, lanes_of
 from acidctl.wording import human_bytes, human_count
 
@@ -90,7 +91,7 @@ def command(
     timeline: bool,
     show_all: bool,
     choice: ListChoice,
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -120,23 +121,23 @@ def command(
     tables = _Tables(chosen, show_all=show_all, timeline=timeline, rows=rows)
     columns = chosen.entries.columns if output == "csv" else None
     records = Records(output, columns or tuple(ENTRY_COLUMNS), "entries", has_headings=choice.has_headings)
-    for found in find(paths or (".",), storage, lists, visits.observer):
+    for found in find(paths or (".",), storage, resolver, visits.observer):
         try:
-            seen = visits.readable(found, lists)
-            snapshot = seen.snapshot(lists)
-            wishes = lists.wishes_of(found.hive)
+            seen = visits.readable(found)
+            snapshot = seen.snapshot()
+            wishes = found.table_properties
             evidence = seen.evidence()
             reading = None if snapshot.state.history_problem else advise(snapshot.listing, snapshot.state)
             report = location_report(
                 snapshot,
                 evidence,
-                compacting=_as_compacted(seen, lists, snapshot),
+                compacting=_as_compacted(seen, snapshot),
                 reading=reading,
                 rows=rows,
                 wishes=wishes,
                 on_error=visits.gap,
             )
-            free = _free(seen, lists, snapshot, evidence, visits) if chosen.needs_free else Freeable()
+            free = _free(seen, snapshot, evidence, visits) if chosen.needs_free else Freeable()
         except AcidctlError as error:
             visits.failed(found.shown, error)
             continue
@@ -161,20 +162,18 @@ def command(
     return visits.status
 
 
-def _as_compacted(found: TableLocation, lists: SnapshotSpec, snapshot: Snapshot) -> Snapshot:
+def _as_compacted(found: TableLocation, snapshot: Snapshot) -> Snapshot:
     """Return what a compaction would see: nothing above the lowest open write id."""
     if not snapshot.write_ids.is_everything:
         with suppress(RefusedError):  # the report shows the disagreement itself
-            return found.snapshot(lists, compactor=True, settled=False)
+            return found.snapshot(compactor=True, refresh=False)
     return snapshot
 
 
-def _free(
-    found: TableLocation, lists: SnapshotSpec, snapshot: Snapshot, evidence: Evidence, visits: RunReporter
-) -> Freeable:
+def _free(found: TableLocation, snapshot: Snapshot, evidence: Evidence, visits: RunReporter) -> Freeable:
     """Return what a cleaning would free; nothing, after reporting the error, if that cannot be found out."""
     try:
-        return freeable_in(found, lists, snapshot, evidence)
+        return freeable_in(found, snapshot, evidence)
     except AcidctlError as error:
         visits.failed(found.shown, error)
         return Freeable()

@@ -21,7 +21,7 @@ from acidctl.cli.report.outcomes import RunReporter
 from acidctl.cli.report.run_files import refuse_target
 from acidctl.location.change.own_files import alone_in, followed, replace_file
 from acidctl.location.find import find, once
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.overview.location_status import Use
 from acidctl.overview.trend import FIGURES, PastReport, earlier, moments_in, text_with
 from acidctl.overview.warehouse_status import (
@@ -74,7 +74,7 @@ def command(
     older_than: float,
     history: str | None,
     out: str | None,
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -87,15 +87,15 @@ def command(
     The page loads nothing, runs no script, and adapts to light, dark, a small screen and paper. At most 40 tables are
     named, the largest first; the rest are one. Each location is listed once, and no file of data is opened.
     """
-    where = locations or everything(lists)
+    where = locations or everything(resolver)
     _refuse(out, history, output)
     visits = RunReporter()
     with progress("looking at locations") as bar:
-        places = visits.known(once(find(where, storage, lists, visits.observer)))
-        found = look_over(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
+        places = visits.known(once(find(where, storage, resolver, visits.observer)))
+        found = look_over(places, Policy(older_than), visits.failed, lambda _: bar.advance())
     past = earlier(_earlier_reports(history), where, found.now)
     visits.looked_through(lambda _: past[-1].figures.get("locations") if past else None)
-    queue = queue_seen(lists, found, where, visits)
+    queue = queue_seen(resolver, found, where, visits)
     verdict = overall_condition(found, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than)))
     record = report_record(where, found, queue, verdict, older_than, past)
     record["notLookedAt"] = visits.coverage.as_json()

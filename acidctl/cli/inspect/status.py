@@ -19,7 +19,7 @@ from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.cli.report.status_lines import blocked_lines, moment_text, trouble_lines, where_text
 from acidctl.location.find import find, once
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.overview.location_status import Use
 from acidctl.overview.warehouse_status import NAMED, Condition, WarehouseStatus, look_over, overall_condition
 from acidctl.verbs.nightly_state import NightlyState, usual_folder
@@ -61,7 +61,7 @@ def command(
     older_than: float,
     fail_on: str,
     state: str | None,
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -77,14 +77,14 @@ def command(
     is; an entry of Hive's queue that is stuck; a transaction or lock that has held back a cleaning for longer than
     --older-than. Nothing is changed, no file of data is opened, and each location is listed once.
     """
-    where = locations or everything(lists)
+    where = locations or everything(resolver)
     visits = RunReporter()
     last_run = NightlyState(Path(state) if state else usual_folder())
     with progress("looking at locations") as bar:
-        places = visits.known(once(find(where, storage, lists, visits.observer)))
-        status = look_over(places, lists, Policy(older_than), visits.failed, lambda _: bar.advance())
+        places = visits.known(once(find(where, storage, resolver, visits.observer)))
+        status = look_over(places, Policy(older_than), visits.failed, lambda _: bar.advance())
     visits.looked_through(last_run.looked)
-    queue = queue_seen(lists, status, where, visits)
+    queue = queue_seen(resolver, status, where, visits)
     verdict = overall_condition(status, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than)))
     record = status_record(where, status, queue, verdict, older_than)
     ended = last_run.written
@@ -99,13 +99,13 @@ def command(
     return visits.status or (ExitStatus.FINDINGS if wanted else ExitStatus.DONE)
 
 
-def everything(lists: SnapshotSpec) -> tuple[str, ...]:
+def everything(resolver: SnapshotResolver) -> tuple[str, ...]:
     """Return the name of all tables of the metastore, for a command line without locations.
 
     Raises:
         UsageProblem: there is no metastore.
     """
-    if lists.warehouse is None:
+    if resolver.warehouse is None:
         raise UsageProblem(
             "nothing says where to look",
             "no WHERE is given, and no metastore is known of which all tables could be meant",
@@ -115,15 +115,15 @@ def everything(lists: SnapshotSpec) -> tuple[str, ...]:
 
 
 def queue_seen(
-    lists: SnapshotSpec, status: WarehouseStatus, where: Sequence[str], visits: RunReporter
+    resolver: SnapshotResolver, status: WarehouseStatus, where: Sequence[str], visits: RunReporter
 ) -> QueueView | None:
     """Return the metastore's view of these places; None without a metastore, or if it fails, which is reported."""
-    if lists.warehouse is None:
+    if resolver.warehouse is None:
         return None
     from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
 
     try:
-        return look_at_queue(lists.warehouse.metastore, status, where)
+        return look_at_queue(resolver.warehouse.metastore, status, where)
     except AcidctlError as error:  # what was found on disk is shown nevertheless
         visits.failed("", error)
         return None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from acidctl.cleaning.explain import ProofStep, VerdictProof
     from acidctl.location.snapshot import Snapshot
-    from acidctl.location.snapshot_spec import SnapshotSpec
+    from acidctl.location.snapshot_resolver import SnapshotResolver
 
 _LABELS = {
     "what": "is", "write-ids": "write ids", "transaction": "txn", "verdict": "because", "readers": "readers",
@@ -44,14 +44,16 @@ _INDENT = 14
     "why",
     "acidctl why /warehouse/sales.db/orders",
     "acidctl why orders delta_0000003_0000003_0000",
-    "acidctl why --write-ids 'sales.orders:12:9:9:7' --valid-txns '900:880:880:' orders base_0000010",
+    "acidctl why --snapshot 'txns=900:880:880:$sales.orders:12:9:9:7' orders base_0000010",
     "acidctl why -o json orders | jq '.[].proofs[] | select(.cleaning.may == \"kept-back\") | .cleaning.next'",
 )
 @click.argument("location", metavar="LOCATION", type=LOCATION)
 @click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=complete_entries)
 @shared.reading_options("table", "json", "jsonl", default="table")
 @shared.runs(pages=True)
-def command(*, location: str, names: tuple[str, ...], lists: SnapshotSpec, storage: dict[str, str], output: str) -> int:
+def command(
+    *, location: str, names: tuple[str, ...], resolver: SnapshotResolver, storage: dict[str, str], output: str
+) -> int:
     """Explain the state of every directory of LOCATION, or in more detail of those that are named.
 
     It says which base is read and why no other, what takes a directory's place, which write id, transaction or missing
@@ -63,12 +65,12 @@ def command(*, location: str, names: tuple[str, ...], lists: SnapshotSpec, stora
     visits = RunReporter()
     records = Records(output)
     seen, below = 0, ""
-    for found in find((location,), storage, lists, visits.observer):
+    for found in find((location,), storage, resolver, visits.observer):
         if names and not found.is_given:
             below = below or found.shown
             continue
         try:
-            snapshot = visits.readable(found, lists).snapshot(lists, readers=True)
+            snapshot = visits.readable(found).snapshot(readers=True)
             report = _Report(snapshot, names)
         except AcidctlError as error:
             if found.is_given:

@@ -11,9 +11,7 @@ import click
 HELP = "help"
 
 GROUPS = {
-    "Which rows count": (
-        "write_ids", "write_ids_from", "table_name", "valid_txns", "write_ids_form", "assume_committed", "at",
-    ),
+    "Which rows count": ("snapshot", "assume_committed", "at"),
     "Metastore": ("metastore", "metastore_option", "exclude", "read_lock", "take_over", "wait"),
     "Where the work is done": ("engine", "master", "conf", "queue", "name", "jobs", "task_bytes"),
     "When, and how much": ("window", "deadline", "max_bytes", "min_deltas", "max_ratio", "properties"),

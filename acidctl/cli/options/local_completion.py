@@ -69,11 +69,11 @@ def _partition_names(ctx: click.Context) -> Iterable[str]:
 
 
 def _columns(ctx: click.Context) -> Iterable[str]:
-    from acidctl.location.snapshot_spec import SnapshotSpec  # noqa: PLC0415 - only where a shell asks
+    from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - only where a shell asks
     from acidctl.rows.scan.table import table_at  # noqa: PLC0415 - only where a shell asks
 
     for place in _local_paths(ctx):
-        yield from table_at(place, {}, SnapshotSpec()).scan(None).output_type.names
+        yield from table_at(place, {}, SnapshotResolver()).scan(None).output_type.names
 
 
 def _trash_runs(ctx: click.Context) -> Iterable[str]:

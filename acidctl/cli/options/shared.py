@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import shlex
+import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -25,7 +28,7 @@ from acidctl.cli.options.metastore import (
     refuse_untyped_none,
     warehouse_of,
 )
-from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, NEW_FILE
+from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, NEW_FILE
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.cli.output.streams import paged
@@ -36,7 +39,7 @@ from acidctl.storage.options import StorageOptions
 if TYPE_CHECKING:
     from acidctl.acid.listing import TableType
     from acidctl.location.change.lock import Locking
-    from acidctl.location.snapshot_spec import SnapshotSpec
+    from acidctl.location.snapshot_resolver import SnapshotResolver
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,6 +47,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 ROW_FORMS = ("jsonl", "json", "csv", "table", "parquet", "arrow")
 EXPORT_FORMS = ("jsonl", "json", "csv", "table", "arrow", "parquet", "orc")
 """Output forms of commands that print rows; the export forms include ORC."""
+
+_MOST_BYTES = 64 << 20
+"""The longest text of lists that is read."""
 
 WHOLE_FILE = "Write to a new file, complete or not at all; without -o the end of its name tells the form."
 
@@ -165,36 +171,42 @@ def output_option(*kinds: str, default: str) -> Callable[[F], F]:
     )
 
 
-def _lists(
-    write_ids: str | None,
-    write_ids_from: str | None,
-    table_name: str | None,
-    valid_txns: str | None,
-    write_ids_form: str,
+def _resolver(
+    snapshot: str | None,
     assume_committed: float | None,
     metastore: str | None,
     metastore_option: tuple[str, ...],
     exclude: tuple[str, ...],
     read_lock: bool,
-) -> SnapshotSpec:
+) -> SnapshotResolver:
     from acidctl.acid.assumed_commits import Assumption  # noqa: PLC0415 - --help does without
-    from acidctl.acid.writeids import Form  # noqa: PLC0415 - --help does without
-    from acidctl.cli.output.console import note_if_typed  # noqa: PLC0415 - --help does without
-    from acidctl.location.snapshot_spec import read_lists  # noqa: PLC0415 - --help does without
+    from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
+    from acidctl.location.snapshot_spec import SnapshotSpec  # noqa: PLC0415 - --help does without
 
-    if write_ids_from == "-":
-        note_if_typed("lists of write ids")
+    spec = SnapshotSpec() if snapshot is None else SnapshotSpec.parse(*_lists_of(snapshot))
     if assume_committed is not None:
         refuse_untyped_none(metastore, metastore_option)
-    return read_lists(
-        write_ids,
-        write_ids_from=write_ids_from,
-        valid_txns=valid_txns,
-        form=Form(write_ids_form),
-        table=table_name,
-        assumption=None if assume_committed is None else Assumption(assume_committed),
-        warehouse=warehouse_of(metastore, metastore_option, exclude, read_lock=read_lock),
-    )
+        spec = replace(spec, assumption=Assumption(assume_committed))
+    return SnapshotResolver(spec, warehouse_of(metastore, metastore_option, exclude, read_lock=read_lock))
+
+
+def _lists_of(snapshot: str) -> tuple[str, str]:
+    """Return the text of Hive's lists, and how to name its source in errors."""
+    from acidctl.acid.writeids import WriteIdListError  # noqa: PLC0415 - --help does without
+    from acidctl.cli.output.console import note_if_typed  # noqa: PLC0415 - --help does without
+    from acidctl.storage.os_errors import mapped  # noqa: PLC0415 - --help does without
+
+    if snapshot == "-":
+        note_if_typed("lists of write ids")
+        return sys.stdin.read(_MOST_BYTES), "standard input"
+    if not snapshot.startswith("@"):
+        return snapshot, "--snapshot"
+    path = snapshot[1:]
+    try:
+        with mapped("read", path), Path(path).open("rb") as file:
+            return file.read(_MOST_BYTES).decode(), path
+    except UnicodeDecodeError as error:
+        raise WriteIdListError(f"cannot use {path}", "it is not text", "give a file with Hive's lists") from error
 
 
 def _by_path(
@@ -203,9 +215,10 @@ def _by_path(
     if not any(map(is_hive_name, locations)):
         return locations
     from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
-    from acidctl.location.snapshot_spec import SnapshotSpec  # noqa: PLC0415 - --help does without
+    from acidctl.location.hive_names import HiveName  # noqa: PLC0415 - --help does without
+    from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
 
-    lists = SnapshotSpec(warehouse=warehouse_of(metastore, metastore_option, exclude))
+    resolver = SnapshotResolver(warehouse=warehouse_of(metastore, metastore_option, exclude))
     found: list[str] = []
     empty: list[str] = []
     for text in locations:
@@ -213,7 +226,7 @@ def _by_path(
             found.append(text)
             continue
         try:
-            urls = lists.urls_of(text)
+            urls = list(resolver.require_warehouse(text).urls(HiveName.parse(text)))
         except AcidctlError as error:
             raise at_its_line(error, text) from error
         found += map(FromMetastore, urls)
@@ -229,33 +242,13 @@ named_locations = passed_as("locations", _by_path, *metastore_options, exclude_o
 """For commands without a snapshot: names of tables among `locations` are replaced by their paths."""
 
 snapshot_options = passed_as(
-    "lists",
-    _lists,
+    "resolver",
+    _resolver,
     typed_option(
-        "--write-ids",
-        metavar="STRING",
-        help="Hive's valid write-id list, db.table:hwm:minOpen:open:aborted; of several tables txn$list$list.",
-    ),
-    typed_option(
-        "--write-ids-from",
-        metavar="FILE",
-        type=FILE,
-        help="Hive's valid write-id lists from a file, one per line; - is standard input.",
-    ),
-    typed_option(
-        "--table", "table_name", metavar="NAME", help="The table's name in the list, where the path does not show it."
-    ),
-    typed_option(
-        "--valid-txns",
-        metavar="STRING",
-        help="Hive's valid transaction list: hwm:minOpen:open:aborted. Decides which _v directories count.",
-    ),
-    click.option(
-        "--write-ids-form",
-        type=click.Choice(["hive3", "hive2", "hive1"]),
-        default="hive3",
-        show_default=True,
-        help="Form of --write-ids: hive2 is hwm:minOpen:exc:..., hive1 is hwm:exc:...",
+        "--snapshot",
+        metavar="TEXT|@FILE|-",
+        help="Hive's valid write-id lists, one per line or txn$list$list: db.table:hwm:minOpen:open:aborted. A line "
+        "txns=hwm:minOpen:open:aborted decides which _v directories count.",
     ),
     typed_option(
         "--assume-committed",
@@ -271,7 +264,7 @@ snapshot_options = passed_as(
 """Hive's lists of write ids and transactions, or their sources: passed on as the keyword `lists`, a SnapshotSpec."""
 
 
-_OF_LISTS = frozenset(inspect.signature(_lists).parameters)
+_OF_SNAPSHOT = frozenset(inspect.signature(_resolver).parameters)
 _OF_METASTORE = ("metastore", "metastore_option")
 
 
@@ -285,7 +278,7 @@ def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = 
         hive_name: the name of the location in a metastore; empty without one.
         of_snapshot: repeat all snapshot options, for a command that needs them.
     """
-    options = _snapshot_words(_OF_LISTS if of_snapshot else _OF_METASTORE if hive_name else ())
+    options = _snapshot_words(_OF_SNAPSHOT if of_snapshot else _OF_METASTORE if hive_name else ())
     storage = _pair_words("--storage-option", click.get_current_context().params.get("storage_option") or ())
     return shlex.join(["acidctl", *_config_words(), *words, *options, *storage, hive_name or path])
 

@@ -96,15 +96,15 @@ def changing_command(
             run: RunReport,
             output: str,
             yes: bool = False,
-            lists: Any = None,
+            resolver: Any = None,
             table_type: Any = None,
             exit_code: bool = False,
             **values: Any,
         ) -> int:
-            from acidctl.location.snapshot_spec import SnapshotSpec  # noqa: PLC0415 - --help does without
+            from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
             from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
 
-            where = Selection(locations, storage, lists or SnapshotSpec(), table_type)
+            where = Selection(locations, storage, resolver or SnapshotResolver(), table_type)
             with NOTES.isolated():  # a file that crashes its native reader is a damaged file
                 return body(Call(where, made(options, values), run, output, yes, exit_code))
 

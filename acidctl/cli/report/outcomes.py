@@ -23,8 +23,7 @@ from acidctl.wording import human_count, some_of
 if TYPE_CHECKING:
     from acidctl.cli.report.run_report import RunReport
     from acidctl.location.evidence import Evidence
-    from acidctl.location.find import TableLocation
-    from acidctl.location.snapshot_spec import SnapshotSpec
+    from acidctl.location.table_location import TableLocation
 
 _FEW, _NAMED = 3, 20
 _IDLE = frozenset({Result.NOTHING_TO_DO, Result.POSTPONED, Result.SKIPPED})
@@ -104,7 +103,7 @@ class RunReporter(Events):
             else:
                 self.unknown.append(found.shown)
 
-    def readable(self, found: TableLocation, lists: SnapshotSpec) -> TableLocation:
+    def readable(self, found: TableLocation) -> TableLocation:
         """Return the location with what can be listed of it, for commands that only show.
 
         A directory that may not be listed appears by its name, with nothing in it, and counts as a failure.
@@ -113,16 +112,16 @@ class RunReporter(Events):
             AccessError: the location itself may not be listed.
             GoneError: the location was dropped meanwhile.
         """
-        if found.ahead is not None and not isinstance(found.ahead, AccessError):
+        if found.listed is not None and not isinstance(found.listed, AccessError):
             return found
         closed: dict[str, AcidctlError] = {}
-        with found.unless_dropped(lists):
+        with found.unless_dropped():
             look = list_location(found.fs, found.location.path, found.top, closed.__setitem__)
-        if found.ahead is not None and not closed:
-            raise found.ahead
+        if found.listed is not None and not closed:
+            raise found.listed
         for error in closed.values():
             self.closed(found, error)
-        return replace(found, ahead=look)
+        return replace(found, listed=look)
 
     def closed(self, found: TableLocation, error: AcidctlError) -> None:
         """Report a directory of a location that may not be listed."""

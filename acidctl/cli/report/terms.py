@@ -89,7 +89,7 @@ TERMS = (
         "visibility transaction",
         "The end of a name, as in base_10_v0000123: a compaction of Hive 4 wrote it in "
         "transaction 123. A reader passes over it until that transaction is committed.",
-        "name a metastore, or give --valid-txns, so that acidctl knows whether it is committed",
+        "name a metastore, or give --snapshot with Hive's transactions, so that acidctl knows whether it is committed",
         names=r"_v|.*_v\d+",
     ),
     Term(

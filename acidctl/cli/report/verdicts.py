@@ -14,9 +14,8 @@ from acidctl.base.errors import AcidctlError
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.retention import Policy
 from acidctl.location.evidence import Evidence
-from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.wording import human_bytes, text_of
 
 OK = "ok"
@@ -67,7 +66,7 @@ class Freeable:
         return f"{after.day} {after:%b %H:%M}"
 
 
-def freeable_in(found: TableLocation, lists: SnapshotSpec, snapshot: Snapshot, evidence: Evidence) -> Freeable:
+def freeable_in(found: TableLocation, snapshot: Snapshot, evidence: Evidence) -> Freeable:
     """Return what `acidctl clean` without options would remove; nothing if it would refuse.
 
     Args:
@@ -79,8 +78,8 @@ def freeable_in(found: TableLocation, lists: SnapshotSpec, snapshot: Snapshot, e
     is_any = any(verdict.state in (State.OBSOLETE, State.ABORTED) for verdict in snapshot.state.verdicts)
     if not (is_any and evidence.may_change):
         return Freeable()
-    if lists.warehouse and found.hive:
-        snapshot = found.snapshot(lists, readers=True, settled=False)
+    if found.resolver.warehouse and found.hive:
+        snapshot = found.snapshot(readers=True, refresh=False)
     try:
         snapshot.require_agreement()
         plan = plan_cleaning(snapshot, Policy(), time.time())

@@ -12,7 +12,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.output.console import console, note, put_json, warn, warn_of
 from acidctl.location.find import find
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import text_of
 
@@ -41,7 +41,7 @@ def command(
     *,
     location: str,
     row: str,
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     storage: dict[str, str],
     output: str,
 ) -> None:
@@ -54,14 +54,14 @@ def command(
     from acidctl.rows.past.blame import blame, parse_row_id  # noqa: PLC0415 - --help does without
 
     wanted = parse_row_id(row)
-    places = list(find((location,), storage, lists))
+    places = list(find((location,), storage, resolver))
     if len(places) != 1:
         raise UsageProblem(
             f"{location} holds {len(places) or 'no'} locations",
             "row ids are numbered by location",
             f"give one of them: {places[0].shown}" if places else "",
         )
-    snapshot = places[0].snapshot(lists)
+    snapshot = places[0].snapshot()
     for text in map(text_of, snapshot.state.notes):
         note(text)
     warn_of(odd_layout(snapshot))

@@ -14,7 +14,7 @@ from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 from acidctl.cli.options.shared import EXPORT_FORMS, is_default, refuse_unused
 from acidctl.cli.output.console import note, out_stream, put_json, put_line, warn, warn_of
 from acidctl.cli.output.progress import progress
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.wording import human_count, text_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def command(
     checksum: bool,
     limit: int | None,
     record: bool | None,
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     storage: dict[str, str],
     output: str,
     out: str | None,
@@ -106,7 +106,7 @@ def command(
     begin_document("" if count or checksum else output, out)
     wanted = _partition(partitions)
     losses: list[Loss] = []
-    table = table_at(location, storage, lists)
+    table = table_at(location, storage, resolver)
     scan = table.scan(
         columns,
         where,

@@ -12,7 +12,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 from acidctl.cli.options.shared import ROW_FORMS, refuse_unused
 from acidctl.cli.output.console import note, put_json, warn_of
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.wording import text_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def command(
     row_id: bool,
     columns: list[str] | None,
     count: bool,
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     storage: dict[str, str],
     output: str,
     to_file: str | None,
@@ -74,7 +74,7 @@ def command(
     if columns is not None:
         known = {name.lower() for name in columns}
         columns = [*(name for name in keys if name.lower() not in known), *columns]
-    table = table_at(location, storage, lists)
+    table = table_at(location, storage, resolver)
     found = table_difference(table, start, end, columns, row_id=row_id)
     for text in map(text_of, found.notes):
         note(text)

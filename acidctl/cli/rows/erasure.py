@@ -20,7 +20,7 @@ from acidctl.cli.output.console import console, note, put_json, put_line, put_te
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.find import find, once
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.wording import human_bytes, human_count, iso_time
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def command(
     prove: bool,
     hdfs_trash: bool,
     verbose: bool,
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -100,11 +100,11 @@ def command(
     found: list[TableErasure] = []
     others = visits.coverage.passed
     observer = replace(visits.observer, hidden=True)
-    places = once(find(locations, storage, lists, observer, looks=False))
+    places = once(find(locations, storage, resolver, observer, looks=False))
     seen = 0
     with progress("searching tables") as bar:
         tables = tables_to_search(places, locations, storage, hdfs_trash=hdfs_trash)
-        for table in search_tables(tables, lists, condition, prove=prove):
+        for table in search_tables(tables, resolver, condition, prove=prove):
             seen += 1
             bar.reach(seen, seen)
             found.append(table)

@@ -17,7 +17,7 @@ from acidctl.cli.report.log_text import log_record, what, who
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.find import find
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import iso_time, text_of
 
@@ -42,7 +42,7 @@ _COLUMNS = (
 def command(
     *,
     location: str,
-    lists: SnapshotSpec,
+    resolver: SnapshotResolver,
     storage: dict[str, str],
     output: str,
 ) -> int:
@@ -57,11 +57,11 @@ def command(
     from acidctl.rows.past.history import read_history  # noqa: PLC0415 - --help does without
 
     visits = RunReporter()
-    is_known = lists.is_told
+    is_known = resolver.decides
     records = Records(output, _COLUMNS, "writeIds")
-    for found in find((location,), storage, lists, visits.observer):
+    for found in find((location,), storage, resolver, visits.observer):
         try:
-            snapshot = found.snapshot(lists)
+            snapshot = found.snapshot()
             history = read_history(snapshot)
             done = read_log(found.fs, found.location.path)
         except AcidctlError as error:

@@ -16,9 +16,8 @@ from acidctl.acid.state import AcidState
 from acidctl.acid.time_travel import Comparison, bases_between, state_at
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import HistoryError
-from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import DirectoryListing, Snapshot, take_snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.rows.read.archives import is_all_of
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
@@ -28,11 +27,12 @@ from acidctl.storage.port import FileSystem
 from acidctl.wording import text_of
 
 
-def seen_at(found: TableLocation, lists: SnapshotSpec, at: int | None, since: int | None = None) -> Snapshot:
+def seen_at(found: TableLocation, at: int | None, since: int | None = None) -> Snapshot:
     """Return the snapshot of a location now, or when a write id was the newest.
 
+    A caller that reads several locations must check that their lists are not stale.
+
     Args:
-        lists: the write-id lists; a caller that reads several locations must check that they are not stale.
         at: the write id; None for now.
         since: set if only changes above this write id matter; see :func:`acidctl.acid.time_travel.look_back`.
 
@@ -40,13 +40,13 @@ def seen_at(found: TableLocation, lists: SnapshotSpec, at: int | None, since: in
         RefusedError: the lists are not for its table; for other errors see :func:`snapshot_at`.
     """
     if at is None:
-        return found.snapshot(lists, settled=False)
-    counted = found.lists(lists)
+        return found.snapshot(refresh=False)
+    counted = found.resolve()
     path = found.location.path
     snapshot = snapshot_at(
-        found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.said, since=since
+        found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.note, since=since
     )
-    return replace(snapshot, declared=found.declared, source=counted.source, ahead=found.ahead_of(lists))
+    return replace(snapshot, declared=found.declared, source=counted.source, ahead=found.ids_above_metastore())
 
 
 def snapshot_at(

@@ -18,15 +18,17 @@ import pyarrow as pa
 from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.acid.reasons import Reason
 from acidctl.acid.time_travel import of_one_table
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.arguments import as_path, require_type
 from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem, importing
 from acidctl.base.nearest import did_you_mean
 from acidctl.location.arguments import is_hive_name
-from acidctl.location.find import TableLocation, ever_changing, find_table, is_any_overtaken
+from acidctl.location.find import find_table
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec, lists_of, read_lists
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation, ever_changing, is_any_stale
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.events import EventFile
@@ -60,9 +62,7 @@ def open_table(
     *,
     storage_options: Mapping[str, str] | None = None,
     metastore: str | Mapping[str, str] | None = None,
-    write_ids: str | ValidWriteIds | None = None,
-    valid_txns: str | ValidTxns | None = None,
-    table: str | None = None,
+    snapshot: str | ValidWriteIds | SnapshotSpec | None = None,
 ) -> Table:
     """Find a table: one location, the partitions below a directory, or a name in a metastore.
 
@@ -70,13 +70,12 @@ def open_table(
         url: a path, a URL of any supported store, or a name in the metastore: ``hive:db.table`` or
             ``hive:db.table/key=value``.
         storage_options: for the store, by their fsspec names.
-        metastore: gives names, columns and their types, and the write-id list if `write_ids` does not: an address
+        metastore: gives names, columns and their types, and the write-id list if `snapshot` does not: an address
             such as ``thrift://host:9083``, several separated by commas, or settings by their names
             (docs/how-to/metastore.md). None reads ``hive-site.xml``, ``none`` turns it off.
-        write_ids: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), or those of several tables
-            (``txn$list$list``). By default everything on disk counts as committed.
-        valid_txns: Hive's valid transaction list, which decides which ``_v`` directories count.
-        table: the table's name in `write_ids`, if the path does not show it.
+        snapshot: Hive's valid write-id list (``db.t:hwm:minOpen:open:aborted``), one a line or those of several
+            tables together (``txn$list$list``). A line ``txns=hwm:minOpen:open:aborted`` is Hive's valid transaction
+            list, which decides which ``_v`` directories count. By default everything on disk counts as committed.
 
     Raises:
         NotFoundError, AccessError, StorageError: the table does not exist, or cannot be listed.
@@ -84,20 +83,21 @@ def open_table(
         RefusedError: the lists are not for this table; raised by the first scan.
         BadDataError: the partitions have different keys.
     """
-    txns = ValidTxns.parse(valid_txns) if isinstance(valid_txns, str) else valid_txns
-    lists = lists_of(write_ids, table) if isinstance(write_ids, ValidWriteIds) else read_lists(write_ids, table=table)
-    return table_at(url, storage_options, replace(lists, txns=txns, warehouse=open_warehouse(metastore)))
+    resolver = SnapshotResolver(SnapshotSpec.of(snapshot), open_warehouse(metastore))
+    return table_at(url, storage_options, resolver)
 
 
-def table_at(url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, lists: SnapshotSpec) -> Table:
-    """Find a table whose snapshots are taken by `lists`; see :func:`open_table`."""
+def table_at(
+    url: str | os.PathLike[str], storage_options: Mapping[str, str] | None, resolver: SnapshotResolver
+) -> Table:
+    """Find a table whose snapshots are taken by `resolver`; see :func:`open_table`."""
     path = given = as_path(url)
     storage = {} if storage_options is None else storage_options  # a mapping of options by prefix may look empty
-    found = find_table(path, storage, lists)
+    found = find_table(path, storage, resolver)
     if not is_hive_name(path):
         fs, root = open_location(path, storage)
         path = fs.display(root)
-    return Table(path, found, lists, lambda renewed: find_table(given, storage, renewed))
+    return Table(path, found, resolver, lambda newer: find_table(given, storage, newer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +134,11 @@ class Table(ArrowRows):
         self,
         path: str,
         found: Sequence[TableLocation],
-        lists: SnapshotSpec,
-        find: Callable[[SnapshotSpec], Sequence[TableLocation]] | None = None,
+        resolver: SnapshotResolver,
+        find: Callable[[SnapshotResolver], Sequence[TableLocation]] | None = None,
     ) -> None:
         self.path = path
-        self._lists = lists
+        self._resolver = resolver
         self._is_new = True
         self._find = find
         self._set(found)
@@ -240,10 +240,10 @@ class Table(ArrowRows):
         try:
             summary, parts = self._opened(at, partition or {}, on_loss, skip_hint)
         except NotFoundError:
-            if not self._lists.asks_metastore or on_loss:
+            if not self._resolver.asks_metastore or on_loss:
                 raise
             # A cleaner removed a directory of this snapshot: try again with a new list from the metastore.
-            self._renew(asked_again=True)
+            self._renew(self._resolver.refreshed(is_retry=True))
             summary, parts = self._opened(at, partition or {}, on_loss, skip_hint)
         if not parts:
             existing = [_partition_path(location.partition) for location in self.locations[:10]]
@@ -345,10 +345,11 @@ class Table(ArrowRows):
             self._renew()
         self._is_new = False
         for _ in range(_ATTEMPTS):
-            listed = [found.afresh() for found in self.found]
+            resolver = self._resolver.opened()
+            listed = [found.reload(resolver) for found in self.found]
             snapshots = self._snapshots(listed, at)
-            newer = self._lists.renewed(asked_again=True)
-            if not is_any_overtaken(listed, self._lists, newer):
+            newer = self._resolver.refreshed(is_retry=True)
+            if not is_any_stale(listed, newer):
                 break
             self._renew(newer)
         else:
@@ -358,7 +359,7 @@ class Table(ArrowRows):
         return snapshots
 
     def _snapshots(self, listed: Sequence[TableLocation], at: int | None) -> Sequence[Snapshot]:
-        take = partial(seen_at, lists=self._lists.begun(), at=at)
+        take = partial(seen_at, at=at)
         if len(listed) == 1:
             return [take(listed[0])]
         with ThreadPoolExecutor(_PARALLEL) as pool:
@@ -369,12 +370,12 @@ class Table(ArrowRows):
         pairs = zip(snapshots, states, strict=True)
         return self._packed((replace(snapshot, state=state) for snapshot, state in pairs), _shared)
 
-    def _renew(self, lists: SnapshotSpec | None = None, asked_again: bool = False) -> None:
+    def _renew(self, resolver: SnapshotResolver | None = None) -> None:
         """Get new lists first, then the locations: older locations would lack what a transaction has added."""
-        self._lists = lists or self._lists.renewed(asked_again)
+        self._resolver = resolver or self._resolver.refreshed()
         self._is_new = True
-        if self._find and self._lists.asks_metastore:
-            self._set(self._find(self._lists))
+        if self._find and self._resolver.asks_metastore:
+            self._set(self._find(self._resolver))
 
 
 def _partition_path(values: Mapping[str, PartitionValue]) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from acidctl.acid.assumed_commits import Assumption
-from acidctl.acid.writeids import Form
 from acidctl.base.deadline import duration_seconds
 from acidctl.base.errors import UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.location.arguments import HIVE, is_hive_name
 from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.snapshot_spec import SnapshotSpec, read_lists
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.snapshot_spec import SnapshotSpec
 
 TARGET_BYTES = 32 << 20
 """Stripes of about so many bytes make one partition of Spark's."""
@@ -24,7 +24,7 @@ NEWEST = "newest"
 
 # As users write them; Spark does not mind the case.
 NAMES = (
-    "path", "writeIds", "writeIdsForm", "table", "validTxns", "at", "rowId", "columns", "targetBytes", "partitionTypes",
+    "path", "table", "snapshot", "at", "rowId", "columns", "targetBytes", "partitionTypes",
     "metastore", "changesFrom", "changesTo", "assumeCommitted",
 )  # fmt: skip
 
@@ -52,7 +52,7 @@ class SourceOptions:
 
     Attributes:
         path: a location, a table with partitions, or a name of a metastore's, ``hive:db.table``.
-        lists: what was said of the snapshot.
+        resolver: decides which write ids count.
         at: the write id that is taken for the newest; None for all that the lists allow.
         row_id: whether ``ROW__ID`` comes first.
         columns: the top-level columns wanted, in order; None for all.
@@ -63,7 +63,7 @@ class SourceOptions:
     """
 
     path: str
-    lists: SnapshotSpec
+    resolver: SnapshotResolver
     at: int | None
     row_id: bool
     columns: tuple[str, ...] | None
@@ -84,11 +84,8 @@ class SourceOptions:
         metastore = _below(given, METASTORE) | ({"uris": given["metastore"]} if "metastore" in given else {})
         _refuse_unknown([name for name in given if not name.startswith((STORAGE, METASTORE))])
         path = given.get("path", "")
-        form = Form(_one_of(given, "writeIdsForm", Form.HIVE3, *Form))
-        write_ids, valid_txns, table = (given.get(name) for name in ("writeids", "validtxns", "table"))
-        if not path and table:
+        if not path and (table := given.get("table")):
             path = table if is_hive_name(table) else f"{HIVE}{table}"
-            table = None
         if not path:
             raise UsageProblem(
                 "no path and no table is given",
@@ -96,11 +93,12 @@ class SourceOptions:
                 'write spark.read.format("hive_acid").load("/path/of/the/table"), or load("hive:db.table")',
             )
         age = _age(given.get("assumecommitted"))
-        assumption = None if age is None else Assumption(age)
-        lists = read_lists(write_ids, valid_txns=valid_txns, form=form, table=table, assumption=assumption)
+        spec = SnapshotSpec.of(given.get("snapshot"))
+        if age is not None:
+            spec = replace(spec, assumption=Assumption(age))
         return cls(
             path=path,
-            lists=replace(lists, warehouse=open_warehouse(metastore)),
+            resolver=SnapshotResolver(spec, open_warehouse(metastore)),
             at=_at(given.get("at")),
             row_id=_one_of(given, "rowId", "false", "true", "false") == "true",
             columns=_columns(given.get("columns")),

@@ -16,9 +16,9 @@ from acidctl.acid.layout import Role
 from acidctl.acid.names import MAXL, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import HistoryError, RefusedError, UsageProblem
-from acidctl.location.find import TableLocation
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.table_location import TableLocation
 from acidctl.orc.types import OrcType
 from acidctl.rows.past.changes import EventSpan, SingleStep, changes_of, plan_changes
 from acidctl.rows.past.diff import NEW
@@ -128,11 +128,11 @@ def require_stream(options: SourceOptions, table: TablePlan) -> ChangeRange:
             "",
             'give .option("changesFrom", "newest"), or the write id after which it begins',
         )
-    lists = options.lists
-    if lists.has_write_ids or not (lists.warehouse or lists.assumption):
+    spec = options.resolver.spec
+    if spec.has_write_ids or not (options.resolver.warehouse or spec.assumption):
         raise UsageProblem(
             f"a stream of {table.path} must be told which write ids are committed",
-            "a list of write ids is that of one moment" if lists.has_write_ids else "nothing on disk tells it",
+            "a list of write ids is that of one moment" if spec.has_write_ids else "nothing on disk tells it",
             'name the metastore, or give .option("assumeCommitted", "1h") if all that is older was committed',
         )
     if table.row_type is None:
@@ -152,13 +152,12 @@ class ChangesPlanner:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._lists: SnapshotSpec | None = None
+        self._resolver: SnapshotResolver | None = None
 
-    def _table(self) -> tuple[Table, SnapshotSpec]:
+    def _table(self) -> Table:
         options = self._options
-        self._lists = options.lists if self._lists is None else self._lists.renewed()
-        lists = self._lists.begun()
-        return table_at(options.path, dict(options.storage), lists), lists
+        self._resolver = options.resolver if self._resolver is None else self._resolver.refreshed()
+        return table_at(options.path, dict(options.storage), self._resolver)
 
     def newest(self, *, require_told: bool = False) -> int:
         """Return the newest write id up to which nothing can change any more: the one below the first that is open.
@@ -170,15 +169,15 @@ class ChangesPlanner:
             RefusedError: the metastore that was to say it does not know the table.
             NotFoundError, AccessError, StorageError: the table cannot be found or listed.
         """
-        table, lists = self._table()
+        table = self._table()
         first = table.found[0]
-        if require_told and lists.asks_metastore and first.hive is None and (said := first.lists(lists).said):
+        if require_told and first.resolver.asks_metastore and first.hive is None and (note := first.resolve().note):
             raise RefusedError(
                 f"a stream of {table.path} must be told which write ids are committed",
-                text_of(said),
+                text_of(note),
                 'give .option("assumeCommitted", "1h") if all that is older was committed',
             )
-        newest, limit = _ends(table, lists)
+        newest, limit = _ends(table)
         return min(newest, limit)
 
     def splits_of(self, reading: ChangeReading, changes: ChangeRange) -> list[ChangeSplit]:
@@ -188,8 +187,8 @@ class ChangesPlanner:
             UsageProblem: changes up to there cannot be told yet: who went on from there would miss some.
             HistoryError, NotFoundError, AccessError, StorageError, BadDataError: as of :meth:`splits`.
         """
-        table, lists = self._table()
-        newest, limit = _ends(table, lists)
+        table = self._table()
+        newest, limit = _ends(table)
         if changes.upto is not None and changes.upto > limit:
             raise UsageProblem(
                 f"changes of {table.path} cannot be told up to write id {changes.upto}",
@@ -197,7 +196,7 @@ class ChangesPlanner:
                 f"changesTo may be {limit} by now",
             )
         last = min(newest, limit) if changes.upto is None else changes.upto
-        return self._splits(table, lists, reading, last if changes.after is None else changes.after, last)
+        return self._splits(table, reading, last if changes.after is None else changes.after, last)
 
     def splits(self, reading: ChangeReading, after: int, last: int) -> list[ChangeSplit]:
         """Return the tasks for the changes of the write ids after..last.
@@ -206,21 +205,19 @@ class ChangesPlanner:
             HistoryError: a compaction removed what tells them.
             NotFoundError, AccessError, StorageError, BadDataError: the table cannot be found or listed, or a file read.
         """
-        return [] if after >= last else self._splits(*self._table(), reading, after, last)
+        return [] if after >= last else self._splits(self._table(), reading, after, last)
 
-    def _splits(
-        self, table: Table, lists: SnapshotSpec, reading: ChangeReading, after: int, last: int
-    ) -> list[ChangeSplit]:
+    def _splits(self, table: Table, reading: ChangeReading, after: int, last: int) -> list[ChangeSplit]:
         if after >= last:
             return []
         target_bytes = self._options.target_bytes
 
         def plan(found: TableLocation) -> list[ChangeSplit]:
-            here, own = found.settled(lists)
+            here = found.refresh_if_stale()
             try:
-                told = plan_changes(lambda at: seen_at(here, own, at, since=after), after, last)
+                told = plan_changes(lambda at: seen_at(here, at, since=after), after, last)
             except HistoryError as error:
-                raise _with_way_out(error, table.path, after, min(_ends(table, lists))) from error
+                raise _with_way_out(error, table.path, after, min(_ends(table))) from error
             partition = tuple(
                 PartitionColumn(name, kind, typed(text, kind, name))
                 for (_, text), (name, kind) in zip(found.location.partition, reading.partition, strict=True)
@@ -240,14 +237,14 @@ def _with_way_out(error: HistoryError, path: str, after: int, newest: int) -> Hi
     )
 
 
-def _ends(table: Table, lists: SnapshotSpec) -> tuple[int, int]:
+def _ends(table: Table) -> tuple[int, int]:
     """Return the newest write id of a table, and the last one before what may still change."""
-    hive = table.found[0].hive
-    if lists.asks_metastore and lists.warehouse and hive:
-        settled = _settled(lists.warehouse.lists(hive)[0])
+    first = table.found[0]
+    if first.resolver.asks_metastore and first.resolver.warehouse and first.hive:
+        settled = _settled(first.resolver.warehouse.lists(first.hive)[0])
         return settled, settled
     with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
-        ends = list(pool.map(lambda found: _end_of(found, lists), table.found))
+        ends = list(pool.map(_end_of, table.found))
     return max(newest for newest, _ in ends), min(limit for _, limit in ends)
 
 
@@ -255,9 +252,9 @@ def _settled(ids: ValidWriteIds) -> int:
     return min([ids.high_watermark, *(one - 1 for one in ids.open[:1])])
 
 
-def _end_of(found: TableLocation, lists: SnapshotSpec) -> tuple[int, int]:
+def _end_of(found: TableLocation) -> tuple[int, int]:
     """Return the newest write id of a location on disk, and the last one before what may still change there."""
-    counted = found.lists(lists)
+    counted = found.resolve()
     directories = [directory for directory in map(acid_directory, found.look.listing.by_child) if directory]
     newest = max([0, *(directory.max_write_id for directory in directories)])
     if counted.assumed and counted.assumed.of_write_ids and not counted.assumed.undecided:

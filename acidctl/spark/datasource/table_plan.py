@@ -14,7 +14,7 @@ from acidctl.acid.layout import Role
 from acidctl.acid.listing import with_entries
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
 from acidctl.location.snapshot import Snapshot
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.orc.tail import stripe_length
 from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
@@ -121,7 +121,7 @@ def plan_table(options: SourceOptions) -> TablePlan:
         HistoryError: a compaction destroyed what the snapshot needs.
         UsageProblem: the path holds several tables.
     """
-    table = table_at(options.path, dict(options.storage), options.lists)
+    table = table_at(options.path, dict(options.storage), options.resolver)
     snapshots = table.snapshots_at(options.at)
     with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
         files = list(pool.map(lambda one: tuple(map(facts_of, open_event_files(one, one.files()))), snapshots))
@@ -136,7 +136,7 @@ def plan_table(options: SourceOptions) -> TablePlan:
     declared = snapshots[0].declared
     return TablePlan(
         # Neither settings of a metastore nor its lists go further than here.
-        replace(options, lists=SnapshotSpec()),
+        replace(options, resolver=SnapshotResolver()),
         table.path,
         tuple(map(LocationPlan, snapshots, partitions, files)),
         table_row_type(declared, [file.row_type for file in rows]) if rows or declared else None,

@@ -137,7 +137,7 @@ V35 = Rule(
 V37 = Rule(
     "V37", WARNING, DEEP, "A compacted directory holds rows of write ids that are open or aborted.",
     "A compaction should have left them out; readers that filter by file show them.",
-    "Run `compact('major')` with the same `write_ids`.", "8.2",
+    "Run `compact('major')` with the same `snapshot`.", "8.2",
 )  # fmt: skip
 
 

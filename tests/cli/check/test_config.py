@@ -203,7 +203,7 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
 
 ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
-    "write-ids", "write-ids-from", "table", "table-type", "valid-txns", "visibility-txn", "follow-links",
+    "snapshot", "table-type", "visibility-txn", "follow-links",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "list-rules", "rebalance",
     "order-by", "tables", "take-over", "hdfs-trash",
 }  # fmt: skip
@@ -230,7 +230,7 @@ def test_no_dangerous_option_may_be_set() -> None:
     assert typed == ONLY_TYPED
     assert not names & ONLY_TYPED, "the same word in another command"
     assert switches <= MAY_BE_SET, "a new switch: define it with typed_option, or name it there"
-    dangerous = ("yes", "force", "unsafe", "break", "accept", "no-trash", "offline", "assume", "valid-txns")
+    dangerous = ("yes", "force", "unsafe", "break", "accept", "no-trash", "offline", "assume", "snapshot")
     assert not [name for name in names if any(word in name for word in dangerous)]
     # Two options with one variable would both be set by it.
     variables = [variable_of(path, name) for path, options in found.items() for name in options]

@@ -60,13 +60,13 @@ def test_json_has_every_key_of_the_contract(acidctl, tmp_path: Path) -> None:  #
 
 def test_states_follow_from_the_list_of_write_ids(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "delta_1_1", "delta_2_2", "delta_3_3", "delta_9_9")
-    report = acidctl("ls", "-o", "json", "--write-ids", "db.t:5:2:2:3", table).one()
+    report = acidctl("ls", "-o", "json", "--snapshot", "db.t:5:2:2:3", table).one()
     assert {entry["name"]: entry["state"] for entry in report["entries"]} == {
         "delta_1_1": "current", "delta_2_2": "ignored", "delta_3_3": "aborted", "delta_9_9": "ignored",
     }  # fmt: skip
-    only = acidctl("ls", "-o", "jsonl", "--write-ids", "db.t:5:2:2:3", "--state", "aborted", table).lines()
+    only = acidctl("ls", "-o", "jsonl", "--snapshot", "db.t:5:2:2:3", "--state", "aborted", table).lines()
     assert [entry["name"] for entry in only[0]["entries"]] == ["delta_3_3"]
-    assert acidctl("ls", "--write-ids", "nonsense", table).status == 2
+    assert acidctl("ls", "--snapshot", "nonsense", table).status == 2
 
 
 def test_a_tree_gives_a_line_a_location(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

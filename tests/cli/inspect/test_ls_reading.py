@@ -79,6 +79,6 @@ def test_what_helps_though_nothing_is_due_is_counted(acidctl, tmp_path: Path) ->
 
 
 def test_what_cannot_be_read_has_no_cost(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]
-    found = acidctl("ls", "-o", "json", "--write-ids", "sales.fresh:1:1:1:", warehouse / "fresh").one()
+    found = acidctl("ls", "-o", "json", "--snapshot", "sales.fresh:1:1:1:", warehouse / "fresh").one()
     assert found["summary"]["historyProblem"]
     assert found["reading"] is None

@@ -70,8 +70,8 @@ def test_what_is_due_is_so_in_ls_too(acidctl: Acidctl, tmp_path: Path) -> None:
     (table / "base_0000000" / "bucket_00000").write_bytes(b"x" * 100_000)
     for opened, due in (("", 1), ("2", 0), ("12", 1)):
         ids = f"t:12:{opened or 9223372036854775807}:{opened}:"
-        found = status_of(acidctl, "--write-ids", ids, "--table", "t", table)["compaction"]["due"]
-        listed = acidctl("ls", "-o", "json", "--write-ids", ids, "--table", "t", table).one()["summary"]["compaction"]
+        found = status_of(acidctl, "--snapshot", ids, table)["compaction"]["due"]
+        listed = acidctl("ls", "-o", "json", "--snapshot", ids, table).one()["summary"]["compaction"]
         assert (found, listed is not None) == (due, bool(due)), opened
 
 

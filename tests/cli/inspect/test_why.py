@@ -56,7 +56,7 @@ def test_the_walkthrough_table_compacted_and_cleaned(acidctl, crud: Path) -> Non
 def test_open_and_aborted_write_ids(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = make(tmp_path / "t", "delta_1_4", "delta_5_5", "delta_6_6", "delta_9_9")
     age(table, 25)
-    lists = ("--write-ids", "db.t:8:3:3,5:2,6")
+    lists = ("--snapshot", "db.t:8:3:3,5:2,6")
     made = proofs(acidctl("why", "-o", "jsonl", *lists, table).lines()[0])
     assert made["delta_1_4"]["writeIds"] == [
         {"first": 1, "last": 1, "status": "committed"},
@@ -80,7 +80,7 @@ def test_open_and_aborted_write_ids(acidctl, tmp_path: Path) -> None:  # type: i
 
 def test_not_enough_history_is_explained(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     assert acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud).status == 0
-    lists = ("--write-ids", "db.crud_table:3:2:2:")
+    lists = ("--snapshot", "db.crud_table:3:2:2:")
     assert acidctl("cat", *lists, crud).status == 10
     found = acidctl("why", *lists, crud, "base_3")
     assert found.status == 0
@@ -104,14 +104,14 @@ def test_v_directories_without_a_list_of_transactions(acidctl, tmp_path: Path) -
     cleaning = unknown["delta_0000003_0000003"]["cleaning"]
     assert cleaning["may"] == "kept-back"
     assert "whether transaction 26 is committed is not known" in cleaning["text"]
-    assert "--valid-txns" in cleaning["next"]
+    assert "--snapshot" in cleaning["next"]
     assert (cleaning["code"], cleaning["nextCodes"]) == ("only-by-doubt", ["give-lists"])
     assert [step["topic"] for step in unknown["delta_0000003_0000003"]["steps"]] == ["what", "write-ids", "verdict"]
-    known = proofs(acidctl("why", "-o", "json", "--valid-txns", "30:9223372036854775807::", table).one())
+    known = proofs(acidctl("why", "-o", "json", "--snapshot", "txns=30:9223372036854775807::", table).one())
     assert known["delta_0000003_0000003"]["cleaning"]["may"] == "yes"
-    aborted = acidctl("why", "--valid-txns", "30:9223372036854775807::26", table, "base_5_v26")
+    aborted = acidctl("why", "--snapshot", "txns=30:9223372036854775807::26", table, "base_5_v26")
     assert "transaction 26 is aborted" in aborted.out
-    still = proofs(acidctl("why", "-o", "json", "--valid-txns", "30:26:26:", table).one())
+    still = proofs(acidctl("why", "-o", "json", "--snapshot", "txns=30:26:26:", table).one())
     assert still["base_0000005_v0000026"]["state"] == "ignored"
     assert "transaction 26 must be committed" in still["base_0000005_v0000026"]["cleaning"]["next"]
 
@@ -190,6 +190,6 @@ def test_a_file_that_is_not_named_as_data_is_a_stray(acidctl, crud: Path) -> Non
     assert "V19" not in rules
 
     write_acid(crud / "base_0000003" / "bucket_00000", insert(1, 0, (1, "A")))
-    made = proofs(acidctl("why", "-o", "json", "--write-ids", "db.crud_table:3:9223372036854775807::", crud).one())
+    made = proofs(acidctl("why", "-o", "json", "--snapshot", "db.crud_table:3:9223372036854775807::", crud).one())
     assert (made["README.md"]["state"], made["README.md"]["reasonCode"]) == ("obsolete", "original-without-bucket")
     assert made["README.md"]["cleaning"]["may"] == "kept-back"

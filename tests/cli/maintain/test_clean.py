@@ -86,7 +86,7 @@ def test_what_is_held_back_is_said_where_nothing_may_go_yet(acidctl, tmp_path: P
     assert (size[-2:], when[-4:]) == (" B", " UTC")
     assert said(table) == f" yet: {until}"
     age(of_hive4, 48)
-    running = ("--valid-txns", "20:8:8:")
+    running = ("--snapshot", "txns=20:8:8:")
     for options, words in ((running, "transaction 8"), ((), "transaction 9")):
         reason = acidctl("clean", "-n", "-o", "json", *options, of_hive4).one()["keptBack"][0]["reason"]
         assert words in reason
@@ -122,9 +122,9 @@ def test_why_agrees_with_clean(acidctl, table: Path, tmp_path: Path) -> None:  #
         age(one, 30)
     for lists in (
         (),
-        ("--valid-txns", "20:9223372036854775807::"),
-        ("--valid-txns", "20:8:8:"),
-        ("--write-ids", "db.t:9:9:9:8", "--table", "db.t"),
+        ("--snapshot", "txns=20:9223372036854775807::"),
+        ("--snapshot", "txns=20:8:8:"),
+        ("--snapshot", "\n".join(f"db.{name}:9:9:9:8" for name in "tuv")),
     ):
         for place in (table, other, third):
             proofs = {p["name"]: p for p in acidctl("why", "-o", "json", *lists, place).one()["proofs"]}

@@ -51,10 +51,9 @@ def test_of_the_metastore_what_was_said(acidctl: Any, worn: Path) -> None:
     "told",
     [
         ("--assume-committed", "1h"),
-        ("--assume-committed=90m", "--valid-txns", "5:5:5:"),
-        ("--write-ids", "42$sales.worn:3:9223372036854775807::$sales.fresh:3:9223372036854775807::"),
-        ("--write-ids", "odd.name:3:9223372036854775807::", "--table", "odd.name"),
-        ("--write-ids", "3:9223372036854775807:", "--write-ids-form", "hive2"), ("--write-ids-from", "{lists}"),
+        ("--assume-committed=90m", "--snapshot", "txns=5:5:5:"),
+        ("--snapshot", "42$sales.worn:3:9223372036854775807::$sales.fresh:3:9223372036854775807::"),
+        ("--snapshot", "@{lists}"),
     ],
     ids=" ".join,
 )  # fmt: skip

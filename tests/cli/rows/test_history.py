@@ -38,7 +38,7 @@ def test_history_lists_every_write_id_with_its_counts(acidctl: Call, crud: Path)
     assert len(acidctl("history", "-o", "jsonl", crud).lines()) == 1
     rows = list(csv.DictReader(acidctl("history", "-o", "csv", crud).out.splitlines()))
     assert [len(row["directories"].split()) for row in rows] == [1, 2, 1]
-    states = acidctl("history", "-o", "json", "--write-ids", "test_db.crud_table:3:2:2:1", crud).one()["writeIds"]
+    states = acidctl("history", "-o", "json", "--snapshot", "test_db.crud_table:3:2:2:1", crud).one()["writeIds"]
     assert [line["state"] for line in states] == ["aborted", "open", "committed"]
     shown = acidctl("history", crud).out.splitlines()
     assert shown[1].split()[:5] == ["write", "id", "inserted", "updated", "deleted"]

@@ -31,7 +31,8 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import HistoryError
 from acidctl.location.find import find_table
-from acidctl.location.snapshot_spec import SnapshotSpec, lists_of
+from acidctl.location.snapshot_resolver import SnapshotResolver
+from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.rows.past.changes import EventSpan, SingleStep, changes_of, plan_changes
 from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.scan.table import open_table
@@ -40,8 +41,8 @@ Key = tuple[int, int, int]
 
 
 def planned(path: Path, after: int, upto: int) -> list[EventSpan | SingleStep]:
-    (found,) = find_table(str(path), {}, SnapshotSpec())
-    return plan_changes(lambda at: seen_at(found, SnapshotSpec(), at, since=after), after, upto)
+    (found,) = find_table(str(path), {}, SnapshotResolver())
+    return plan_changes(lambda at: seen_at(found, at, since=after), after, upto)
 
 
 def listed(told: list[EventSpan | SingleStep]) -> dict[int, dict[str, dict[Key, Any]]]:
@@ -153,9 +154,8 @@ def test_rows_of_aborted_write_ids_are_no_changes_and_their_deletes_delete_nothi
     write_deletes(tmp_path, 2, 1, [0])
     write_deletes(tmp_path, 3, 1, [1])
     write_ids = ValidWriteIds(3, aborted=(2,))
-    (found,) = find_table(str(tmp_path), {}, SnapshotSpec())
-    lists = lists_of(write_ids)
-    told = plan_changes(lambda at: seen_at(found, lists, at), 0, 3)
+    (found,) = find_table(str(tmp_path), {}, SnapshotResolver(SnapshotSpec.of(write_ids)))
+    told = plan_changes(lambda at: seen_at(found, at), 0, 3)
     rows = [(c.change, c.write_ids.tolist(), c.rows["id"].to_pylist()) for one in told for c in changes_of(one)]
     assert rows == [("-", [3], [2]), ("+", [1, 1, 1], [1, 2, 3])]
 

@@ -60,7 +60,7 @@ def compacted(tmp_path: Path) -> Path:
 
 
 def found(table: Path, at: int, write_ids: str | None = None) -> list[int]:
-    scan = acidctl.open_table(str(table), write_ids=write_ids).scan(at=at)
+    scan = acidctl.open_table(str(table), snapshot=write_ids).scan(at=at)
     assert scan.count() == scan.to_table().num_rows
     return [row["id"] for row in scan.to_table().to_pylist()]
 

@@ -50,7 +50,7 @@ def test_without_a_metastore_it_is_hive_4(acidctl: Callable[..., Any], table: Pa
     assert [row["a"] for row in acidctl("cat", "-o", "json", table).json()] == [TEXTS[4], "x"]
 
 
-@pytest.mark.parametrize("lists", [(), ("--write-ids", "db.t:2:9223372036854775807::")], ids=["its own", "given"])
+@pytest.mark.parametrize("lists", [(), ("--snapshot", "db.t:2:9223372036854775807::")], ids=["its own", "given"])
 @pytest.mark.parametrize("by_name", [True, False], ids=["name", "path"])
 def test_rows_are_as_its_hive_reads_them(
     acidctl: Callable[..., Any], table: Path, fake: FakeHive, lists: tuple[str, ...], by_name: bool

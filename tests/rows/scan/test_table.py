@@ -128,11 +128,10 @@ def test_at_shows_the_rows_of_that_write_id(tmp_path: Path) -> None:
     opened = acidctl.open_table(str(tmp_path))
     assert [opened.scan(at=at).count() for at in (0, 1, 2, 3, 99)] == [0, 4, 3, 5, 5]
     listed = f"db.{tmp_path.name}:2:9223372036854775807::"
-    assert acidctl.open_table(str(tmp_path), write_ids=listed).scan(at=3).count() == 3
-    other = {"write_ids": "db.t:2:9223372036854775807::"}
-    assert acidctl.open_table(str(tmp_path), **other, table="db.t").scan().count() == 3
+    assert acidctl.open_table(str(tmp_path), snapshot=listed).scan(at=3).count() == 3
+    other = "db.t:2:9223372036854775807::"
     with pytest.raises(RefusedError, match="no write-id list is for the table"):
-        acidctl.open_table(str(tmp_path), **other).scan()
+        acidctl.open_table(str(tmp_path), snapshot=other).scan()
     with pytest.raises(UsageProblem):
         opened.scan(at=-1)
 

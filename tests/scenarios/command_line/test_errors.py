@@ -48,7 +48,7 @@ def test_control_characters_never_reach_the_terminal(  # type: ignore[no-untyped
 
 @pytest.mark.parametrize(
     "command",
-    [("cat",), ("dump",), ("compact", "--write-ids", f"db.crud_table:3:{MAXL}::", "--major", "--engine", "local")],
+    [("cat",), ("dump",), ("compact", "--snapshot", f"db.crud_table:3:{MAXL}::", "--major", "--engine", "local")],
     ids=lambda c: c[0],
 )
 @pytest.mark.parametrize("content", [b"not orc at all", b"ORC" + bytes(500), b"\xff" * 20], ids=len)
@@ -84,7 +84,7 @@ def test_usage_errors_have_status_2_and_a_hint(acidctl, crud: Path) -> None:  # 
 
 def test_history_has_its_own_status(acidctl, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "t" / "base_0000010_v0000050").mkdir(parents=True)
-    found = acidctl("cat", "--write-ids", "db.t:12:8:8:", "--valid-txns", "100:9223372036854775807::", tmp_path / "t")
+    found = acidctl("cat", "--snapshot", "db.t:12:8:8:\ntxns=100:9223372036854775807::", tmp_path / "t")
     assert found.status == 10
     assert "not enough history" in found.err
 
@@ -92,7 +92,7 @@ def test_history_has_its_own_status(acidctl, tmp_path: Path) -> None:  # type: i
 def test_existing_target_is_a_conflict(acidctl, crud: Path) -> None:  # type: ignore[no-untyped-def]
     make(crud, "base_0000003_v0000009")
     before = sorted(path.name for path in crud.iterdir())
-    txns = ("--valid-txns", "5:9223372036854775807::", "--visibility-txn", "9")
+    txns = ("--snapshot", "txns=5:9223372036854775807::", "--visibility-txn", "9")
     found = acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", *txns, crud)
     assert found.status == 9
     assert sorted(path.name for path in crud.iterdir()) == before

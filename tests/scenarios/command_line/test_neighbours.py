@@ -19,7 +19,7 @@ from acidctl.acid.listing import Listing
 from acidctl.base.errors import AccessError, AcidctlError, StorageError
 from acidctl.location.find import find, refuse_unusable
 from acidctl.location.other_formats import FormatDetector
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 Call = Callable[..., Any]
@@ -202,12 +202,12 @@ def test_what_lies_above_many_paths_is_looked_at_once(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(LocalFileSystem, "list_dir", counting)
     around = FormatDetector()
-    refuse_unusable([*map(str, paths)], {}, SnapshotSpec(), surroundings=around)
-    found = list(find([*map(str, paths)], {}, SnapshotSpec(), surroundings=around))
+    refuse_unusable([*map(str, paths)], {}, SnapshotResolver(), surroundings=around)
+    found = list(find([*map(str, paths)], {}, SnapshotResolver(), surroundings=around))
     assert [one.evidence().may_change for one in found] == [True] * len(paths)
     assert listed.count(str(tmp_path / "t")) == listed.count(str(tmp_path)) == 1
     listed.clear()  # and so do readers
-    assert all(one.evidence().may_change for one in find([*map(str, paths)], {}, SnapshotSpec()))
+    assert all(one.evidence().may_change for one in find([*map(str, paths)], {}, SnapshotResolver()))
     assert listed.count(str(tmp_path / "t")) == 1
 
 
@@ -293,7 +293,7 @@ def test_a_foreign_base_makes_nothing_obsolete(acidctl: Call, crud: Path) -> Non
     """Whatever a list says: write id 5 may be committed elsewhere, and `base_5` be somebody's export."""
     put(crud / "base_5" / "part-0.csv", "1,2\n")
     grow_old(crud)
-    lists = ("--write-ids", "test_db.crud_table:5:9223372036854775807::", "--assume-committed=0s")
+    lists = ("--snapshot", "test_db.crud_table:5:9223372036854775807::", "--assume-committed=0s")
     before = everything(crud)
     for options in ((), lists, ("--assume-committed=0s",)):
         done = acidctl(*CLEAN_NOW, *options, crud)
@@ -382,7 +382,7 @@ def test_a_foreign_file_with_a_name_of_hive_s_makes_nothing_obsolete(acidctl: Ca
         put(crud / "base_0000009" / "bucket_00000", data)
     grow_old(crud)
     before = everything(crud)
-    for options in (("--assume-committed=0s",), ("--write-ids", "crud_table:9:9223372036854775807::")):
+    for options in (("--assume-committed=0s",), ("--snapshot", "crud_table:9:9223372036854775807::")):
         done = acidctl(*CLEAN_NOW, *options, crud)
         assert done.status == 0, done.err
         assert "base_0000009: base_0000009/bucket_00000 " in done.err

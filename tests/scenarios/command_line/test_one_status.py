@@ -33,8 +33,8 @@ EITHER = [
 ]  # fmt: skip
 """Which take a location or a file."""
 READ = [
-    ("meta",), ("clean", "--apply"), ("ls", "{t}", "--config"), ("ls", "{t}", "--write-ids-from"),
-    ("compact", "--auto", "{t}", "--write-ids-from"), ("meta", "--config"),
+    ("meta",), ("clean", "--apply"), ("ls", "{t}", "--config"), ("ls", "{t}", "--snapshot"),
+    ("compact", "--auto", "{t}", "--snapshot"), ("meta", "--config"),
 ]  # fmt: skip
 """Which read a file."""
 WRITTEN = [
@@ -169,8 +169,8 @@ IGNORED = [
     ("clean", "--plan", "{p}", "{t}", "--no-trash"),
     ("clean", "--plan", "{p}", "{t}", "-n"), ("clean", "--plan", "{p}", "{t}", "--jobs", "3"),
     ("demo", "{p}", "--rows", "5"), ("demo", "{p}", "--seed", "5"), ("demo", "{p}", "--base"),
-    ("demo", "{p}", "--partitions", "2"), ("demo", "{p}", "--compression", "none"), ("ls", "{t}", "--table", "a.b"),
-    ("ls", "{t}", "--write-ids-form", "hive2"), ("clean", "{t}", "-n", "--no-lock", "--lock-wait", "3s"),
+    ("demo", "{p}", "--partitions", "2"), ("demo", "{p}", "--compression", "none"), ("ls", "{t}", "--snapshot", "a.b"),
+    ("clean", "{t}", "-n", "--no-lock", "--lock-wait", "3s"),
     ("validate", "{t}", "--engine", "local", "--master", "yarn"),
     ("validate", "{t}", "--engine", "spark", "--jobs", "2"),
 ]  # fmt: skip

@@ -100,7 +100,7 @@ def test_an_age_that_is_left_out_is_a_mistake(acidctl: Call, table: Path, words:
     "command",
     [
         (*MAJOR, "--assume-committed=1h"), ("nightly", "--yes", "--engine", "local", "--assume-committed=1h"),
-        ("clean", "--yes", "--write-ids", "5:5:", "--write-ids-form", "hive2"),
+        ("clean", "--yes", "--snapshot", "5:5:"),
         ("purge", "--yes"), ("restore", "--yes"),
         ("repair", "key-index", "--yes"), ("repair", "forget", "--yes"),
     ],

@@ -84,7 +84,7 @@ LOOK = [
     ["validate", "{t}", "--rule", "V99{evil}"], ["validate", "{t}", "--schema", "x{evil} int"],
     ["compact", "--major", "--dry-run", "{w}"], ["compact", "--auto", "--dry-run", "{w}"],
     ["compact", "--major", "--engine", "local", "{w}", "--conf", "a{evil}"],
-    ["compact", "--major", "{w}", "--write-ids", "x{evil}:1"],
+    ["compact", "--major", "{w}", "--snapshot", "x{evil}:1"],
     ["clean", "--dry-run", "--leftovers", "{w}"], ["status", "{w}"], ["log", "{w}"], ["explain", "x{evil}"],
     ["report", "-o", "md", "{w}"], ["report", "{w}"],
     ["report", "--out", "x{evil}/y", "{w}"],

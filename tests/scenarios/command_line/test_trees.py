@@ -21,14 +21,14 @@ def warehouse(acidctl, tmp_path: Path) -> Path:  # type: ignore[no-untyped-def]
 )
 def test_one_write_id_list_serves_one_table(acidctl, warehouse: Path, command: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
     before = sorted(str(path) for path in warehouse.rglob("*"))
-    refused = acidctl(*command, "--write-ids", "sales.a:3:9223372036854775807::1", warehouse)
+    refused = acidctl(*command, "--snapshot", "sales.a:3:9223372036854775807::1", warehouse)
     assert refused.status == 7
     assert sorted(str(path) for path in warehouse.rglob("*")) == before
     lists = "42$sales.a:3:9223372036854775807::1$sales.b:3:9223372036854775807::"
-    assert acidctl("ls", "--write-ids", lists, warehouse).status == 0
-    found = acidctl("ls", "-o", "jsonl", "--write-ids", lists, warehouse).lines()
+    assert acidctl("ls", "--snapshot", lists, warehouse).status == 0
+    found = acidctl("ls", "-o", "jsonl", "--snapshot", lists, warehouse).lines()
     assert [report["summary"]["aborted"]["entries"] for report in found] == [1, 0]
-    assert acidctl("ls", "--write-ids", "42$sales.a:3:9223372036854775807::1", warehouse).status == 7
+    assert acidctl("ls", "--snapshot", "42$sales.a:3:9223372036854775807::1", warehouse).status == 7
 
 
 def test_one_bad_table_does_not_stop_the_others(acidctl, warehouse: Path) -> None:  # type: ignore[no-untyped-def]

@@ -43,7 +43,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def listed(table: Path, text: str) -> tuple[str, str]:
-    return "--write-ids", f"sales.{table.name}:{text}"
+    return "--snapshot", f"sales.{table.name}:{text}"
 
 
 def test_a_command_that_changes_is_told_or_refuses(acidctl: Call, table: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_command_that_changes_is_told_or_refuses(acidctl: Call, table: Path) -
     ):
         refused = acidctl(*COMPACT, *options, table)
         assert (refused.status, "must be told which write ids are committed" in refused.err) == (7, True)
-    refused = acidctl(*MAJOR, "--valid-txns", f"9:{MAXL}::", table)
+    refused = acidctl(*MAJOR, "--snapshot", f"txns=9:{MAXL}::", table)
     assert refused.status == 7, "a list of transactions says nothing of write ids"
     assert names(table) == before
     assert acidctl(*MAJOR, "--assume-committed=1h", table).status == 0
@@ -110,16 +110,16 @@ def test_what_is_open_is_left_alone(acidctl: Call, table: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ("--write-ids", "12:9:9:7"),
-        ("--write-ids", "12:9:9:7:"),
-        ("--write-ids", "sales.orders:12:9:9"),
-        ("--write-ids", ""),
-        ("--write-ids", f"sales.items:5:{MAXL}::"),
-        ("--write-ids", f"old.orders:5:{MAXL}::"),
-        ("--write-ids", f"42$sales.items:5:{MAXL}::"),
-        ("--write-ids", f"sales.orders:5:{MAXL}::", "--table", "sales.items"),
-        ("--write-ids", f"sales.orders:5:{MAXL}::", "--write-ids-from", "-"),
-        ("--write-ids", f"null:5:{MAXL}::"),
+        ("--snapshot", "12:9:9:7"),
+        ("--snapshot", "12:9:9:7:"),
+        ("--snapshot", "sales.orders:12:9:9"),
+        ("--snapshot", ""),
+        ("--snapshot", f"sales.items:5:{MAXL}::"),
+        ("--snapshot", f"old.orders:5:{MAXL}::"),
+        ("--snapshot", f"42$sales.items:5:{MAXL}::"),
+        ("--snapshot", "@no-such-file"),
+        ("--snapshot", f"{MAXL}:{MAXL}::"),
+        ("--snapshot", f"null:5:{MAXL}::"),
     ],
 )
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_every_reader_takes_the_lists_of_several_tables(
     (tmp_path / "lists").write_text(f"sales.items:9:{MAXL}::\nsales.orders:3:2:2:\n")
     one = acidctl(*command, *listed(table, "3:2:2:"), table)
     assert one.status == 0
-    for given in (("--write-ids", lists), ("--write-ids-from", tmp_path / "lists")):
+    for given in (("--snapshot", lists), ("--snapshot", f"@{tmp_path / 'lists'}")):
         assert acidctl(*command, *given, table).out == one.out
 
 
@@ -171,7 +171,7 @@ def test_of_two_that_prove_nothing_neither_does(acidctl: Call, table: Path, writ
         write_by_pyorc(table / name, [insert(4, 0)])
     age(table, 48)
     before = names(table)
-    for txns in ((), ("--valid-txns", f"7:7:7:{6 if '_v' in written else ''}")):
+    for txns in ((), ("--snapshot", f"txns=7:7:7:{6 if '_v' in written else ''}")):
         done = acidctl(*CLEAN_NOW, *txns, table)
         assert done.status == 0
         assert names(table) == before - ({written} if txns and "_v" in written else set())
@@ -239,11 +239,11 @@ def test_a_list_without_a_database_is_for_one_table(acidctl: Call, table: Path, 
     shutil.copytree(table, tmp_path / "other.db" / "lines")
     lists = tmp_path / "lists"
     lists.write_text(f"orders:5:{MAXL}::3\nother.lines:5:{MAXL}::\n")
-    assert acidctl("cat", "--count", "--write-ids-from", lists, table).out == "4\n"
+    assert acidctl("cat", "--count", "--snapshot", f"@{lists}", table).out == "4\n"
     for command in (("ls",), (*MAJOR, "--dry-run"), ("clean", "--dry-run"), ("validate",)):
-        refused = acidctl(*command, "--write-ids-from", lists, tmp_path)
+        refused = acidctl(*command, "--snapshot", f"@{lists}", tmp_path)
         assert refused.status == 7
-        assert "names no database, and other.orders is there, too" in refused.err
+        assert "names no database, and other.orders has that name, too" in refused.err
 
 
 def test_what_is_assumed_beside_a_list(acidctl: Call, table: Path) -> None:
@@ -266,9 +266,10 @@ def test_on_a_terminal_it_asks(acidctl: Call, crud: Path) -> None:
 def test_a_table_that_was_renamed(acidctl: Call, table: Path) -> None:
     moved = table.with_name("orders_2024")
     table.rename(moved)
-    lists = ("--write-ids", f"sales.orders:5:{MAXL}::")
-    assert acidctl(*MAJOR, *lists, moved).status == 7
-    assert acidctl(*MAJOR, *lists, "--table", "sales.orders", moved).status == 0
+    lists = ("--snapshot", f"sales.orders:5:{MAXL}::")
+    refused = acidctl(*MAJOR, *lists, moved)
+    assert (refused.status, "write sales.orders_2024 in it" in refused.err) == (7, True)
+    assert acidctl(*MAJOR, *listed(moved, f"5:{MAXL}::"), moved).status == 0
 
 
 @pytest.mark.parametrize("seconds", [-86400.0, 0.0, 300.0, 400.0])

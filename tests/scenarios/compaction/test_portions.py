@@ -74,12 +74,12 @@ def test_a_night_keeps_plans_of_a_portion(  # type: ignore[no-untyped-def]
     assert max(most_listings) < LOCATIONS - PORTION
 
 
-@pytest.mark.parametrize("said", [("--write-ids", "t:2:9223372036854775807::"), ("--table-type", "full-acid")])
+@pytest.mark.parametrize("said", [("--snapshot", "t:2:9223372036854775807::"), ("--table-type", "full-acid")])
 def test_what_is_good_for_one_table_changes_none_of_several(  # type: ignore[no-untyped-def]
     acidctl, tree: Path, said: tuple[str, ...]
 ) -> None:
     shutil.copytree(tree / "t", tree / "u")
-    assumed = () if said[0] == "--write-ids" else ("--assume-committed=0s",)
+    assumed = () if said[0] == "--snapshot" else ("--assume-committed=0s",)
     refused = acidctl("compact", "--major", "--engine", "local", *said, *assumed, tree)
     assert refused.status != 0
     assert not list(tree.rglob("base_*"))

@@ -45,11 +45,17 @@ def of_lists(lived: Lived, draw: random.Random, folder: Path) -> list[str]:
     """Hive's lists, in one of the forms in which they are given."""
     ids = str(lived.write_ids())
     form = draw.choice(["one", "several", "file"])
-    options = ["--write-ids", ids if form == "one" else f"77$other.x:3:{MAXL}::${ids}"]
+    options = ["--snapshot", ids if form == "one" else f"77$other.x:3:{MAXL}::${ids}"]
     if form == "file":
         (folder / "lists").write_text(f"# of today\nother.x:3:{MAXL}::\n{ids}\n")
-        options = ["--write-ids-from", str(folder / "lists")]
-    return [*options, "--valid-txns", str(lived.txns.listed())] if draw.random() < 0.8 else options
+        options = ["--snapshot", f"@{folder / 'lists'}"]
+    if draw.random() < 0.8:
+        txns = f"txns={lived.txns.listed()}"
+        if form == "file":
+            (folder / "lists").write_text((folder / "lists").read_text() + f"{txns}\n")
+        else:
+            options[1] += f"\n{txns}"
+    return options
 
 
 def of_ages(lived: Lived, draw: random.Random) -> list[str]:
@@ -92,7 +98,7 @@ def check(acidctl: Call, lived: Lived, draw: random.Random, folder: Path) -> Non
         line += draw.choice([[], [], ["--no-trash"], ["--leftovers"]])
         if step != "clean":
             line = ["compact", "--engine", "local", *COMPACTIONS[step], *draw.choice([[], ["--force"]])]
-            if options[:1] == ["--write-ids"] and lived.names_transactions and draw.random() < 0.3:
+            if options[:1] == ["--snapshot"] and lived.names_transactions and draw.random() < 0.3:
                 line += ["--visibility-txn", str(lived.txns.next)]
                 lived.txns.next += 1
                 later = [(knows(reader, lived), rows) for reader, rows in later]

@@ -13,10 +13,11 @@ from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import AcidctlError
 from acidctl.compaction.request import CompactionRequest, Mode, Planned, carry_out, plan_location
 from acidctl.location.change.lock import Locking
-from acidctl.location.find import TableLocation
 from acidctl.location.metastore_schema import Declared, TextLayout
 from acidctl.location.snapshot import Snapshot
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.table_location import TableLocation
 from acidctl.location.walk import WalkedLocation
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.scan import Scan
@@ -25,7 +26,7 @@ from acidctl.validation.findings import Depth, Severity
 from acidctl.validation.model import Options, Place
 from acidctl.validation.run import validate
 
-LISTS = SnapshotSpec(of_all=ValidWriteIds(5))
+RESOLVER = SnapshotResolver(SnapshotSpec(of_any_table=ValidWriteIds(5)))
 CASES = layout_cases()
 COLUMNS = (("a", "int"),)
 DECLARED = {
@@ -37,7 +38,9 @@ DECLARED = {
 
 def found_at(case: LayoutCase, path: Path) -> TableLocation:
     fs, inner = open_location(str(path))
-    return TableLocation(fs, WalkedLocation(inner, "t"), True, said=case.table_type, declared=DECLARED.get(case.table))
+    return TableLocation(
+        fs, WalkedLocation(inner, "t"), True, RESOLVER, said=case.table_type, declared=DECLARED.get(case.table)
+    )
 
 
 def rows_of(snapshot: Snapshot) -> str:
@@ -59,7 +62,7 @@ def named(found: TableLocation, snapshot: Snapshot) -> bool:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.table} {case.name}")
 def test_what_hive_reads_is_read_and_kept(case: LayoutCase, tmp_path: Path) -> None:
     found = found_at(case, case.build(tmp_path / "t"))
-    snapshot = found.snapshot(LISTS, settled=False)
+    snapshot = found.snapshot(refresh=False)
     # With MapReduce Hive 3 does not look into folders, not even into those that it makes for a UNION ALL with Tez.
     hives = {case.hive4} if "HIVE_UNION" in case.name and not case.is_full else {case.hive3, case.hive4}
     ours = rows_of(snapshot)
@@ -68,11 +71,11 @@ def test_what_hive_reads_is_read_and_kept(case: LayoutCase, tmp_path: Path) -> N
         request = CompactionRequest(
             Mode(kind.value), table_type=case.table_type, force=True, offline=True, locking=Locking(hold=False)
         )
-        planned = plan_location(found.afresh(), LISTS, request)
+        planned = plan_location(found.reload(), request)
         if not isinstance(planned, Planned):
             continue
         assert hives == {ours}, (kind, ours, hives)
         (outcome,) = carry_out([planned], request)
         if outcome.error is None:
-            assert rows_of(found.afresh().snapshot(LISTS, settled=False)) == ours
+            assert rows_of(found.reload().snapshot(refresh=False)) == ours
         break

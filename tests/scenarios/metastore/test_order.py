@@ -13,7 +13,7 @@ from support.metastore.fake_metastore import FakeMetastore, FakeTables, fake_met
 
 from acidctl.base.errors import ConflictError, NotFoundError
 from acidctl.location.find import find
-from acidctl.location.snapshot_spec import SnapshotSpec
+from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.warehouse import Warehouse
 from acidctl.rows.scan.table import Table, table_at
 
@@ -56,9 +56,9 @@ class Lived:
         self.write_directory(at, f"base_{last:07}{suffix}", last, *rows)
         return old
 
-    def lists(self) -> SnapshotSpec:
+    def lists(self) -> SnapshotResolver:
         assert self.server
-        return SnapshotSpec(warehouse=Warehouse(self.server.client()))
+        return SnapshotResolver(warehouse=Warehouse(self.server.client()))
 
     def open(self) -> Table:
         return table_at("hive:db.t", None, self.lists())
@@ -117,7 +117,7 @@ def test_a_compaction_of_acidctl_takes_no_part_of_a_table_for_all_of_it(lived: C
     one.write(2)
     one.write(3)
     one.write(4)
-    walk = find(["hive:db.t"], {}, lists := one.lists().begun())
+    walk = find(["hive:db.t"], {}, one.lists().opened())
     shutil.rmtree(one.root / "delta_0000003_0000003_0000")
     shutil.rmtree(one.root / "delta_0000004_0000004_0000")
     del one.meta.written["db.t"][3], one.meta.written["db.t"][4]
@@ -128,7 +128,7 @@ def test_a_compaction_of_acidctl_takes_no_part_of_a_table_for_all_of_it(lived: C
     one.write_directory(".", "delta_0000004_0000004_0000", 4, 4)
     one.meta.written["db.t"] |= {3: 3, 4: 4}
     (found,) = walk
-    snapshot = found.snapshot(lists, compactor=True)
+    snapshot = found.snapshot(compactor=True)
     assert snapshot.state.base and snapshot.state.base.name.startswith("base_0000002_v")
 
 

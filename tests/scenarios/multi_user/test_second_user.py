@@ -344,7 +344,7 @@ class TestPlans:
     def plan(self, acidctl: Acidctl, table: Path, tmp_path: Path) -> Path:
         """To remove a delta whose write id was aborted, as a list says."""
         plan = tmp_path / "plan.json"
-        done = acidctl(*CLEAN_NOW, "--write-ids", "t:2:9223372036854775807::2", "--plan", plan, table)
+        done = acidctl(*CLEAN_NOW, "--snapshot", "t:2:9223372036854775807::2", "--plan", plan, table)
         assert done.status == 0, done.err
         assert "delta_0000002" in plan.read_text()
         return plan
@@ -366,12 +366,12 @@ class TestPlans:
         """The lists of today say that it is committed by now."""
         os.chown(plan, OTHER, OTHER)
         apply = ("clean", "--yes", "--unsafe-retention", "--apply", plan)
-        done = acidctl(*apply, "--write-ids", "t:2:9223372036854775807::")
+        done = acidctl(*apply, "--snapshot", "t:2:9223372036854775807::")
         assert done.status == 9, done.err
         assert (table / "delta_0000002_0000002_0000").exists()
-        done = acidctl(*apply, "--write-ids", "other:2:9223372036854775807::2")
+        done = acidctl(*apply, "--snapshot", "other:2:9223372036854775807::2")
         assert done.status == 7, done.err
-        done = acidctl(*apply, "--write-ids", "t:2:9223372036854775807::2")
+        done = acidctl(*apply, "--snapshot", "t:2:9223372036854775807::2")
         assert done.status == 0, done.err
         assert not (table / "delta_0000002_0000002_0000").exists()
 

@@ -54,7 +54,7 @@ def test_cat_prints_what_hive_prints(acidctl, crud: Path) -> None:  # type: igno
         ("db.crud_table:3:9223372036854775807::3", ["A", "B", "CC"]),
         ("db.crud_table:0:9223372036854775807::", []),
     ):
-        found = acidctl("cat", "--write-ids", lists, "--columns", "value", crud)
+        found = acidctl("cat", "--snapshot", lists, "--columns", "value", crud)
         assert [row["value"] for row in found.lines()] == rows
 
 

@@ -136,7 +136,9 @@ def by_id(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("table", "name", "write_ids"), ALL_CASES)
 @pytest.mark.parametrize("target", ["1", "1g"])
 def test_partitions_make_the_whole(table: str, name: str, write_ids: str, target: str) -> None:
-    _, batches = load(table, rowId="true", writeIds=write_ids, table="default.t", targetBytes=target)
+    _, batches = load(
+        table, rowId="true", snapshot=write_ids.replace("default.t", Path(table).name), targetBytes=target
+    )
     wanted = by_id(expected(table, ValidWriteIds.parse(write_ids)))
     found = [without_tags(row) for batch in batches for row in batch.to_pylist()]
     for row in found:
@@ -184,7 +186,7 @@ def test_columns_are_split_at_commas(text: str, names: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [("targetBytes", "0"), ("targetBytes", "x"), ("at", "-1"), ("at", "1.5"), ("rowId", "1"), ("columns", ""),
-     ("columns", "a,,b"), ("writeIdsForm", "hive9"), ("partitionTypes", "no"), ("paths", "[]"), ("foo", "")],
+     ("columns", "a,,b"), ("partitionTypes", "no"), ("paths", "[]"), ("foo", "")],
 )  # fmt: skip
 def test_option_with_a_bad_value_is_refused(name: str, value: str) -> None:
     with pytest.raises(UsageProblem):
@@ -441,7 +443,7 @@ def test_a_data_frame_keeps_its_snapshot(outcome: dict[str, Any]) -> None:
         ("no data", "NotFoundError", r"no data file in .*/empty tells the columns", r"spark\.read\.schema"),
         ("no path", "UsageProblem", r"no path and no table is given", "load"),
         ("bad option", "UsageProblem", r"option rowId cannot be 'maybe'", "true or false"),
-        ("unknown option", "UsageProblem", r"no option 'writeid'", "writeIds"),
+        ("unknown option", "UsageProblem", r"no option 'snapshots'", "snapshot"),
         ("bad list", "UsageProblem", r"not a list of Hive's: 'nonsense'", "hive.txn.valid.writeids"),
         ("no column", "NotFoundError", r"no column 'idd'", "did you mean id"),
         ("no column in schema", "NotFoundError", r"no column 'idd'", "did you mean id"),

@@ -86,7 +86,7 @@ def test_originals_keep_their_ids_in_every_snapshot(tmp_path: Path) -> None:
     write_plain(tmp_path / "000001_0", (1, 2))
     write_acid(tmp_path / "delta_0000001_0000001_0000" / "bucket_00001", (0, 1, 1, 0, 1, (3, 4)))
     for write_ids in ("t:0:9223372036854775807::", "t:1:9223372036854775807::"):
-        batches = load(tmp_path, [], rowId="true", writeIds=f"db.{tmp_path.name}{write_ids[1:]}")
+        batches = load(tmp_path, [], rowId="true", snapshot=f"db.{tmp_path.name}{write_ids[1:]}")
         keys = [RowKey(*one.values()) for batch in batches for one in batch.column("ROW__ID").to_pylist()]
         assert RowKey(0, 1, 0) in keys
 

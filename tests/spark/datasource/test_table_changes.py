@@ -144,7 +144,7 @@ def test_changes_up_to_what_is_open_are_refused(fake: FakeHive, tmp_path: Path) 
     assert [row[:2] for row in loaded("hive:s.t", **options, changesTo="1")] == [(1, "insert")]
     with pytest.raises(HiveAcidError, match=r"up to write id 2(?s:.*)2 is open(?s:.*)changesTo may be 1"):
         loaded("hive:s.t", **options, changesTo="2")
-    listed = {"writeIds": "s.t:3:2:2:", "table": "s.t", "changesFrom": "0", "changesTo": "3", "metastore": "none"}
+    listed = {"snapshot": "s.t:3:2:2:", "changesFrom": "0", "changesTo": "3", "metastore": "none"}
     with pytest.raises(HiveAcidError, match="2 is open"):
         loaded(tmp_path / "t", **listed)
     with pytest.raises(HiveAcidError, match="2 is open"):
@@ -259,7 +259,7 @@ def test_options_that_cannot_be_used_are_refused(tmp_path: Path, options: dict[s
     [
         ({}, "not said from where on"),
         ({"changesFrom": "0"}, "must be told which write ids are committed"),
-        ({"changesFrom": "0", "writeIds": "s.t:1:9223372036854775807::", "table": "s.t"}, "of one moment"),
+        ({"changesFrom": "0", "snapshot": f"t:1:{2**63 - 1}::"}, "of one moment"),
     ],
 )
 def test_streams_that_cannot_be_followed_are_refused(tmp_path: Path, options: dict[str, str], said: str) -> None:

@@ -111,7 +111,7 @@ class History:
     def location(self) -> Location:
         """The table as acidctl sees it now, by Hive's own lists."""
         write_ids, transactions = self.lists()
-        return Location(self.path, write_ids=write_ids, valid_txns=transactions)
+        return Location(self.path, snapshot=f"{write_ids}\ntxns={transactions}")
 
     def judge(self) -> Rows:
         """Hive's rows, which are ours; and there is nothing to say of the table."""

@@ -74,7 +74,7 @@ class Past:
 
     def location(self) -> Location:
         """By the lists of a reader who comes now."""
-        return Location(self.path, write_ids=self.table.write_ids)
+        return Location(self.path, snapshot=self.table.write_ids)
 
     def newest(self) -> int:
         """The last write id that a reader who comes now sees."""

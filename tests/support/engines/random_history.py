@@ -228,7 +228,7 @@ class RandomHistory(HiveTable):
     def _clean(self) -> None:
         for path in self.locations().values():
             self.statements.append(f"-- acidctl clean {path.name}")
-            location = Location(path, write_ids=self.write_ids, valid_txns=self.hive.transactions())
+            location = Location(path, snapshot=f"{self.write_ids}\ntxns={self.hive.transactions()}")
             location.clean(0, unsafe_retention=True)
         self._were_cleaned()
 

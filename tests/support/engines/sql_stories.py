@@ -545,7 +545,7 @@ class Story:
         self._by_path(told, location).compact(replace(_by_path(kind.value), tasks=tasks))
 
     def _by_path(self, told: Told, location: Location) -> Location:
-        lists = {"write_ids": self._hive.write_ids(told.name), "valid_txns": self._hive.transactions()}
+        lists = {"snapshot": f"{self._hive.write_ids(told.name)}\ntxns={self._hive.transactions()}"}
         return Location(Path(location.path.removeprefix("file:")), metastore="none", **lists)
 
     def _compact_by_name(self) -> None:

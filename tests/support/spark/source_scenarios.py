@@ -57,7 +57,9 @@ def written_by_hive(spark: Any, folder: Path) -> Any:
     """Every case under every list: schema and rows, a partition of Spark's for every stripe."""
     outcomes = {}
     for case, name, write_ids in pickle.loads((folder / "cases").read_bytes()):
-        found = load(spark, case, rowId="true", writeIds=write_ids, table="default.t", targetBytes="1")
+        found = load(
+            spark, case, rowId="true", snapshot=write_ids.replace("default.t", Path(case).name), targetBytes="1"
+        )
         outcomes[name, write_ids] = (found.schema.simpleString(), plain(found.collect()))
     return outcomes
 
@@ -159,8 +161,8 @@ def errors(spark: Any, folder: Path) -> Any:
         "no data": failing(lambda: load(spark, folder / "empty")),
         "no path": failing(lambda: spark.read.format("hive_acid").load()),
         "bad option": failing(lambda: load(spark, folder / "big", rowid="maybe")),
-        "unknown option": failing(lambda: load(spark, folder / "big", writeId="5")),
-        "bad list": failing(lambda: load(spark, folder / "big", writeIds="nonsense")),
+        "unknown option": failing(lambda: load(spark, folder / "big", snapshots="5")),
+        "bad list": failing(lambda: load(spark, folder / "big", snapshot="nonsense")),
         "no column": failing(lambda: load(spark, folder / "big", columns="idd")),
         "no column in schema": failing(lambda: load(spark, folder / "big", "idd bigint").count()),
         "wrong type": failing(lambda: load(spark, folder / "big", "id string").count()),
