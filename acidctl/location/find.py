@@ -151,7 +151,7 @@ def find_named(name: str, storage: Mapping[str, str], resolver: SnapshotResolver
         UsageProblem: the name is malformed, or the table is not transactional.
         RefusedError: the metastore's location for it cannot be a table's.
     """
-    return _named(name, storage, resolver, Observer(), None)
+    return (replace(found, resolver=resolver) for found in _named(name, storage, resolver, Observer(), None))
 
 
 def find_table(path: str, storage: Mapping[str, str], resolver: SnapshotResolver) -> list[TableLocation]:

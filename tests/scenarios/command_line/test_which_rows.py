@@ -117,7 +117,6 @@ def test_what_is_open_is_left_alone(acidctl: Call, table: Path) -> None:
         ("--snapshot", f"sales.items:5:{MAXL}::"),
         ("--snapshot", f"old.orders:5:{MAXL}::"),
         ("--snapshot", f"42$sales.items:5:{MAXL}::"),
-        ("--snapshot", "@no-such-file"),
         ("--snapshot", f"{MAXL}:{MAXL}::"),
         ("--snapshot", f"null:5:{MAXL}::"),
     ],
