@@ -206,7 +206,7 @@ def test_a_compaction_gives_what_the_command_tells(shell: Shell, crud: Path) -> 
 
 
 def test_a_request_has_all_that_the_command_has(shell: Shell, crud: Path) -> None:
-    writing = WriteOptions(compression="zstd", verify="full")
+    writing = WriteOptions(properties=(("orc.compress", "ZSTD"),), verify="full")
     options = acidctl.CompactOptions(minor=True, offline=True, writing=writing)
     done = acidctl.Location(crud, assume_committed=0).compact(options, LocalEngine(2), table_type="full-acid")
     assert done.published == ("delta_0000001_0000003", "delete_delta_0000001_0000003")

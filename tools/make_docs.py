@@ -79,7 +79,6 @@ ENVIRONMENT: tuple[tuple[str, str], ...] = (
     ("HADOOP_CONF_DIR, YARN_CONF_DIR", "The cluster's configuration, for Spark."),
     ("PYSPARK_PYTHON", "The Python of Spark's executors."),
     ("PYSPARK_SUBMIT_ARGS", "More arguments for Spark's start."),
-    ("XDG_CACHE_HOME", "Where the folder acidctl with the Java wrapper is kept, instead of ~/.cache."),
 )
 
 FILES: tuple[tuple[str, str], ...] = (
@@ -115,7 +114,6 @@ FILES: tuple[tuple[str, str], ...] = (
         "~/.local/state/acidctl/nightly.json",
         "How many locations `acidctl nightly` found last; --state names another folder.",
     ),
-    ("~/.cache/acidctl/", "A wrapper for a Java that lacks a module that Spark asks for."),
 )
 
 

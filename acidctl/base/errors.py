@@ -41,7 +41,7 @@ class ExitStatus(IntEnum):
     HISTORY = 10, "not enough history: a compaction has destroyed what the snapshot asks for"
     VERIFY = 11, "the result failed its verification; nothing was published"
     NOTHING_TO_DO = 12, "there was nothing to do (only with `exit_code`)"
-    POSTPONED = 13, "time or bytes ran out before everything was done (only with `exit_code`)"
+    POSTPONED = 13, "time or bytes ran out before everything was done (mostly only with `exit_code`)"
     FINDINGS = (
         14,
         "the validation found errors, or what else `fail_on` names; or something needs attention (status), or rows are "

@@ -1,19 +1,29 @@
-"""Work on many things: threads, since stores make one wait; results in order; an end at a safe point."""
+"""Threads for work on many things, since stores make one wait: results in order, and an end at a safe point.
+
+This is the one place that has pools of threads. Elsewhere a bare thread does one thing beside the main one, such as a
+heartbeat or a progress line, and :mod:`acidctl.base.worker_pool` has processes.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from threading import Event
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from acidctl.base.errors import AcidctlError
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 T = TypeVar("T")
 R = TypeVar("R")
+
+STORE_THREADS = 16
+"""Threads that wait for a store at the same time; clients keep at least as many connections."""
 
 
 @dataclass(slots=True)
@@ -37,7 +47,15 @@ class Stop:
         return self.interrupted.is_set() or (self.until is not None and time.monotonic() >= self.until)
 
 
-def in_order(items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Stop) -> Iterator[tuple[T, R]]:
+def in_order(
+    items: Iterable[T],
+    work: Callable[[T], R],
+    jobs: int = STORE_THREADS,
+    stop: Stop | None = None,
+    *,
+    ahead: int = 0,
+    is_quick: Callable[[T], bool] = lambda _: False,
+) -> Iterator[tuple[T, R]]:
     """Yield each item with its result, in the order of the items, with several at work at a time.
 
     After Ctrl-C, or a signal that ends the run, what is at work comes to a safe point (`work` asks `stop`); its results
@@ -45,8 +63,14 @@ def in_order(items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Stop) 
 
     Args:
         work: runs in a thread.
+        ahead: how many results may wait for the caller; by default twice the jobs.
+        is_quick: whether an item needs no thread, because its store is a local disk, where threads only block each
+            other.
     """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only where threads are needed
+
     waiting: deque[tuple[T, Future[R]]] = deque()
+    stop = stop or Stop()
     is_interrupted = False
     with ThreadPoolExecutor(jobs, "acidctl-work") as pool:
 
@@ -63,8 +87,11 @@ def in_order(items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Stop) 
 
         try:
             for item in items:
+                if not waiting and is_quick(item):
+                    yield item, work(item)
+                    continue
                 waiting.append((item, pool.submit(work, item)))
-                if len(waiting) > 2 * jobs:
+                if len(waiting) > (ahead or 2 * jobs):
                     done, future = waiting.popleft()
                     yield done, result(future)
                 if is_interrupted:
@@ -79,6 +106,17 @@ def in_order(items: Iterable[T], work: Callable[[T], R], jobs: int, stop: Stop) 
             raise
     if is_interrupted:
         raise KeyboardInterrupt
+
+
+def results(work: Callable[[T], R], items: Iterable[T], jobs: int = STORE_THREADS, *, ahead: int = 0) -> Iterator[R]:
+    """Yield the result of each item in order, as :func:`in_order` does; a single item is done in this thread."""
+    rest = iter(items)
+    first = list(islice(rest, 2))
+    if len(first) < 2:
+        yield from map(work, first)
+        return
+    for _, result in in_order(chain(first, rest), work, jobs, ahead=ahead):
+        yield result
 
 
 def each(

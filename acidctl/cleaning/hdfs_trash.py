@@ -41,7 +41,7 @@ def trash_of(fs: FileSystem, location: str) -> str:
         return f"{root.rstrip('/')}/Current"
     user = dict(fs.spec.options).get("user", "")
     if not user:
-        raise UsageProblem("whose trash of HDFS?", "the user is not known", "give `storage_option=user=NAME`")
+        raise UsageProblem("whose trash of HDFS?", "the user is not known", "give `set=storage.user=NAME`")
     return f"/user/{user}/.Trash/Current"
 
 

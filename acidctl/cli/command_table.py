@@ -146,11 +146,11 @@ OPTIONS = frozenset(
     (
         "accept_fewer", "apply_all_deletes",
         "assume_committed", "break_lock", "buckets", "debug", "engine", "exit_code", "fail_on",
-        "follow_links", "force",
+        "force",
         "jobs",
         "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
-        "order_by", "queue", "read_lock",
-        "reader", "snapshot", "storage_option", "table_type", "take_over", "task_bytes", "trash",
+        "order_by", "property", "read_lock",
+        "reader", "set", "snapshot", "table_type", "take_over", "trash",
         "unsafe_retention", "verify", "visibility_txn", "wait",
     )
 )  # fmt: skip

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.one_line import one_line
 from acidctl.erasure.beside import StrayFile, files_beside, hdfs_trash_files
@@ -38,7 +38,9 @@ from acidctl.rows.scan.table import Table
 from acidctl.storage.port import FileSystem, parent_of
 from acidctl.storage.registry import open_location
 
-_THREADS = 4
+_SEARCHERS = 4
+"""Files that are searched at the same time: each holds a stripe in memory."""
+
 _NAMED_BY_PLACE = "_col"
 
 T = TypeVar("T")
@@ -280,7 +282,9 @@ class _TableSearch:
             return TableErasure(self._wanted.table, reports=tuple(reports))
         reports = [self._report(opened, row_type, predicate) for opened in gathered.opened] + gathered.failed
         if gathered.stray or gathered.closed:
-            stray_files = self._each(partial(self._search_stray, row_type, predicate, keys), gathered.stray)
+            stray_files = list(
+                parallel.results(partial(self._search_stray, row_type, predicate, keys), gathered.stray, _SEARCHERS)
+            )
             reports.append(self._beside_report(stray_files, tuple(gathered.closed)))
         return TableErasure(self._wanted.table, reports=tuple(reports))
 
@@ -308,7 +312,7 @@ class _TableSearch:
             except AcidctlError as error:
                 gathered.failed.append(ErasureReport(found.shown, None, None, (), (NotLookedAt(found.shown, error),)))
                 continue
-            opened = self._each(partial(open_file, found.fs, declared=found.declared), looked.files)
+            opened = list(parallel.results(partial(open_file, found.fs, declared=found.declared), looked.files))
             gathered.is_open = gathered.is_open and not looked.closed
             gathered.look(opened)
             yield _Opened(looked, opened, partition)
@@ -362,7 +366,8 @@ class _TableSearch:
     def _report(self, one: _Opened, row_type: OrcType, predicate: Predicate) -> ErasureReport:
         place = one.survey
         search = EventSearch(predicate, row_type, one.partition, declared=place.found.declared)
-        files = tuple(self._each(partial(search_file, place.found.fs, search=search, checksum=self._prove), one.files))
+        search_one = partial(search_file, place.found.fs, search=search, checksum=self._prove)
+        files = tuple(parallel.results(search_one, one.files, _SEARCHERS))
         closed = [NotLookedAt(path, error) for path, error in place.closed.items()]
         if self._prove and (changed := self._changed_since(place)):
             closed.append(changed)
@@ -438,13 +443,6 @@ class _TableSearch:
             return None
         why = "files came while it was searched"
         return NotLookedAt(place.found.shown, UsageProblem(f"{place.found.shown} changed", why, "search it once more"))
-
-    def _each(self, work: Callable[[T], U], items: Sequence[T]) -> list[U]:
-        """Return the results in order, working on several items at a time, because stores may be slow."""
-        if len(items) < 2:
-            return [work(item) for item in items]
-        with ThreadPoolExecutor(_THREADS, "acidctl-erasure") as pool:
-            return list(pool.map(work, items))
 
 
 def _defines_columns(opened: OpenedFile) -> bool:

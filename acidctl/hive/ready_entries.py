@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from acidctl.acid.state import State
 from acidctl.base.errors import AcidctlError
+from acidctl.base.parallel import in_order
 from acidctl.location.arguments import HIVE
 from acidctl.location.find import find
 from acidctl.location.snapshot import Snapshot, children_of
@@ -18,7 +18,6 @@ from acidctl.metastore.activity import key_of, name_of
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.queue.compactions import READY, Compaction, find_compactions
 
-_THREADS = 8
 """Threads that list locations."""
 
 OnError = Callable[[str, AcidctlError], None]
@@ -129,13 +128,12 @@ def _measured(
         except AcidctlError as error:
             return error
 
-    with ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
-        for location, result in zip(locations, pool.map(measure, locations), strict=True):
-            if isinstance(result, AcidctlError):
-                on_error(location.shown, result)
-                yield location, None, None
-            else:
-                yield location, *result
+    for location, result in in_order(locations, measure):
+        if isinstance(result, AcidctlError):
+            on_error(location.shown, result)
+            yield location, None, None
+        else:
+            yield location, *result
 
 
 def amount_waiting(snapshot: Snapshot) -> tuple[int, float | None]:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.triggers import NO_COST, Advice
 from acidctl.base.errors import AcidctlError
+from acidctl.base.parallel import in_order
 from acidctl.cleaning.retention import Policy
 from acidctl.location.table_location import TableLocation
 from acidctl.overview.location_status import (
@@ -32,12 +32,9 @@ from acidctl.overview.location_status import (
 if TYPE_CHECKING:  # its dependencies are optional
     from acidctl.hive.ready_entries import Waiting
 
-R = TypeVar("R")
 
 NAMED = 5
 """The number of each kind that are listed by name."""
-
-_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,27 +244,5 @@ def statuses(
         except AcidctlError as error:
             return error
 
-    return _in_threads(places, tried)
-
-
-def _in_threads(places: Iterable[TableLocation], look: Callable[[TableLocation], R]) -> Iterator[tuple[str, R]]:
-    """Yield each location's name and result, in their order.
-
-    Threads hide the latency of stores; on the local disk they would only block each other.
-    """
-    with ThreadPoolExecutor(_THREADS, "acidctl-look") as pool:
-        waiting: deque[tuple[str, Future[R]]] = deque()
-        try:
-            for found in places:
-                if found.fs.is_local and not waiting:
-                    yield found.shown, look(found)
-                    continue
-                waiting.append((found.shown, pool.submit(look, found)))
-                if len(waiting) > 2 * _THREADS:
-                    shown, future = waiting.popleft()
-                    yield shown, future.result()
-            for shown, future in waiting:
-                yield shown, future.result()
-        finally:
-            for _, future in waiting:
-                future.cancel()
+    results = in_order(places, tried, is_quick=lambda found: found.fs.is_local)
+    return ((found.shown, result) for found, result in results)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import hashlib
 import re
+import shutil
+import stat
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from os import getuid
 from pathlib import Path
 from typing import Any
 
 import acidctl
 from acidctl.base.errors import EnvironmentProblem
-from acidctl.spark.driver.cache import process_dir
 from acidctl.spark.driver.session import Session, time_limit
 from acidctl.spark.worker import PACKAGES, ExecutorFacts, executor_facts, missing_packages
 
@@ -98,6 +102,26 @@ def _zipped(folder: Path) -> Path:
     # Spark tells files apart by their names, and another process may have shipped another acidctl to this session.
     digest = hashlib.sha256(target.read_bytes()).hexdigest()[:12]
     return target.rename(target.with_name(f"acidctl-{digest}.zip"))
+
+
+_own: list[Path] = []
+
+
+def process_dir() -> Path:
+    """A folder (mode 0700) that ends with this process; another one when a cleaner of temporary files removed it."""
+    if not (_own and _is_ours(_own[-1])):
+        _own.append(Path(tempfile.mkdtemp(prefix="acidctl-")))
+        atexit.register(shutil.rmtree, _own[-1], ignore_errors=True)
+    return _own[-1]
+
+
+def _is_ours(folder: Path) -> bool:
+    """Return whether it is there; others may make one of its name once it is gone."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == getuid()
 
 
 def check_facts(facts: Iterable[ExecutorFacts]) -> None:

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Self
 
 from acidctl.acid.listing import Entry, Listing
+from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.storage import os_errors
 from acidctl.storage.port import FileSystem, FileSystemSpec
@@ -24,7 +25,6 @@ END = 16 * 1024
 
 _KEPT = 2048
 _LISTINGS = 64
-_FETCHERS = 16
 
 _Key = tuple[str, int, float, int]
 
@@ -178,8 +178,5 @@ def fetch_tails(fs: FileSystem, files: Iterable[tuple[str, int]]) -> None:
         with suppress(AcidctlError):
             fs.read_bytes(path, max(0, size - END), min(END, size))
 
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for remote stores
-
-    with ThreadPoolExecutor(min(_FETCHERS, len(wanted)), "acidctl-tails") as pool:
-        for _ in pool.map(fetch, wanted):
-            pass
+    for _ in parallel.results(fetch, wanted):
+        pass

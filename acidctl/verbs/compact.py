@@ -77,7 +77,7 @@ def compact(
         where = replace(where, resolver=_assuming(where.resolver, events))
     if options.force and (assumption := where.resolver.spec.assumption):
         where = replace(where, resolver=where.resolver.assuming(replace(assumption, force=True)))
-    until, closed = end_of_work(options.window, options.deadline)
+    until, closed = end_of_work(None, options.deadline)
     where.resolver.end_by(until)
     # Whether something that is good for one table only was said of several is known when all locations were met.
     is_held = asks or bool(options.max_bytes or where.table_type or policies) or where.resolver.spec.is_of_one_table
@@ -286,7 +286,7 @@ class _Run:
         others += of_changed_tables([(one.found, planned) for one, planned in ready], self.resolver)
         gone = {one.location for one in others}
         ready = [(one, planned) for one, planned in ready if planned.location not in gone]
-        if self.options.writing.check_inputs and not self._is_checked:
+        if self.options.writing.checks_inputs and not self._is_checked:
             failed = list(_unsound([planned for _, planned in ready], self.options.tasks.jobs, self.events))
             others += failed
             gone = {one.location for one in failed}

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from acidctl.base.errors import UsageProblem
+from acidctl.base.nearest import did_you_mean
 from acidctl.verbs.engine import TaskOptions
 from acidctl.verbs.options import Kind, LockOptions, Options, group, option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from acidctl.acid.triggers import Thresholds
-    from acidctl.base.deadline import DailyWindow
     from acidctl.compaction.output_settings import Writing
     from acidctl.compaction.request import CompactionRequest, Mode
     from acidctl.verbs.events import Events
@@ -35,40 +37,28 @@ class WriteOptions(Options):
     verify: str = option(
         "bytes",
         "--verify",
-        choices=("keys", "bytes", "full"),
+        choices=("keys", "bytes", "full", "inputs"),
         shown="bytes",
-        help="What is compared with what was read before a result is shown: the ids of all rows; all bytes too, which "
-        "reads the result once more; or all column values too, which decodes all of it twice.",
+        help="How a result is checked before it is published: the ids of all rows; also all bytes, which reads the "
+        "result once more; also all column values, which decodes everything twice; and with `inputs` the inputs, too, "
+        "first, as `acidctl validate --deep` does: a location with errors is not compacted.",
     )
-    check_inputs: bool = option(
-        False,
-        "--check-inputs",
-        help="First read all rows as `acidctl validate --deep` does; a location with errors is left alone.",
-    )
-    compression: str | None = option(
-        None,
-        "--compression",
-        choices=("none", "zlib", "snappy", "lz4", "zstd"),
-        help="Codec of the result; by default that of the newest input. Any of these settings, given, has "
-        "every row encoded again.",
-    )
-    stripe_size: int | None = option(None, "--stripe-size", kind=Kind.SIZE, help="By default 64m, and 8m for deltas.")
-    row_index_stride: int | None = option(
-        None,
-        "--row-index-stride",
-        kind=Kind.NUMBER,
-        metavar="ROWS",
-        help="By default that of the newest input.",
-    )
-    bloom_filter: str | None = option(
-        None,
-        "--bloom-filter",
-        metavar="COLUMNS",
-        completes="columns",
-        help="Columns that get bloom filters, by commas.",
+    properties: tuple[tuple[str, str], ...] = option(
+        (),
+        "--property",
+        kind=Kind.PAIRS,
+        metavar="KEY=VALUE",
+        help="A table property as in Hive's ALTER TABLE ... COMPACT. For the files that are written: orc.compress, "
+        "orc.stripe.size, orc.row.index.stride, orc.bloom.filter.columns (default: those of the newest input; any of "
+        "these re-encodes every row). For the decision of --auto: compactorthreshold.<key>. Repeatable.",
     )
 
-    def writing(self, task_bytes: int | None, *, apply_all_deletes: bool = False) -> Writing:
+    @property
+    def checks_inputs(self) -> bool:
+        """Whether all rows are validated before they are merged."""
+        return self.verify == "inputs"
+
+    def writing(self, *, apply_all_deletes: bool = False) -> Writing:
         """Return how the results are written.
 
         Raises:
@@ -79,24 +69,49 @@ class WriteOptions(Options):
         from acidctl.compaction.proof.verify import Verify
         from acidctl.orc.write.writer_settings import WriterSettings
 
-        bloom = tuple(column.strip() for column in (self.bloom_filter or "").split(",") if column.strip())
-        if self.bloom_filter is not None and not bloom:
-            raise UsageProblem("--bloom-filter names no column", "", "give names of columns, separated by commas")
-        given = {
-            "compression": self.compression,
-            "stripe_size": self.stripe_size,
-            "stride": self.row_index_stride,
-            "bloom_columns": bloom or None,
-        }
-        overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        overrides = _orc_settings(self.properties)
         WriterSettings(**overrides)  # refuses what cannot be written before anything is planned
         return Writing(
             overrides,
-            task_bytes,
-            verify=Verify(self.verify),
+            verify=Verify.FULL if self.checks_inputs else Verify(self.verify),
             reader=Hive(self.reader) if self.reader else None,
             apply_all_deletes=apply_all_deletes,
         )
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    columns = tuple(column.strip() for column in text.split(",") if column.strip())
+    if not columns:
+        raise ValueError("it names no column")
+    return columns
+
+
+_ORC: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "orc.compress": ("compression", str.lower),
+    "orc.stripe.size": ("stripe_size", int),
+    "orc.row.index.stride": ("stride", int),
+    "orc.bloom.filter.columns": ("bloom_columns", _columns),
+    "orc.bloom.filter.fpp": ("bloom_fpp", float),
+}
+"""The fields of WriterSettings by their property of a table."""
+
+
+def _orc_settings(properties: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """Return the fields of WriterSettings that the properties set."""
+    settings: dict[str, Any] = {}
+    for key, text in properties:
+        if key not in _ORC and not key.startswith("orc."):
+            continue
+        if key not in _ORC:
+            raise UsageProblem(
+                f"--property {key} changes nothing", "", did_you_mean(key, _ORC, f"use {', '.join(_ORC)}")
+            )
+        field, read = _ORC[key]
+        try:
+            settings[field] = read(text)
+        except ValueError as error:
+            raise UsageProblem(f"--property {key}={text} cannot be used", str(error), "") from None
+    return settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,28 +167,11 @@ class CompactOptions(Options):
         typed=True,
         help="A major compaction applies deletes that Hive overlooks, too: in files of other buckets, or not sorted.",
     )
-    properties: tuple[tuple[str, str], ...] = option(
-        (),
-        "--property",
-        kind=Kind.PAIRS,
-        metavar="KEY=VALUE",
-        help="A table property for --auto, e.g. compactorthreshold.hive.compactor.delta.num.threshold=4. Repeatable.",
-    )
     min_deltas: int | None = option(
         None,
         "--min-deltas",
         kind=Kind.COUNT,
         help="Leave locations with fewer deltas alone; with --auto instead of Hive's count (more than 10).",
-    )
-    max_ratio: float | None = option(
-        None,
-        "--max-ratio",
-        kind=Kind.RATIO,
-        metavar="R",
-        help="With --auto: major when the deltas have more than R of the base's bytes, instead of 0.1.",
-    )
-    window: DailyWindow | None = option(
-        None, "--window", kind=Kind.WINDOW, help="Work only in these hours, e.g. 01:00-05:00, local time."
     )
     deadline: float | None = option(None, "--deadline", kind=Kind.DURATION, help="End after this long, e.g. 2h or 30m.")
     max_bytes: int | None = option(
@@ -208,23 +206,36 @@ class CompactOptions(Options):
         return Mode(modes[0])
 
     @property
+    def _deciding(self) -> dict[str, str]:
+        """The properties by which --auto decides.
+
+        Raises:
+            UsageProblem: a property decides nothing, or nothing is to be decided.
+        """
+        from acidctl.acid.triggers import NO_AUTO
+
+        deciding = {key: value for key, value in self.writing.properties if not key.startswith("orc.")}
+        for key in deciding:
+            if not (key in NO_AUTO or key.startswith(_DECIDING)):
+                hint = f"use orc.*, compactorthreshold.<key> or {NO_AUTO[0]}"
+                raise UsageProblem(f"--property {key} decides nothing", "", hint)
+            if not self.auto:
+                raise UsageProblem(f"--property {key} has no effect with --{self.mode}", "--auto decides by it", "")
+        return deciding
+
+    @property
     def thresholds(self) -> Thresholds:
         """The thresholds by which --auto decides.
 
         Raises:
-            UsageProblem: a property that decides nothing.
+            UsageProblem: a property decides nothing.
         """
-        from acidctl.acid.triggers import NO_AUTO, Thresholds
+        from acidctl.acid.triggers import Thresholds
 
-        known = dict(self.properties)
-        unknown = [key for key in known if not (key in NO_AUTO or key.startswith(_DECIDING))]
-        if unknown:
-            what = f"--property {unknown[0]} decides nothing"
-            raise UsageProblem(what, "", f"known are compactorthreshold.<key> and {NO_AUTO[0]}")
-        limits = Thresholds().with_properties(known)
+        limits = Thresholds().with_properties(self._deciding)
         if self.min_deltas is not None:
             limits = replace(limits, delta_count=self.min_deltas - 1)
-        return limits if self.max_ratio is None else replace(limits, delta_ratio=self.max_ratio)
+        return limits
 
     def request(self, where: Selection, events: Events, run_id: str = "") -> CompactionRequest:
         """Return what is asked of every location."""
@@ -234,7 +245,7 @@ class CompactOptions(Options):
         return CompactionRequest(
             self.mode,
             self.thresholds,
-            is_auto_off(dict(self.properties)),
+            is_auto_off(self._deciding),
             self.min_deltas or 0,
             self.visibility_txn or 0,
             where.table_type,
@@ -243,7 +254,7 @@ class CompactOptions(Options):
             self.dry_run,
             take_over=self.take_over,
             wait=self.wait or 0.0,
-            writing=self.writing.writing(self.tasks.task_bytes, apply_all_deletes=self.apply_all_deletes),
+            writing=self.writing.writing(apply_all_deletes=self.apply_all_deletes),
             locking=self.locks.locking(events.warn, where.resolver.spec.age),
             buckets=self.buckets or 0,
             order_by=self.order_by or "",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from acidctl.storage.port import FileSystemSpec
     from acidctl.verbs.events import Events
 
+_QUEUE = "spark.yarn.queue"
+
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions(Options):
@@ -36,13 +38,6 @@ class EngineOptions(Options):
     conf: tuple[tuple[str, str], ...] = option(
         (), "--conf", kind=Kind.PAIRS, metavar="KEY=VALUE", help="A Spark setting. Repeatable."
     )
-    queue: str | None = option(None, "--queue", metavar="NAME", help="YARN queue.")
-    name: str | None = option(
-        None,
-        "--name",
-        metavar="NAME",
-        help="Name of the Spark application; by default <host>-compactor-<database>.<table>.",
-    )
 
     @property
     def is_local(self) -> bool:
@@ -58,8 +53,8 @@ class EngineOptions(Options):
         Raises:
             UsageProblem: there is such an option.
         """
-        if self.is_local and (self.master or self.conf or self.queue or self.name):
-            raise UsageProblem("--master, --conf, --queue and --name are for --engine spark", "", "leave them out")
+        if self.is_local and (self.master or self.conf):
+            raise UsageProblem("--master and --conf are for --engine spark", "", "leave them out")
         if not self.is_local and given:
             raise UsageProblem(f"{local_option} is for --engine local", "", "Spark's is --master local[N]")
         foreign = [key for key, _ in self.conf if not key.startswith("spark.")]
@@ -73,39 +68,33 @@ class EngineOptions(Options):
             master_addresses(self.master)  # an address that cannot be used is refused before anything is looked at
 
     def in_queue_of(self, queues: Collection[str]) -> Self:
-        """Return the same in the queue of YARN that all tables name for their compactions, unless one was given.
+        """Return these options with the queue of YARN that all tables name for their compactions, unless one was given.
 
         Args:
             queues: of each table; empty for one that names none.
         """
-        is_open = not self.is_local and self.queue is None and (self.master or "").startswith("yarn")
+        is_open = not self.is_local and _QUEUE not in dict(self.conf) and (self.master or "").startswith("yarn")
         (queue, *others) = {*queues} or {""}
-        return replace(self, queue=queue) if is_open and queue and not others else self
+        return replace(self, conf=(*self.conf, (_QUEUE, queue))) if is_open and queue and not others else self
 
     def spark(self, name: str, stores: Iterable[FileSystemSpec] = ()) -> SparkOptions:
         """Return the session to start.
 
         Args:
-            name: of the application, unless the user gave one.
+            name: of the application, unless --conf has one.
             stores: what tasks read and write.
         """
         from acidctl.spark.driver.session_plan import SparkOptions
 
-        return SparkOptions(self.master, self.conf, self.name or name, self.queue, stores=tuple(dict.fromkeys(stores)))
+        return SparkOptions(self.master, self.conf, name, stores=tuple(dict.fromkeys(stores)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions(EngineOptions):
-    """The engine, how many processes it has, and how large a task is."""
+    """The engine, and how many processes it has."""
 
     jobs: int | None = option(
         None, "--jobs", kind=Kind.COUNT, help="Processes of --engine local; by default one per core."
-    )
-    task_bytes: int | None = option(
-        None,
-        "--task-bytes",
-        kind=Kind.SIZE,
-        help="Cut larger buckets into segments of this size; by default those for which cores would wait.",
     )
 
 

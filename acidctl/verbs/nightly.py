@@ -45,13 +45,6 @@ class NightlyOptions(TrashOptions):
         help="Leave locations with fewer deltas alone, and compact from this many on, instead of Hive's count (more "
         "than 10).",
     )
-    max_ratio: float | None = option(
-        None,
-        "--max-ratio",
-        kind=Kind.RATIO,
-        metavar="R",
-        help="Major when the deltas have more than R of the base's bytes, instead of 0.1.",
-    )
     older_than: float = option(
         86400.0,
         "--older-than",
@@ -104,7 +97,6 @@ class NightlyOptions(TrashOptions):
         """
         return TablePolicy(
             min_deltas=self.min_deltas,
-            max_ratio=self.max_ratio,
             older_than=self.older_than,
             purge_older_than=self.purge_older_than,
         )

@@ -140,10 +140,10 @@ def test_a_server_that_repeats_a_secret_does_not_make_acidctl_do_so(
     settings = {"user": "alice", "password": SECRET, "auth": "none"}
     line: list[str] = []
     if how == "options":
-        line = [part for name, value in settings.items() for part in ("--metastore-option", f"{name}={value}")]
+        line = [part for name, value in settings.items() for part in ("--set", f"metastore.{name}={value}")]
     elif how == "environment":
         monkeypatch.setenv("ACIDCTL_METASTORE_PASSWORD", SECRET)
-        line = ["--metastore-option", "auth=none"]
+        line = ["--set", "metastore.auth=none"]
     else:
         path = tmp_path / "config.toml"
         path.write_text("[metastore]\n" + "".join(f'{name} = "{value}"\n' for name, value in settings.items()))

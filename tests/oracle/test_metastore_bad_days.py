@@ -71,7 +71,7 @@ def test_a_line_that_breaks_anywhere_leaves_nothing_open(
 ) -> None:
     monkeypatch.setattr(client, "_PAUSE", 0.01)
     monkeypatch.setattr(activity, "_GAP", 0.01)
-    options = [part for name, value in IMPATIENT.items() for part in ("--metastore-option", f"{name}={value}")]
+    options = [part for name, value in IMPATIENT.items() for part in ("--set", f"metastore.{name}={value}")]
     line = ("hive", "housekeep", "--force", "--dry-run", *options, "--metastore")
     with BadLine(metastore.address) as through:
         assert acidctl(*line, through.address).status == 0

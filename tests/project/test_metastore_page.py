@@ -20,7 +20,7 @@ def test_every_setting_has_a_meaning_and_stands_on_the_page() -> None:
 
 
 def test_the_page_speaks_of_no_other_setting() -> None:
-    said = set(re.findall(r"--metastore-option ([a-z-]+)=", PAGE)) | set(re.findall(r"`([a-z-]+)=[a-zA-Z]+`", PAGE))
+    said = set(re.findall(r"--set metastore\.([a-z-]+)=", PAGE)) | set(re.findall(r"`([a-z-]+)=[a-zA-Z]+`", PAGE))
     assert said <= set(NAMES)
 
 

@@ -41,7 +41,11 @@ def test_the_python_of_a_script_reads_whatever_python3_is_called_on_the_path(tmp
     (other / "python3").write_text("#!/bin/sh\nexit 9\n")
     (other / "python3").chmod(0o755)
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    environ |= {"PATH": f"{other}:{environ['PATH']}", "JAVA_HOME": str(java.home), "PYTHONPATH": PYTHONPATH}
+    environ |= {
+        "PATH": f"{other}:{environ['PATH']}",
+        "JAVA_HOME": java.home_for_spark(tmp_path),
+        "PYTHONPATH": PYTHONPATH,
+    }
     line = [sys.executable, "-c", CODE, str(tmp_path / "t")]
     done = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from support.spark.spark_toys import Toy, play
 
 from acidctl.base.errors import AcidctlError, EnvironmentProblem, MemoryProblem, VerifyError
+from acidctl.spark import shipping
 from acidctl.spark.batches import SMALLEST_BATCH, TASK_BYTES, make_batches
-from acidctl.spark.driver import cache
-from acidctl.spark.driver.cache import process_dir
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import run_tasks
-from acidctl.spark.shipping import check_facts, package_zip, problems_of, zip_package
+from acidctl.spark.shipping import check_facts, package_zip, problems_of, process_dir, zip_package
 from acidctl.spark.worker import Failure, as_acidctl_error, executor_facts, run_one, split_pickled
 
 MB = 1 << 20
@@ -217,5 +216,5 @@ def test_a_folder_that_others_put_in_the_place_of_ours_is_not_used(
     assert process_dir() != ours
     ours.unlink()
     theirs = process_dir()
-    monkeypatch.setattr(cache, "getuid", lambda: theirs.stat().st_uid + 1)
+    monkeypatch.setattr(shipping, "getuid", lambda: theirs.stat().st_uid + 1)
     assert process_dir() != theirs

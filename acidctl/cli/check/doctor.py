@@ -11,9 +11,10 @@ import click
 
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.cli.options import shared
-from acidctl.cli.options.engine_choice import check_engine, spark_options
-from acidctl.cli.options.metastore import CONFIGURED, metastore_option_option, settings_with_origins
+from acidctl.cli.options.engine_choice import spark_options
+from acidctl.cli.options.metastore import CONFIGURED, settings_with_origins
 from acidctl.cli.options.param_types import LOCATION
+from acidctl.cli.options.set_option import refuse_assigned, set_option
 from acidctl.cli.output.redact import HIDDEN, hidden, is_secret_name, remember
 
 if TYPE_CHECKING:
@@ -33,19 +34,18 @@ Part = tuple[Record, Sequence[AcidctlError]]
 @shared.command(
     "doctor",
     "acidctl doctor",
-    "acidctl doctor --spark --master yarn --queue etl",
+    "acidctl doctor --spark --master yarn --conf spark.yarn.queue=etl",
     "acidctl doctor --metastore",
-    "acidctl doctor --metastore thrift://metastore:9083 --metastore-option auth=kerberos -o json",
+    "acidctl doctor --metastore thrift://metastore:9083 --set metastore.auth=kerberos -o json",
     "acidctl doctor hdfs://nameservice/warehouse",
 )
 @click.argument("locations", nargs=-1, metavar="[LOCATION]...", type=LOCATION)
 @click.option(
     "--spark",
     is_flag=True,
-    help="Start Spark too, look around on its executors, and run one task. --master, --conf, --queue and --name do so "
-    "as well.",
+    help="Start Spark too, look around on its executors, and run one task. --master and --conf do so as well.",
 )
-@spark_options("acidctl doctor")
+@spark_options
 @click.option(
     "--metastore",
     is_flag=False,
@@ -53,7 +53,7 @@ Part = tuple[Record, Sequence[AcidctlError]]
     metavar="[URI[,URI]]",
     help="Ask every server of this metastore, or of the configured one, who it is and which of Hive's services run.",
 )
-@metastore_option_option
+@set_option("metastore")
 @shared.storage_options
 @shared.output_option("table", "json", default="table")
 def command(
@@ -61,7 +61,6 @@ def command(
     spark: bool,
     engine: EngineOptions,
     metastore: str | None,
-    metastore_option: tuple[str, ...],
     storage: dict[str, str],
     output: str,
 ) -> None:
@@ -74,14 +73,14 @@ def command(
     """
     from acidctl.cli.output.console import put_json, put_text  # noqa: PLC0415 - --help does without
 
-    check_engine(engine)
-    if metastore is None and metastore_option:
-        shared.refuse_unused("doctor without --metastore", "metastore_option")
+    engine.check()
+    if metastore is None:
+        refuse_assigned("doctor without --metastore", "metastore")
     parts = [_machine]
-    if spark or engine.master or engine.conf or engine.queue or engine.name:
+    if spark or engine.master or engine.conf:
         parts.append(partial(_check_spark, engine))
     if metastore is not None:
-        parts.append(partial(_check_metastore, metastore, metastore_option))
+        parts.append(partial(_check_metastore, metastore))
     if locations:
         parts.append(partial(_check_stores, locations, storage))
     record: Record = {}
@@ -143,14 +142,14 @@ def _check_stores(locations: Sequence[str], storage: Mapping[str, str]) -> Part:
     return {"stores": stores}, problems
 
 
-def _check_metastore(metastore: str, pairs: tuple[str, ...]) -> Part:
+def _check_metastore(metastore: str) -> Part:
     from acidctl.location.named_metastore import NONE, client_of  # noqa: PLC0415 - only for --metastore
     from acidctl.metastore.settings import find_settings, said_settings  # noqa: PLC0415 - only for --metastore
 
     record: Record = {"settings": [], "servers": [], "problem": None}
     problems: list[AcidctlError] = []
     try:
-        given = settings_with_origins(metastore, pairs)
+        given = settings_with_origins(metastore)
         texts = {name: value for name, (value, _) in given.items()}
         said = said_settings(texts)
         record["settings"] = [_setting(name, item, item.origin or given[name][1]) for name, item in said.items()]

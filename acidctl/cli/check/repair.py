@@ -14,13 +14,12 @@ _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would b
 _output = shared.output_option("table", "json", "jsonl", default="table")
 _force = shared.typed_option("--force", is_flag=True, help="Count whoever wrote within the last hour as dead.")
 _common = shared.together(
-    shared.report_options,
+    shared.unrecorded,
     shared.locations_argument(),
     _dry_run,
     shared.yes_option,
     shared.lock_options,
     shared.table_type_option,
-    shared.exit_code_option,
     shared.named_locations,
     shared.changed_storage_options,
     _output,
@@ -161,7 +160,7 @@ def version_file_command(**given: Any) -> int | None:
     group=command,
     short_help="Take a repair back.",
 )
-@shared.report_options
+@shared.unrecorded
 @click.argument("location", metavar="LOCATION", type=DIRECTORY)
 @shared.typed_option("--list", "list_only", is_flag=True, help="List the repairs and stop.")
 @shared.typed_option(
@@ -189,7 +188,7 @@ def undo_command(**given: Any) -> None:
     group=command,
     short_help="Delete the backups of repairs for good.",
 )
-@shared.report_options
+@shared.unrecorded
 @shared.locations_argument()
 @_dry_run
 @shared.yes_option

@@ -39,7 +39,6 @@ def work(
     locations: tuple[str, ...],
     dry_run: bool,
     yes: bool,
-    exit_code: bool,
     storage: StorageOptions,
     output: str,
     run: RunReport,
@@ -67,8 +66,7 @@ def work(
                 printer.failed(repair.location, error)
     # A location that stays broken is not a success.
     is_refused = any(repair.plan.refused for repair in planned) and printer.status in (0, ExitStatus.NOT_LOOKED_AT)
-    status = ExitStatus.REFUSED if is_refused else printer.status
-    return ExitStatus.NOTHING_TO_DO if exit_code and not due and not status else status
+    return ExitStatus.REFUSED if is_refused else printer.status
 
 
 def _plans(

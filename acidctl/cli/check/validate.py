@@ -16,7 +16,7 @@ from acidctl.base.errors import AcidctlError, GoneError, RefusedError
 from acidctl.base.nearest import did_you_mean
 from acidctl.base.worker_pool import Limits, Runner
 from acidctl.cli.options import shared
-from acidctl.cli.options.engine_choice import check_engine, engine_options
+from acidctl.cli.options.engine_choice import engine_options
 from acidctl.cli.options.local_completion import complete_rules
 from acidctl.cli.options.param_types import NumberType
 from acidctl.cli.options.shared import refuse_unused
@@ -42,7 +42,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     "acidctl validate --deep orders",
     "acidctl validate --for trino --for impala webhdfs://namenode:9870/warehouse/sales.db/orders",
     "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
-    "acidctl validate --deep --engine spark --master yarn --queue etl hdfs://nn/warehouse/sales.db",
+    "acidctl validate --deep --engine spark --master yarn --conf spark.yarn.queue=etl hdfs://nn/warehouse/sales.db",
     "acidctl validate --list-rules",
     main=("deep", "footers", "readers", "only", "ignored", "fail_on", "list_rules", "jobs", "engine", "output"),
 )
@@ -81,7 +81,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 )
 @shared.typed_option("--list-rules", is_flag=True, help="Print every rule with what to do, and stop.")
 @click.option("-v", "--verbose", is_flag=True, help="Show remarks too, and every finding of a rule.")
-@engine_options("local", "<host>-validator-<location>")
+@engine_options("local")
 @click.option(
     "--jobs",
     type=NumberType("N", 1, 1024),
@@ -135,7 +135,7 @@ def command(
         return print_rules(output)
     if not locations:
         raise click.UsageError("Missing argument 'LOCATION...'.")
-    check_engine(engine, "--jobs", jobs)
+    engine.check("--jobs", jobs)
     if not (deep or footers or readers):
         refuse_unused("a look at names alone", "jobs", "timeout", "all_directories", "schema")
     depth = Depth.DEEP if deep else Depth.FOOTERS if footers or readers else Depth.LISTING

@@ -215,7 +215,7 @@ def _converted(at: _Place, value: Any, option: click.Option) -> Any:
     if not isinstance(value, list):  # click would take each letter for a value
         at.refuse("it takes several values", 'write a list: ["a", "b"]')
     texts = tuple(map(at.text, value))
-    for key, equals, item in (text.partition("=") for text in texts if option.metavar == "KEY=VALUE"):
+    for key, equals, item in (text.partition("=") for text in texts if (option.metavar or "").endswith("KEY=VALUE")):
         if equals:
             at.text(item, key)
     return texts
@@ -280,8 +280,9 @@ _OWN_POLICY_KEYS: dict[str, click.ParamType[Any]] = {
     "exclude": click.BOOL,
     "kind": click.Choice(["major", "minor"]),
     "priority": click.INT,
+    "max-ratio": click.FloatRange(min=0),
 }
-_NIGHTLY_OPTIONS = ("min-deltas", "max-ratio", "older-than", "purge-older-than")
+_NIGHTLY_OPTIONS = ("min-deltas", "older-than", "purge-older-than")
 POLICY_KEYS = (*_OWN_POLICY_KEYS, *_NIGHTLY_OPTIONS)
 """The keys of a policy: its own, and those with the meaning of an option of `acidctl nightly`."""
 

@@ -35,7 +35,7 @@ _STUCK_COLUMNS = (*_COLUMNS, "cause", "why", "frees", "blockers")
     "compactions",
     "acidctl hive compactions",
     "acidctl hive compactions --state 'ready for cleaning' --table sales.orders",
-    "acidctl hive compactions --stuck --exit-code",
+    "acidctl hive compactions --stuck",
     "acidctl hive compactions --stuck -o jsonl | jq -r '.frees'",
 )
 @click.option("--state", type=click.Choice(tuple(_STYLES)), help="Only entries in this state.")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "housekeep",
     "acidctl hive housekeep --dry-run",
     "acidctl hive housekeep --yes",
-    "acidctl hive housekeep --yes --older-than 1h --exit-code -o jsonl",
+    "acidctl hive housekeep --yes --older-than 1h -o jsonl",
 )
 @click.option(
     "--older-than", type=DURATION, metavar="TIME", help="Only those that are silent for so long; the server's time-out."
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be ended and stop.")
 @shared.yes_option
 @shared.typed_option("--force", is_flag=True, help="Do it even though the server says that it does it itself.")
-@shared.exit_code_option
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", default="table")
 def command(
@@ -41,7 +40,6 @@ def command(
     dry_run: bool,
     yes: bool,
     force: bool,
-    exit_code: bool,
     metastore: Metastore,
     output: str,
 ) -> int:
@@ -69,7 +67,7 @@ def command(
     if not dead.txns and not dead.locks:
         if results.is_table:
             note(f"nothing is silent for {age_text(silent)} or longer")
-        return ExitStatus.NOTHING_TO_DO if exit_code else ExitStatus.DONE
+        return ExitStatus.DONE
     if results.is_only_planned(_clients(dead), _counts(dead), "End", "ended", dry_run=dry_run, yes=yes):
         return ExitStatus.DONE
     ended = end_dead(metastore, dead, silent)

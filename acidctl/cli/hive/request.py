@@ -12,8 +12,9 @@ from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.cli.hive.records import Record, Results, some
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
-from acidctl.cli.options.metastore import exclude_option, key_and_value
+from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.options.param_types import COUNT, DURATION
+from acidctl.cli.options.set_option import key_and_value
 from acidctl.cli.output.console import note, warn
 from acidctl.wording import human_count
 
@@ -55,7 +56,6 @@ _ONE_BY_ONE = 20
 @click.option("--wait", is_flag=True, help="Wait until they are compacted or have failed, and say what became of each.")
 @click.option("--deadline", type=DURATION, metavar="TIME", help="With --wait: wait no longer than this, e.g. 2h.")
 @click.option("-n", "--dry-run", is_flag=True, help="Show what would be asked for and stop.")
-@click.option("--exit-code", is_flag=True, help="With --deadline: exit with 13 where some were not done by then.")
 @exclude_option
 @asked_metastore
 @shared.output_option("table", "json", "jsonl", default="table")
@@ -69,7 +69,6 @@ def command(
     wait: bool,
     deadline: float | None,
     dry_run: bool,
-    exit_code: bool,
     exclude: tuple[str, ...],
     metastore: Metastore,
     output: str,
@@ -100,7 +99,7 @@ def command(
         return ExitStatus.DONE
     accepted = _ask(metastore, wishes, results, is_last=not wait)
     if wait and accepted and _wait(metastore, accepted, results, deadline) and not results.status:
-        return ExitStatus.POSTPONED if exit_code else ExitStatus.DONE
+        return ExitStatus.POSTPONED
     return results.status
 
 

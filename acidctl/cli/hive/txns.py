@@ -40,7 +40,7 @@ _STYLES = {"open": "green", "aborted": "red"}
     "acidctl hive txns --open --older-than 1h --user etl",
     "acidctl hive txns --blocking",
     "acidctl hive txns --blocking hive:sales.orders",
-    "acidctl hive txns --blocking --exit-code -o jsonl | jq -r '.id, .user, .bytes'",
+    "acidctl hive txns --blocking -o jsonl | jq -r '.id, .user, .bytes'",
 )
 @shared.places_argument("tables", "[TABLE...]", required=False, only_names=True)
 @click.option("--open", "only", flag_value="open", help="Only open ones.")

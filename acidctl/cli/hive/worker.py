@@ -14,7 +14,7 @@ from acidctl.cli.hive.records import Record, Results
 from acidctl.cli.hive.services import Figures, counter, ended_by_signal, gauge, listen_option, serve
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import asked_metastore
-from acidctl.cli.options.engine_choice import check_engine, engine_options
+from acidctl.cli.options.engine_choice import engine_options
 from acidctl.cli.options.param_types import COUNT, DURATION, SIZE
 from acidctl.cli.output.console import note
 from acidctl.wording import human_count
@@ -40,7 +40,7 @@ _STALE_SECONDS = 300.0
     "worker",
     "acidctl hive worker --pool nightly --once",
     "acidctl hive worker --engine local --max-parallel 2 --max-bytes 50g --listen 9464",
-    "acidctl hive worker -o jsonl --master yarn --queue compaction --max-parallel 8",
+    "acidctl hive worker -o jsonl --master yarn --conf spark.yarn.queue=compaction --max-parallel 8",
     main=("pool", "once", "max_parallel", "max_bytes", "grace", "listen", "engine", "master", "metastore", "output"),
 )
 @click.option("--pool", metavar="NAME", help="Take entries of this pool; without it those that have none.")
@@ -55,7 +55,7 @@ _STALE_SECONDS = 300.0
     help="When it is ended, wait so long for what it works on; what is not done then is given back to the queue.",
 )
 @listen_option
-@engine_options("spark", "acidctl-worker-<host>")
+@engine_options("spark")
 @click.option("--jobs", type=COUNT, help="Processes of --engine local for each entry; without it one per core.")
 @click.option(
     "--verify",
@@ -98,7 +98,7 @@ def command(
     from acidctl.hive.database_stores import database_stores
     from acidctl.hive.worker import Work, Worker, require_queue
 
-    check_engine(engine, "--jobs", jobs)
+    engine.check("--jobs", jobs)
     require_queue(metastore)  # before Spark starts
     results = Results(output)
     is_on_cluster = not engine.is_local and (engine.master or "").startswith(("yarn", "k8s"))

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     CompactOptions,
     "acidctl compact --major orders",
     "acidctl compact --auto --dry-run /warehouse/sales.db",
-    "acidctl compact --major --master yarn --queue etl --conf spark.executor.memory=4g orders",
+    "acidctl compact --major --master yarn --conf spark.yarn.queue=etl orders",
+    "acidctl compact --major --property orc.compress=ZSTD orders",
     "acidctl compact --minor --offline --engine local orders/day=2026-11-20",
     "acidctl compact --major --wait 2h hive:sales.orders",
     "acidctl compact --rebalance --buckets 8 --order-by 'day desc, id' hive:sales.orders",
-    "acidctl compact --auto --window 01:00-05:00 --max-bytes 500g hdfs://nn/warehouse/sales.db",
+    "acidctl compact --auto --deadline 4h --max-bytes 500g hdfs://nn/warehouse/sales.db",
     extras=(shared.table_type_option, shared.exit_code_option),
     main=(
         "major",
@@ -58,15 +59,12 @@ def command(call: Call[CompactOptions]) -> int:
     On S3 and Google Cloud Storage, which cannot rename, the result is copied to its place, and the location is locked
     meanwhile. One bucket appears at once there too; several need --offline, or --visibility-txn.
     """
-    from acidctl.cli.options.engine_choice import check_engine  # noqa: PLC0415 - --help does without
     from acidctl.cli.report.compact_screen import CompactScreen  # noqa: PLC0415 - --help does without
     from acidctl.verbs.compact import compact  # noqa: PLC0415 - --help does without
 
     options = call.options
-    unused = [] if options.auto else ["properties", "max_ratio"]  # they are for the decision
-    unused += ["apply_all_deletes"] if options.minor else []
+    unused = ["apply_all_deletes"] if options.minor else []
     shared.refuse_unused(f"--{options.mode}", *unused, *([] if options.rebalance else ["buckets", "order_by"]))
-    check_engine(options.tasks, "--jobs", options.tasks.jobs)
 
     def clean_line(path: str, hive_name: str) -> str:
         return shared.other_line("clean", path=path, hive_name=hive_name)

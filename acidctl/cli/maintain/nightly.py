@@ -52,13 +52,11 @@ def command(call: Call[NightlyOptions]) -> int:
     later run.
     """
     from acidctl.cli.config.settings import policies_of  # noqa: PLC0415 - --help does without
-    from acidctl.cli.options.engine_choice import check_engine  # noqa: PLC0415 - --help does without
     from acidctl.cli.report.nightly_screen import NightlyScreen  # noqa: PLC0415 - --help does without
     from acidctl.verbs.nightly import nightly  # noqa: PLC0415 - --help does without
     from acidctl.verbs.nightly_state import usual_folder  # noqa: PLC0415 - --help does without
 
     options = replace(call.options, state=call.options.state or str(usual_folder()))
-    check_engine(options.tasks, "--jobs", options.tasks.jobs)
     context = click.get_current_context()
     policies = policies_of(context.find_root().meta.get("acidctl.settings") or {})
     screen = NightlyScreen(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     "acidctl purge --yes --older-than 7d /warehouse/sales.db",
     "acidctl purge --yes --run 20261121T222431.512Z-0d9b0f3a orders",
     places=shared.named_locations,
+    records=False,
 )
 def command(call: Call[PurgeOptions]) -> int:
     """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""

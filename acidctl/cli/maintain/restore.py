@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     "acidctl restore --dry-run /warehouse/sales.db",
     "acidctl restore --yes --run 20261121T2224 /warehouse/sales.db",
     places=shared.named_locations,
+    records=False,
 )
 def command(call: Call[RestoreOptions]) -> int:
     """Undo a cleaning: move back what it took from every location at or below LOCATION.

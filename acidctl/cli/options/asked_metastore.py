@@ -56,8 +56,8 @@ def list_options(example: str, columns: Callable[[], Mapping[str, str]], orders:
     )
 
 
-def _asked(metastore: str | None, metastore_option: tuple[str, ...]) -> Metastore:
-    found = metastore_of(metastore, metastore_option)
+def _asked(metastore: str | None) -> Metastore:
+    found = metastore_of(metastore)
     if found is None:
         raise UsageProblem(
             "no metastore is known",
@@ -68,13 +68,13 @@ def _asked(metastore: str | None, metastore_option: tuple[str, ...]) -> Metastor
 
 
 asked_metastore = passed_as("metastore", _asked, *metastore_options)
-"""``--metastore`` and ``--metastore-option``: passed on as the keyword `metastore`, a Metastore."""
+"""``--metastore`` and ``--set``: passed on as the keyword `metastore`, a Metastore."""
 
 
-def _view(limit: int | None, exit_code: bool, output: str) -> View:
+def _view(limit: int | None, output: str) -> View:
     from acidctl.cli.output.list_choice import View  # noqa: PLC0415 - --help does without
 
-    return View(limit, exit_code, output)
+    return View(limit, output)
 
 
 def _chosen_view(view: View, choice: ListChoice) -> View:
@@ -91,7 +91,6 @@ view_options = passed_as(
         type=COUNT,
         help="Show the first N; without it 100 in the table, and all in the other forms.",
     ),
-    click.option("--exit-code", is_flag=True, help="Exit with 12 where there is nothing to show."),
     asked_metastore,
     output_option("table", "json", "jsonl", "csv", default="table"),
 )

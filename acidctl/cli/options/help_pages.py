@@ -12,12 +12,11 @@ HELP = "help"
 
 GROUPS = {
     "Which rows count": ("snapshot", "assume_committed", "at"),
-    "Metastore": ("metastore", "metastore_option", "exclude", "read_lock", "take_over", "wait"),
-    "Where the work is done": ("engine", "master", "conf", "queue", "name", "jobs", "task_bytes"),
-    "When, and how much": ("window", "deadline", "max_bytes", "min_deltas", "max_ratio", "properties"),
+    "Metastore and storage": ("metastore", "assignments", "exclude", "read_lock", "take_over", "wait"),
+    "Where the work is done": ("engine", "master", "conf", "jobs"),
+    "When, and how much": ("window", "deadline", "max_bytes", "min_deltas"),
     "Locks": ("lock", "lock_wait", "break_lock"),
-    "Form of the result": ("compression", "stripe_size", "row_index_stride", "bloom_filter", "verify", "check_inputs"),
-    "Storage": ("storage_option", "follow_links"),
+    "Form of the result": ("properties", "verify"),
     "Places and output": (
         "tables_file", "recursive", "output", "verbose", "quiet", "report", "metrics_file", "exit_code", HELP,
     ),

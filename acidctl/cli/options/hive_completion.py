@@ -29,7 +29,7 @@ def hive_names(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]
         # No command runs, so the configuration has not been read yet.
         root.meta["acidctl.settings"] = load(root.params.get("config_file"), root.params.get("profile"))
         with ctx.scope(cleanup=False):
-            metastore = metastore_of(params.get("metastore"), params.get("metastore_option") or ())
+            metastore = metastore_of(params.get("metastore"))
         if metastore is None:
             return []
         quick = Metastore(replace(metastore.settings, timeout=_PATIENCE, connect_timeout=_PATIENCE), rounds=1)

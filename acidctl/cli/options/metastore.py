@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.base.errors import RefusedError
-from acidctl.cli.output.redact import remember, remember_pair
+from acidctl.cli.options.set_option import assigned, set_option, source_of_settings
+from acidctl.cli.output.redact import remember
 from acidctl.location.named_metastore import NONE, open_metastore, open_warehouse
 
 if TYPE_CHECKING:
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
 CONFIGURED = "configured"
 """The value of an option that takes an address but stands without one: use the configured metastore."""
 
-metastore_option_option = click.option(
-    "--metastore-option",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="How to talk to it: auth=kerberos, principal=hive/_HOST@REALM, ca=FILE.pem, timeout=60. Repeatable.",
-)
 metastore_options = (
     click.option(
         "--metastore",
@@ -31,7 +26,7 @@ metastore_options = (
         help="Ask this metastore for names, transactions and write ids, thrift://host:9083; none asks none. Without it "
         "that of the configuration, or of hive-site.xml in HIVE_CONF_DIR.",
     ),
-    metastore_option_option,
+    set_option("metastore"),
 )
 """The options of every command that may use a metastore."""
 
@@ -48,68 +43,50 @@ exclude_option = click.option(
 )
 
 
-def key_and_value(item: str, option: str) -> tuple[str, str]:
-    """Return the parts of a ``KEY=VALUE``, whose value is hidden from now on if the key names a secret.
-
-    Args:
-        option: the name of the option, for the error.
-
-    Raises:
-        BadParameter: the item has another form.
-    """
-    key, equals, value = item.partition("=")
-    if not key or not equals:
-        # The text itself is not shown: it may be a password.
-        raise click.BadParameter("one of its values is not KEY=VALUE", param_hint=option)
-    remember_pair(key, value)
-    return key, value
-
-
-def settings_given(metastore: str | None, pairs: tuple[str, ...]) -> dict[str, str]:
+def settings_given(metastore: str | None) -> dict[str, str]:
     """Return the settings of the metastore from the command line and the configuration, by name."""
-    return {name: value for name, (value, _) in settings_with_origins(metastore, pairs).items()}
+    return {name: value for name, (value, _) in settings_with_origins(metastore).items()}
 
 
-def settings_with_origins(metastore: str | None, pairs: tuple[str, ...]) -> dict[str, tuple[str, str]]:
+def settings_with_origins(metastore: str | None) -> dict[str, tuple[str, str]]:
     """Return the settings of the metastore by name, each with its origin for people."""
     context = click.get_current_context()
     settings = context.find_root().meta.get("acidctl.settings")
     configured: Mapping[str, tuple[str, str]] = settings.below("metastore") if settings else {}
-    typed = dict(key_and_value(item, "--metastore-option") for item in pairs)
-    given = {name: (value, _origin(context, "metastore_option")) for name, value in typed.items()}
+    given = {name: (value, source_of_settings()) for name, value in assigned("metastore").items()}
     if metastore and metastore != CONFIGURED:
-        given["uris"] = metastore, _origin(context, "metastore")
+        given["uris"] = metastore, _origin(context)
     return {**configured, **given}
 
 
-def _origin(context: click.Context, parameter: str) -> str:
-    """Return where the value of an option comes from, for people."""
+def _origin(context: click.Context) -> str:
+    """Return where the value of --metastore comes from, for people."""
     from acidctl.cli.config.settings import source_of  # noqa: PLC0415 - --help does without
 
-    option = next(param for param in context.command.params if param.name == parameter)
-    return source_of(context, option).removeprefix("it is from the ") or option.opts[0]
+    option = next(param for param in context.command.params if param.name == "metastore")
+    return source_of(context, option).removeprefix("it is from the ") or "--metastore"
 
 
-def metastore_of(metastore: str | None, pairs: tuple[str, ...]) -> Metastore | None:
+def metastore_of(metastore: str | None) -> Metastore | None:
     """Return the metastore to use; None if nothing names one, or the user turned it off.
 
     Raises:
         EnvironmentProblem: a package that it needs is not installed.
         UsageProblem: a setting is invalid.
     """
-    opened = open_metastore(settings_given(metastore, pairs))
+    opened = open_metastore(settings_given(metastore))
     if opened:
         _hide_secrets(opened)
     return opened
 
 
-def refuse_untyped_none(metastore: str | None, pairs: tuple[str, ...]) -> None:
+def refuse_untyped_none(metastore: str | None) -> None:
     """Refuse an assumption if a file or a variable, and not this command line, turns the metastore off.
 
     Raises:
         RefusedError: a file or a variable turns it off.
     """
-    value, origin = settings_with_origins(metastore, pairs).get("uris", ("", ""))
+    value, origin = settings_with_origins(metastore).get("uris", ("", ""))
     if value == NONE and origin != "--metastore":
         raise RefusedError(
             "cannot assume what is committed while only a setting turns the metastore off",
@@ -123,11 +100,9 @@ def _hide_secrets(metastore: Metastore) -> None:
         remember(secret)
 
 
-def warehouse_of(
-    metastore: str | None, pairs: tuple[str, ...], exclude: tuple[str, ...], *, read_lock: bool = False
-) -> Warehouse | None:
+def warehouse_of(metastore: str | None, exclude: tuple[str, ...], *, read_lock: bool = False) -> Warehouse | None:
     """Return the metastore as a source of names and snapshots, which is closed when the command ends."""
-    warehouse = open_warehouse(settings_given(metastore, pairs), exclude, read_lock=read_lock)
+    warehouse = open_warehouse(settings_given(metastore), exclude, read_lock=read_lock)
     if warehouse is None and read_lock:
         raise click.UsageError("--read-lock is taken at a metastore: give --metastore.")
     if warehouse:

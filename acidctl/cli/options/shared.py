@@ -22,15 +22,14 @@ from acidctl.cli.options.help_pages import PagedCommand
 from acidctl.cli.options.local_completion import complete_columns
 from acidctl.cli.options.metastore import (
     exclude_option,
-    key_and_value,
     metastore_options,
     read_lock_option,
     refuse_untyped_none,
     warehouse_of,
 )
 from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, NEW_FILE
+from acidctl.cli.options.set_option import assigned, refuse_assigned, set_option, words_of
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
-from acidctl.cli.output.redact import HIDDEN, is_secret_name
 from acidctl.cli.output.streams import paged
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.location.arguments import FromMetastore, at_its_line, is_hive_name
@@ -175,7 +174,6 @@ def _resolver(
     snapshot: str | None,
     assume_committed: float | None,
     metastore: str | None,
-    metastore_option: tuple[str, ...],
     exclude: tuple[str, ...],
     read_lock: bool,
 ) -> SnapshotResolver:
@@ -185,9 +183,9 @@ def _resolver(
 
     spec = SnapshotSpec() if snapshot is None else SnapshotSpec.parse(*_lists_of(snapshot))
     if assume_committed is not None:
-        refuse_untyped_none(metastore, metastore_option)
+        refuse_untyped_none(metastore)
         spec = replace(spec, assumption=Assumption(assume_committed))
-    return SnapshotResolver(spec, warehouse_of(metastore, metastore_option, exclude, read_lock=read_lock))
+    return SnapshotResolver(spec, warehouse_of(metastore, exclude, read_lock=read_lock))
 
 
 def _lists_of(snapshot: str) -> tuple[str, str]:
@@ -209,16 +207,14 @@ def _lists_of(snapshot: str) -> tuple[str, str]:
         raise WriteIdListError(f"cannot use {path}", "it is not text", "give a file with Hive's lists") from error
 
 
-def _by_path(
-    locations: tuple[str, ...], metastore: str | None, metastore_option: tuple[str, ...], exclude: tuple[str, ...]
-) -> tuple[str, ...]:
+def _by_path(locations: tuple[str, ...], metastore: str | None, exclude: tuple[str, ...]) -> tuple[str, ...]:
     if not any(map(is_hive_name, locations)):
         return locations
     from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
     from acidctl.location.hive_names import HiveName  # noqa: PLC0415 - --help does without
     from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
 
-    resolver = SnapshotResolver(warehouse=warehouse_of(metastore, metastore_option, exclude))
+    resolver = SnapshotResolver(warehouse=warehouse_of(metastore, exclude))
     found: list[str] = []
     empty: list[str] = []
     for text in locations:
@@ -265,7 +261,7 @@ snapshot_options = passed_as(
 
 
 _OF_SNAPSHOT = frozenset(inspect.signature(_resolver).parameters)
-_OF_METASTORE = ("metastore", "metastore_option")
+_OF_METASTORE = ("metastore",)
 
 
 def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = False) -> str:
@@ -279,8 +275,8 @@ def other_line(*words: str, path: str, hive_name: str = "", of_snapshot: bool = 
         of_snapshot: repeat all snapshot options, for a command that needs them.
     """
     options = _snapshot_words(_OF_SNAPSHOT if of_snapshot else _OF_METASTORE if hive_name else ())
-    storage = _pair_words("--storage-option", click.get_current_context().params.get("storage_option") or ())
-    return shlex.join(["acidctl", *_config_words(), *words, *options, *storage, hive_name or path])
+    settings = words_of(*(("metastore",) if of_snapshot or hive_name else ()), "storage")
+    return shlex.join(["acidctl", *_config_words(), *words, *options, *settings, hive_name or path])
 
 
 def restore_line(run_id: str, places: Sequence[str]) -> str:
@@ -303,18 +299,10 @@ def _snapshot_words(names: Collection[str]) -> list[str]:
         given = context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
         if name not in names or not given or value is None:
             continue
-        if name == "metastore_option":
-            words += _pair_words("--metastore-option", value)
-        elif name not in ("exclude", "read_lock"):
+        if name not in ("exclude", "read_lock"):
             shown = f"{value:f}".rstrip("0").rstrip(".") + "s" if name == "assume_committed" else value
             words.append(f"{param.opts[0]}={shown}")
     return words
-
-
-def _pair_words(option: str, items: Sequence[str]) -> list[str]:
-    """Return an option of pairs as words for another line, without the values of secrets."""
-    pairs = (item.partition("=") for item in items)
-    return [f"{option}={key}={HIDDEN if is_secret_name(key) else value}" for key, _, value in pairs]
 
 
 def _config_words() -> list[str]:
@@ -327,18 +315,17 @@ def _config_words() -> list[str]:
     ]
 
 
-def _storage(storage_option: tuple[str, ...]) -> StorageOptions:
+def _storage() -> StorageOptions:
     context = click.get_current_context()
-    if storage_option and _is_all_local(context.params):
-        refuse_unused("the local disk", "storage_option")
-    given = dict(key_and_value(item, "--storage-option") for item in storage_option)
+    if _is_all_local(context.params):
+        refuse_assigned("the local disk", "storage")
     settings = context.find_root().meta.get("acidctl.settings")
-    return StorageOptions(given, settings.storage_values() if settings else {})
+    return StorageOptions(assigned("storage"), settings.storage_values() if settings else {})
 
 
-def _changed_storage(storage_option: tuple[str, ...], follow_links: bool) -> StorageOptions:
-    storage = _storage(storage_option)
-    storage.own_links = not follow_links
+def _changed_storage() -> StorageOptions:
+    storage = _storage()
+    storage.own_links = True
     return storage
 
 
@@ -349,25 +336,10 @@ def _is_all_local(arguments: dict[str, Any]) -> bool:
     return bool(paths) and all(local)
 
 
-_storage_option = click.option(
-    "--storage-option",
-    "storage_option",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="An option for the storage: user, token, kerberos=true, keytab, principal, timeout=60, retries=3 (HDFS); "
-    "key, secret, endpoint_url, timeout, retries (S3); whatever fsspec's file system takes. Repeatable.",
-)
-storage_options = passed_as("storage", _storage, _storage_option)
-"""``--storage-option k=v``: passed on as the keyword `storage`, a dictionary."""
-changed_storage_options = passed_as(
-    "storage",
-    _changed_storage,
-    typed_option(
-        "--follow-links", is_flag=True, help="Go through symbolic links even if they lead to what is not their owner's."
-    ),
-    _storage_option,
-)
-"""Storage options of a command that changes a table: it follows no foreign links without ``--follow-links``."""
+storage_options = passed_as("storage", _storage, set_option("storage"))
+"""``--set storage.k=v``: passed on as the keyword `storage`, a dictionary."""
+changed_storage_options = passed_as("storage", _changed_storage, set_option("storage"))
+"""Storage options of a command that changes a table: it follows no foreign links."""
 
 
 def locations_argument(*, required: bool = True) -> Callable[[F], F]:
@@ -512,3 +484,15 @@ def report_options(function: F) -> F:
         return status
 
     return wrapper  # type: ignore[return-value]
+
+
+def unrecorded(function: F) -> F:
+    """Pass on the keyword `run` without any options: a RunReport that is not written."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        from acidctl.cli.report.run_report import RunReport  # noqa: PLC0415 - --help does without
+
+        return function(*args, run=RunReport(""), **kwargs)
+
+    return cast("F", wrapper)

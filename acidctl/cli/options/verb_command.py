@@ -12,7 +12,6 @@ import click
 from acidctl.base.guardian import NOTES
 from acidctl.cli.options import shared
 from acidctl.cli.options.local_completion import complete_columns, complete_trash_runs
-from acidctl.cli.options.metastore import key_and_value
 from acidctl.cli.options.param_types import (
     COUNT,
     DIRECTORY,
@@ -23,6 +22,7 @@ from acidctl.cli.options.param_types import (
     WINDOW,
     NumberType,
 )
+from acidctl.cli.options.set_option import key_and_value
 from acidctl.verbs.options import Kind, Option, declared, made
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def changing_command(
     main: Sequence[str] = (),
     needs_places: bool = True,
     asks: bool = True,
+    records: bool = True,
 ) -> Callable[[Callable[[Call[OptionsT]], int]], click.Command]:
     """Make a command that changes locations: it names places, may ask, and writes reports.
 
@@ -85,6 +86,7 @@ def changing_command(
         main: the parameters whose options ``-h`` shows.
         needs_places: refuse a line without locations.
         asks: add ``--yes``.
+        records: add ``--report`` and ``--metrics-file``, for what a scheduler runs.
     """
 
     def decorate(body: Callable[[Call[OptionsT]], int]) -> click.Command:
@@ -109,7 +111,7 @@ def changing_command(
                 return body(Call(where, made(options, values), run, output, yes, exit_code))
 
         built: Any = shared.together(
-            shared.report_options,
+            shared.report_options if records else shared.unrecorded,
             shared.locations_argument(required=needs_places),
             *options_of(options, asks=asks),
             *extras,

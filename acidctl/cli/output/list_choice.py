@@ -144,11 +144,9 @@ class View:
 
     Attributes:
         limit: the most records; None for the default.
-        exit_code: whether an empty list has an exit status of its own.
     """
 
     limit: int | None
-    exit_code: bool
     output: str
     choice: ListChoice = field(default_factory=ListChoice)
 
@@ -188,4 +186,4 @@ class View:
                 note(nothing)
             if limit and len(found) > limit:
                 note(f"{len(found) - limit:,} more, which come after these; --limit shows them")
-        return ExitStatus.NOTHING_TO_DO if self.exit_code and not found else ExitStatus.DONE
+        return ExitStatus.DONE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,6 +14,7 @@ from acidctl.acid.listing import Ages
 from acidctl.acid.names import is_hidden
 from acidctl.acid.state import EntryKind, State
 from acidctl.acid.triggers import SMALL_FILE
+from acidctl.base import parallel
 from acidctl.base.errors import AcidctlError, ExitStatus
 from acidctl.base.printable import printable
 from acidctl.cli.output.console import SCHEMA_VERSION
@@ -27,7 +27,6 @@ from acidctl.wording import iso_time
 
 GOOD = (ExitStatus.DONE, ExitStatus.NOTHING_TO_DO, ExitStatus.POSTPONED)
 """The exit statuses of a successful run."""
-_LISTINGS = 8
 """The number of locations that are listed at a time at the end of a run."""
 
 
@@ -204,9 +203,7 @@ class RunReport:
             self.errors.append(as_error(error))
         if self.is_wanted and status != ExitStatus.INTERRUPTED:
             changed = [result for result in self.results.values() if result.is_changed and result.again]
-            if changed:
-                with ThreadPoolExecutor(min(_LISTINGS, len(changed))) as pool:
-                    list(pool.map(_look_again, changed))
+            list(parallel.results(_look_again, changed))
 
     def looked_before(self, where: str) -> int | None:
         """Return how many locations the last run on record found at certain places; None without a record."""

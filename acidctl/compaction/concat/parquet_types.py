@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,25 +15,34 @@ _UNITS: Final = ("s", "ms", "us", "ns")
 _WIDER: Final = ("tinyint", "smallint", "int", "bigint")
 
 
-def holds(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Say if a type is or contains another."""
-    return kind == wanted or any(holds(kind.field(i).type, wanted) for i in range(kind.num_fields))
+def difference(own: OrcType, schema: pa.Schema, target: OrcType) -> str:
+    """Return why a file's columns cannot be stored as the output's; empty if they can.
+
+    Names and positions must agree: Hive matches names, acidctl positions.
+    """
+    unsigned = next((field.name for field in schema if _holds(field.type, pa.uint64())), None)
+    if unsigned:
+        return f"its column {unsigned} has unsigned numbers of 64 bits, for which Hive has no type"
+    return _difference(own, target, "")
 
 
-def difference(own: OrcType, target: OrcType, name: str) -> str:
-    """Say why a column of a file cannot be stored as the output's; empty if it can."""
+def _holds(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    return kind == wanted or any(_holds(kind.field(i).type, wanted) for i in range(kind.num_fields))
+
+
+def _difference(own: OrcType, target: OrcType, name: str) -> str:
     if own.kind == target.kind == "struct":
         if dropped := own.names[len(target.names) :]:
             return f"its field {name}{dropped[0]} is missing in the newest file"
         for (field, child), (expected, kind) in zip(own.fields(), target.fields(), strict=False):
             if field.lower() != expected.lower():
                 return f"its column {name}{field} is in the place of {name}{expected}"
-            if why := difference(child, kind, f"{name}{field}."):
+            if why := _difference(child, kind, f"{name}{field}."):
                 return why
         return ""
     if own.children and own.kind == target.kind:
         pairs = zip(own.children, target.children, strict=True)
-        return next((why for a, b in pairs if (why := difference(a, b, name))), "")
+        return next((why for a, b in pairs if (why := _difference(a, b, name))), "")
     wider = own.kind in _WIDER and target.kind in _WIDER and _WIDER.index(own.kind) < _WIDER.index(target.kind)
     same = (own.kind, own.precision, own.scale) == (target.kind, target.precision, target.scale)
     if same or wider or (own.kind, target.kind) == ("float", "double"):
@@ -64,13 +73,6 @@ def target_type(tree: OrcType, kinds: Sequence[pa.DataType], unit: str | None) -
         keys = target_type(tree.children[0], [kind.key_type for kind in kinds], unit)
         return pa.map_(keys, target_type(tree.children[1], [kind.item_type for kind in kinds], unit))
     return arrow_type(tree)
-
-
-def leaves(parent: Iterable[pa.Field]) -> Iterator[pa.Field]:
-    """Yield fields and all nested fields."""
-    for field in parent:
-        yield field
-        yield from leaves(field.type.field(i) for i in range(field.type.num_fields))
 
 
 def numbers_of_times(column: pa.ChunkedArray) -> Any:

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acidctl.acid.bucket import MAX_BUCKET, MAX_STATEMENT
+from acidctl.base import parallel
 from acidctl.rows.read.delete_set import Bools, Longs
 from acidctl.rows.read.events import EventFile
 
 # Remote files whose column is read in parallel.
-_READERS = 16
 _NONE = -1
 
 
@@ -122,13 +122,8 @@ class BucketNumbers:
 
     def __init__(self, sources: Sequence[EventFile]) -> None:
         """Inspect the files; for errors see :func:`numbers_of`."""
-        if len(sources) > 1 and not sources[0].fs.is_local:
-            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only for remote stores
-
-            with ThreadPoolExecutor(min(_READERS, len(sources)), "acidctl-buckets") as pool:
-                numbers_by_file = list(pool.map(numbers_of, sources))
-        else:
-            numbers_by_file = [numbers_of(source) for source in sources]
+        is_local = not sources or sources[0].fs.is_local
+        numbers_by_file = map(numbers_of, sources) if is_local else parallel.results(numbers_of, sources)
         self._numbers = {source.path: buckets for source, buckets in zip(sources, numbers_by_file, strict=True)}
 
     def of(self, sources: Iterable[EventFile]) -> frozenset[int]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -19,6 +17,7 @@ from acidctl.acid.names import DEFAULT_PARTITION
 from acidctl.acid.reasons import Reason
 from acidctl.acid.time_travel import of_one_table
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base import parallel
 from acidctl.base.arguments import as_path, require_type
 from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem, importing
 from acidctl.base.nearest import did_you_mean
@@ -48,7 +47,6 @@ from acidctl.storage.registry import open_location
 if TYPE_CHECKING:
     import polars
 
-_PARALLEL = 8
 # The locations may change between listing them and getting the write-id list: they are listed at most this often.
 _ATTEMPTS = 3
 # The snapshots of more locations are held as bytes, to save memory.
@@ -362,8 +360,7 @@ class Table(ArrowRows):
         take = partial(seen_at, at=at)
         if len(listed) == 1:
             return [take(listed[0])]
-        with ThreadPoolExecutor(_PARALLEL) as pool:
-            snapshots = self._packed(pool.map(take, listed), _shared)
+        snapshots = self._packed(parallel.results(take, listed), _shared)
         if at is None:
             return snapshots
         states = of_one_table([snapshot.state for snapshot in snapshots], at, snapshots[0].write_ids)
@@ -528,23 +525,9 @@ class TableScan(ArrowRows):
 
     def _by_threads(self, threads: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows in the same order, while each thread reads a stripe ahead."""
-        ahead: deque[Future[list[pa.RecordBatch]]] = deque()
-        with ThreadPoolExecutor(threads, "acidctl-read") as pool:
-            try:
-                for scan in self._scans():
-                    for piece in self._with_hint(scan.pieces()):
-                        ahead.append(pool.submit(piece))
-                        if len(ahead) > threads:
-                            yield from self._result(ahead.popleft())
-                while ahead:
-                    yield from self._result(ahead.popleft())
-            finally:
-                for future in ahead:
-                    future.cancel()
-
-    def _result(self, future: Future[list[pa.RecordBatch]]) -> list[pa.RecordBatch]:
-        with _may_be_skipped(self._skip_hint):
-            return future.result()
+        pieces = (piece for scan in self._scans() for piece in scan.pieces())
+        for batches in self._with_hint(parallel.results(lambda piece: piece(), pieces, threads, ahead=threads)):
+            yield from batches
 
     def count(self) -> int:
         """Count the rows, from footers alone if possible, else from as few columns as possible.

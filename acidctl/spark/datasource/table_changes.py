@@ -6,7 +6,6 @@ Every row has the columns of the table and two more: what happened to it, and th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pyspark.sql import types as st
 from acidctl.acid.layout import Role
 from acidctl.acid.names import MAXL, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
+from acidctl.base import parallel
 from acidctl.base.errors import HistoryError, RefusedError, UsageProblem
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver
@@ -31,7 +31,6 @@ from acidctl.spark.datasource.load_options import ChangeRange, SourceOptions
 from acidctl.spark.datasource.reading import Reading, bounded, delivered, plan_reading, table_schema
 from acidctl.spark.datasource.spark_types import SparkForm
 from acidctl.spark.datasource.table_plan import (
-    PARALLEL_LOCATIONS,
     FileFacts,
     LocationPlan,
     LocationSplit,
@@ -224,8 +223,7 @@ class ChangesPlanner:
             )
             return [split for one in told for split in _splits(one, partition, target_bytes)]
 
-        with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
-            return [split for some in pool.map(plan, table.found) for split in some]
+        return [split for some in parallel.results(plan, table.found) for split in some]
 
 
 def _with_way_out(error: HistoryError, path: str, after: int, newest: int) -> HistoryError:
@@ -243,8 +241,7 @@ def _ends(table: Table) -> tuple[int, int]:
     if first.resolver.asks_metastore and first.resolver.warehouse and first.hive:
         settled = _settled(first.resolver.warehouse.lists(first.hive)[0])
         return settled, settled
-    with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
-        ends = list(pool.map(_end_of, table.found))
+    ends = list(parallel.results(_end_of, table.found))
     return max(newest for newest, _ in ends), min(limit for _, limit in ends)
 
 

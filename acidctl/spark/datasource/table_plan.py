@@ -7,12 +7,12 @@ without ids those that come before, for their rows are numbered on from file to 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from acidctl.acid.layout import Role
 from acidctl.acid.listing import with_entries
 from acidctl.acid.names import FLUSH_LENGTH_SUFFIX
+from acidctl.base import parallel
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.orc.tail import stripe_length
@@ -31,7 +31,6 @@ from acidctl.storage.hdfs.filesystem import delegated
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_file_system
 
-PARALLEL_LOCATIONS = 16
 # Opening a file costs about as much as reading this many bytes.
 FILE_COST = 1 << 20
 LOOKED_AT = 512
@@ -123,8 +122,7 @@ def plan_table(options: SourceOptions) -> TablePlan:
     """
     table = table_at(options.path, dict(options.storage), options.resolver)
     snapshots = table.snapshots_at(options.at)
-    with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
-        files = list(pool.map(lambda one: tuple(map(facts_of, open_event_files(one, one.files()))), snapshots))
+    files = list(parallel.results(lambda one: tuple(map(facts_of, open_event_files(one, one.files()))), snapshots))
     partitions = [tuple(table.partition_of(found)) for found in table.found]
     if not options.infer_partitions:
         string = OrcType("string")
@@ -180,8 +178,7 @@ def plan_splits(
         for one in table.locations
         if condition is None or condition.may_match(partition_bounds(one.partition, names).get)
     ]
-    with ThreadPoolExecutor(PARALLEL_LOCATIONS) as pool:
-        wanted = list(pool.map(lambda one: _wanted(one, condition, table.row_type), locations))
+    wanted = list(parallel.results(lambda one: _wanted(one, condition, table.row_type), locations))
     target_bytes = table.options.target_bytes
     tasks: list[dict[int, dict[str, Sequence[int]]]] = []  # stripes by file by the location's place
     filled = target_bytes

@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from acidctl.base.errors import EnvironmentProblem
@@ -150,10 +150,7 @@ def start_driver(
     info = folder / "connection"
     driver: Driver | None = None
     try:
-        with _signals_held():
-            driver = Driver(
-                _launch(spark_home, arguments, {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)}), log
-            )
+        driver = Driver(_launch(spark_home, arguments, {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)}), log)
         return driver, _wait(driver, info, timeout)
     except BaseException:
         if driver:
@@ -178,25 +175,6 @@ def _launch(spark_home: str, arguments: Sequence[str], environ: Mapping[str, str
             "",
             "It is a bash script: check SPARK_HOME, and that bash is on the PATH",
         ) from error
-
-
-@contextlib.contextmanager
-def _signals_held() -> Iterator[None]:
-    """Interrupts come at the end of the block: none falls between a start and whoever must end what it began."""
-    came: list[int] = []
-    handlers = {}
-    if threading.current_thread() is threading.main_thread():
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    held = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in held:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in held.items():
-            signal.signal(number, handler)
-        for missed in came:
-            signal.raise_signal(missed)
 
 
 def _wait(driver: Driver, info: Path, timeout: float) -> dict[str, str]:

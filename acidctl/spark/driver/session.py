@@ -150,7 +150,7 @@ def _session_of_others(pyspark: Any, options: SparkOptions) -> Iterator[Session]
     if active is not None:
         yield Session(active, running, None, None, DriverLog(), options)
         return
-    conf.setAll((*options.conf, ("spark.app.name", options.app_name)))
+    conf.setAll((("spark.app.name", options.app_name), *options.conf))
     try:
         context = _new_context(pyspark, conf)
     except Exception as error:  # noqa: BLE001 - Java's exceptions have no common class
@@ -234,6 +234,7 @@ def _own_session(pyspark: Any, options: SparkOptions) -> Iterator[Session]:
         )
         if kerberos := plan.environ.get("KRB5_CONFIG"):  # MIT's libraries read it, Java does not
             flags += (f"-Djava.security.krb5.conf={kerberos}",)
+        plan.environ["JAVA_HOME"] = plan.java.home_for_spark(Path(scratch))
         driver, connection = _launch(plan, options, log, Path(scratch), flags)
         no_context: Any = None
         session = Session(no_context, plan.master, plan.java, driver, log, options)

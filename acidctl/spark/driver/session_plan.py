@@ -56,7 +56,6 @@ class SessionPlan:
     """How Spark will be started: everything decided before a process runs.
 
     Attributes:
-        own_jars: its jars are those of the installed pyspark, not of another SPARK_HOME.
         conf: all properties for Java.
         submit_arguments: the rest of PYSPARK_SUBMIT_ARGS, which every process of the machine may see.
     """
@@ -64,7 +63,6 @@ class SessionPlan:
     master: str
     java: Java
     spark_home: str
-    own_jars: bool
     environ: dict[str, str]
     conf: dict[str, str]
     submit_arguments: tuple[str, ...]
@@ -80,8 +78,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
         EnvironmentProblem: no Java, or a SPARK_HOME that is broken or of another version.
     """
     spark_home = environ.get("SPARK_HOME") or str(package)
-    own_jars = os.path.realpath(spark_home) == os.path.realpath(package)
-    if not own_jars:
+    if os.path.realpath(spark_home) != os.path.realpath(package):
         _check_spark_home(spark_home, pyspark_version)
     user = dict(options.conf)
     submitted = shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
@@ -94,7 +91,6 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     local = is_local(master)
     loopback = local or re.match(r"spark://(localhost|127\.[0-9.]+|\[::1\])(:|$)", master) is not None
     changes = {
-        "JAVA_HOME": java.home,
         "SPARK_HOME": spark_home,
         "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": user.get("spark.pyspark.python") or environ.get("PYSPARK_PYTHON") or sys.executable,
@@ -112,8 +108,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "PYSPARK_GATEWAY_SECRET"):
         environment.pop(name, None)
 
-    same_python = changes["PYSPARK_PYTHON"] == sys.executable
-    conf = _defaults(master, options, loopback=loopback, fast_workers=local and own_jars and same_python)
+    conf = _defaults(master, options, loopback=loopback)
     if not local:
         conf |= {
             f"spark.executorEnv.{key}": value for key, value in environ.items() if key.startswith(PREFIX) and value
@@ -124,7 +119,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
     conf |= asked | user | {"spark.master": master}
     if master.startswith(_GIVES_TOKENS):
         conf = _logins(options.stores, conf)
-    return SessionPlan(master, java, spark_home, own_jars, environment, conf, rest)
+    return SessionPlan(master, java, spark_home, environment, conf, rest)
 
 
 def _logins(stores: Iterable[FileSystemSpec], conf: dict[str, str]) -> dict[str, str]:
@@ -182,7 +177,7 @@ def _taken_apart(arguments: Iterable[str], folder: Path) -> tuple[tuple[str, ...
     return tuple(rest), conf | flags, inherited
 
 
-def _defaults(master: str, options: SparkOptions, *, loopback: bool, fast_workers: bool) -> dict[str, str]:
+def _defaults(master: str, options: SparkOptions, *, loopback: bool) -> dict[str, str]:
     conf = {
         "spark.app.name": options.app_name,
         "spark.master": master,
@@ -193,8 +188,6 @@ def _defaults(master: str, options: SparkOptions, *, loopback: bool, fast_worker
     }
     if loopback:
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    if fast_workers:
-        conf["spark.python.daemon.module"] = "acidctl.spark.daemon"
     if not is_local(master):
         conf["spark.executor.extraJavaOptions"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     if master.startswith(_GIVES_TOKENS):

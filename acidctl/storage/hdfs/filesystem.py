@@ -101,6 +101,7 @@ class HdfsFileSystem(RemoteStore):
         self.can_copy = False
         self.can_lock = True
         self._client = _client(spec)
+        # Not acidctl.base.parallel: all listings of this store share these threads, as they share its connections.
         self._listers = ThreadPoolExecutor(_LISTERS, "acidctl-list")
         self._has_several = "," in spec.authority or any("dfs.ha.namenodes" in key for key, _ in spec.options)
 

@@ -285,7 +285,8 @@ def _acl_parts(text: str) -> tuple[Any, Any, str, Any]:
 class Callers:
     """Threads that run calls, as many as there are calls at once, and that do not keep the process from ending.
 
-    A thread serves one call after the other, since starting a thread takes longer than a short call.
+    A thread serves one call after the other, since starting a thread takes longer than a short call. Pools wait for
+    their threads at the end of the process, which may hang in the package.
     """
 
     def __init__(self, name: str) -> None:

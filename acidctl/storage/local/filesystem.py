@@ -19,7 +19,7 @@ from acidctl.base.printable import printable
 from acidctl.storage import os_errors
 from acidctl.storage.local.permissions import access_of, all_access, require_made_here, set_access
 from acidctl.storage.local.rename import is_there, rename_no_replace
-from acidctl.storage.local.rooted_directory import LOOK, NO_XDEV, Anywhere, RootedDirectory, held, openat2
+from acidctl.storage.local.rooted_directory import Anywhere, RootedDirectory, held
 from acidctl.storage.local.tree import (
     UNREADABLE_BYTES,
     list_children,
@@ -34,6 +34,7 @@ from acidctl.storage.read_back import incomplete, require_content
 _WRITE_BUFFER = 128 << 10  # larger pieces go to the disk as they come, and are not copied once more
 _READ_CHUNK = 1 << 30  # one read call never returns more than 2 GiB on Linux
 _CHECKSUM_MAGIC = b"crc\0"
+_DESCRIPTORS = "/proc/self/fdinfo"
 
 BENEATH = "beneath"
 """An option of the spec: a directory below which only links to what their owners own are followed."""
@@ -403,36 +404,20 @@ def refuse_mounts(path: str, name: str, at: int | None) -> None:
         RefusedError: the directory is, or contains, a mount point; its content would be deleted.
         OSError: the directory cannot be read. Children that cannot be listed cannot be removed, and are skipped.
     """
-    parent, _, last = name.rpartition("/")
-    if at is not None:
-        _refuse(path, last, at)
-    elif last:
-        parent = parent or ("/" if name.startswith("/") else ".")
-        with held(os.open(parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as above:
-            _refuse(path, last, above)
-    for here, directories, _, descriptor in os.fwalk(name, dir_fd=at):
-        for child in directories:
-            _refuse(f"{path}{here[len(name) :]}/{child}", child, descriptor)
+    parent = os.path.dirname(name) or "."
+    with held(os.open(parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)) as above:
+        mount = _mount_of(above)
+    for here, _, _, descriptor in os.fwalk(name, dir_fd=at):
+        if _mount_of(descriptor) != mount:
+            raise RefusedError(
+                f"will not remove {printable(path + here[len(name) :])}",
+                "it is a mount point: what is mounted there would be deleted",
+                "unmount it, and run it again",
+            )
 
 
-def _refuse(shown: str, name: str, at: int) -> None:
-    if _is_mount(name, at):
-        raise RefusedError(
-            f"will not remove {printable(shown)}",
-            "it is a mount point: what is mounted there would be deleted",
-            "unmount it, and run it again",
-        )
-
-
-def _is_mount(name: str, at: int) -> bool:
-    """Return whether something is mounted on a directory; False for a link to a mount point."""
-    descriptor, number = openat2(at, os.fsencode(name), LOOK | os.O_DIRECTORY, NO_XDEV)
-    if descriptor >= 0:
-        os.close(descriptor)
-        return False
-    if number == errno.EXDEV:
-        return True
-    if number in (errno.ENOTDIR, errno.ELOOP, errno.ENOENT):  # a link, or gone meanwhile
-        return False
-    # If the kernel lacks the call or a sandbox forbids it, only another device shows a mount.
-    return os.stat(name, dir_fd=at, follow_symlinks=False).st_dev != os.fstat(at).st_dev
+def _mount_of(descriptor: int) -> str:
+    """Return what identifies the mount: two mounts of one disk differ, if the kernel says so in /proc."""
+    with suppress(OSError), open(f"{_DESCRIPTORS}/{descriptor}", encoding="ascii") as lines:  # noqa: PTH123
+        return next((line for line in lines if line.startswith("mnt_id:")), "")
+    return str(os.fstat(descriptor).st_dev)

@@ -1,9 +1,8 @@
-"""Open paths below a directory without following other users' symbolic links.
+"""Open paths below a directory without following symbolic links.
 
 The owner of a table may put a link anywhere in it, at any moment, so that a check before an access proves nothing.
 Therefore the directory is opened once, and paths below it are opened from its descriptor, one component after the
-other. A link is followed only if its owner also owns the target, which he could have put there himself. He need not
-own the directories above the target, so a ``..`` is refused after another user's link.
+other, each with O_NOFOLLOW. On the way to the directory itself, links of this user and of root are followed.
 """
 
 # ruff: noqa: PTH103, PTH116 (descriptors, not paths, are the subject)
@@ -12,63 +11,19 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 
 from acidctl.base.errors import RefusedError
 from acidctl.base.printable import printable
 
-NO_XDEV = 0x01
-"""Refuse to enter another mount: the error is EXDEV."""
-NO_SYMLINKS = 0x04
-"""Refuse to follow a symbolic link: the error is ELOOP."""
-OPENAT2 = 437
-"""The number of the call, the same on every architecture; Linux has had it since 5.6."""
-
-_WALKED = (errno.ELOOP, errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG, errno.EAGAIN)
-"""Errors of ``openat2`` after which a path is opened component by component."""
 _MOST_LINKS = 40
-LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ForeignLinkError(RefusedError):
-    """A symbolic link leads to what somebody else owns."""
-
-
-def _parent_behind(path: str, link: str, owner: int) -> ForeignLinkError:
-    return ForeignLinkError(
-        f"will not follow the '..' in {printable(path)}",
-        f"it stands behind the symbolic link {printable(link)} of user {owner}, who decides by it where that leads",
-        "write the path without '..', or, if that is meant, say so: `follow_links`",
-    )
-
-
-@cache
-def _libc() -> tuple[Callable[..., int], Callable[[], int]]:
-    """Return the C library's function for calls of the kernel, and the function for the last error."""
-    import ctypes  # noqa: PLC0415 - commands that only read do not need it
-
-    return ctypes.CDLL(None, use_errno=True).syscall, ctypes.get_errno
-
-
-def openat2(directory: int, path: bytes, flags: int, resolve: int) -> tuple[int, int]:
-    """Open a path below a directory's descriptor with the kernel's ``openat2``, which Python does not have.
-
-    Args:
-        flags: as for ``os.open``.
-        resolve: NO_XDEV or NO_SYMLINKS.
-
-    Returns:
-        The descriptor and 0; or -1 and the number of the error. ENOSYS, EPERM, EINVAL and E2BIG may come from an old
-        kernel or from a sandbox.
-    """
-    syscall, last_error = _libc()
-    how = struct.pack("=QQQ", flags, 0, resolve)
-    descriptor = syscall(OPENAT2, directory, path, how, len(how))
-    return (descriptor, 0) if descriptor >= 0 else (-1, last_error())
+    """A symbolic link lies on a path where none is followed."""
 
 
 @contextmanager
@@ -80,23 +35,11 @@ def held(descriptor: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _open_without_links(directory: int, path: bytes, flags: int) -> int:
-    """Open a path without symbolic links; return -1 if there is one, or the kernel does not have openat2.
-
-    Raises:
-        OSError: as ``os.open``.
-    """
-    descriptor, number = openat2(directory, path, flags, NO_SYMLINKS)
-    if descriptor >= 0 or number in _WALKED:
-        return descriptor
-    raise OSError(number, os.strerror(number), os.fsdecode(path))
-
-
 class RootedDirectory:
     """A directory and everything below it; may be shared by threads.
 
     Args:
-        root: an absolute path; links in it are followed if we or root own them, or if their owner owns the target.
+        root: an absolute path; links in it are followed if this user or root owns them.
     """
 
     def __init__(self, root: str) -> None:
@@ -115,25 +58,17 @@ class RootedDirectory:
             flags: for ``os.open``, without flags that create.
 
         Raises:
-            ForeignLinkError: the path is, or leads through, a link to what somebody else owns.
+            ForeignLinkError: the path is, or leads through, a symbolic link.
             OSError: as ``os.open``.
         """
-        parts = self._parts(path)
-        if not parts:
-            return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._opened())
-        relative = "/".join(parts)
-        descriptor = _open_without_links(self._opened(), os.fsencode(relative), flags | os.O_CLOEXEC)
-        if descriptor >= 0:
-            return descriptor
-        with _Walk(self._opened(), path) as walk:
-            return walk.open(parts, flags)
+        return _open(self._opened(), self._parts(path), flags, path)
 
     @contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
         """Yield a descriptor of the directory of a path, and the last component, which may be a link or missing.
 
         Raises:
-            ForeignLinkError: the path leads through a link to what somebody else owns.
+            ForeignLinkError: the path leads through a symbolic link.
             RefusedError: the path is the root, or outside of it.
             OSError: as ``os.open``.
         """
@@ -192,21 +127,19 @@ class RootedDirectory:
             return []
         if not path.startswith(prefix):
             raise RefusedError(f"will not touch {printable(path)}", f"it is outside of {printable(self.root)}")
-        parts = path[len(prefix) :].split("/")
+        parts = _split(path[len(prefix) :])
         if ".." in parts:
             raise RefusedError(f"will not touch {printable(path)}", "'..' leads out of a directory")
-        return [part for part in parts if part not in ("", ".")]
+        return parts
 
     def _opened(self) -> int:
         """Return the root's descriptor, opened once, so that the path to it cannot be exchanged afterwards."""
         with self._lock:
             if self._descriptor < 0:
-                with (
-                    held(os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as top,
-                    _Walk(top, self.root, trusted=frozenset({0, os.geteuid()})) as walk,
-                ):
-                    parts = [part for part in self.root.split("/") if part not in ("", ".")]
-                    self._descriptor = walk.open(parts, os.O_PATH | os.O_DIRECTORY)
+                with held(os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as top:
+                    trusted = frozenset((0, os.geteuid()))
+                    parts = _split(self.root)
+                    self._descriptor = _open(top, parts, os.O_PATH | os.O_DIRECTORY, self.root, trusted)
             return self._descriptor
 
 
@@ -236,84 +169,53 @@ class Anywhere:
         os.makedirs(path, exist_ok=True)
 
 
-class _Walk:
-    """Opens a path below a directory component by component.
+def _split(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
 
-    Attributes:
-        trusted: users whose links are followed wherever they lead.
+
+def _open(start: int, parts: list[str], flags: int, shown: str, trusted: frozenset[int] = frozenset()) -> int:
+    """Open the path that components lead to from a directory's descriptor.
+
+    Args:
+        trusted: users whose links are followed.
     """
-
-    def __init__(self, start: int, shown: str, trusted: frozenset[int] = frozenset()) -> None:
-        self._shown, self._trusted = shown, trusted
-        self._at = os.dup(start)
-        self._links = 0
-        self._open: list[tuple[int, int, str]] = []  # (components left when the target is reached, owner, link)
-        self._arrived: tuple[int, str] | None = None  # owner and link that was followed last, if not trusted
-
-    def __enter__(self) -> _Walk:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._at)
-
-    def open(self, parts: list[str], flags: int) -> int:
-        """Open what the components lead to; of a link its target."""
-        rest = parts[::-1]
+    rest, links = parts[::-1], 0
+    at = os.dup(start)
+    try:
         while rest:
             name = rest.pop()
-            if name == ".." and self._arrived and not self._open:
-                raise _parent_behind(self._shown, self._arrived[1], self._arrived[0])
-            entry = os.open(name, LOOK, dir_fd=self._at)
-            info = os.fstat(entry)
-            if stat.S_ISLNK(info.st_mode):
-                self._follow(entry, info, name, rest)
-                continue
+            entry = os.open(name, _LOOK, dir_fd=at)
             try:
-                self._arrive(info, len(rest))
-            except ForeignLinkError:
+                info = os.fstat(entry)
+            except OSError:
                 os.close(entry)
                 raise
-            if rest:
-                os.close(self._at)
-                self._at = entry
-                continue
-            os.close(entry)
-            return self._last(name, flags, info)
-        self._arrive(os.fstat(self._at), 0)  # a link may have led to the root
-        return os.open(".", flags | os.O_CLOEXEC, dir_fd=self._at)
+            if stat.S_ISLNK(info.st_mode):
+                with held(entry):
+                    target = os.readlink("", dir_fd=entry)
+                if info.st_uid not in trusted:
+                    raise _refused(shown, name, info.st_uid)
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), shown)
+                rest += _split(target)[::-1]
+                if not target.startswith("/"):
+                    continue
+                entry = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            elif not rest:
+                os.close(entry)
+                # A link may have taken its place since: the kernel refuses it then.
+                return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            os.close(at)
+            at = entry
+        return os.open(".", flags | os.O_CLOEXEC, dir_fd=at)
+    finally:
+        os.close(at)
 
-    def _follow(self, link: int, info: os.stat_result, name: str, rest: list[str]) -> None:
-        try:
-            target = os.readlink("", dir_fd=link)
-        finally:
-            os.close(link)
-        self._links += 1
-        if self._links > _MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._shown)
-        if info.st_uid not in self._trusted:
-            self._open.append((len(rest), info.st_uid, name))
-        rest += [part for part in target.split("/") if part not in ("", ".")][::-1]
-        if target.startswith("/"):
-            os.close(self._at)
-            self._at = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    def _arrive(self, info: os.stat_result, remaining: int) -> None:
-        """Check that the targets of links that were reached belong to the links' owners."""
-        while self._open and self._open[-1][0] >= remaining:
-            _, owner, name = self._open.pop()
-            if info.st_uid != owner:
-                raise ForeignLinkError(
-                    f"will not follow the symbolic link at {printable(self._shown)}",
-                    f"{printable(name)} is of user {owner}, and leads to what is of user {info.st_uid}",
-                    "if that is meant, say so: `follow_links`",
-                )
-            self._arrived = owner, name
-
-    def _last(self, name: str, flags: int, seen: os.stat_result) -> int:
-        """Open what was checked before, with O_NOFOLLOW, as a link may have replaced it meanwhile."""
-        descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._at)
-        info = os.fstat(descriptor)
-        if (info.st_dev, info.st_ino) != (seen.st_dev, seen.st_ino):
-            os.close(descriptor)
-            raise OSError(errno.ESTALE, "it was exchanged meanwhile", self._shown)
-        return descriptor
+def _refused(shown: str, name: str, owner: int) -> ForeignLinkError:
+    return ForeignLinkError(
+        f"will not follow the symbolic link at {printable(shown)}",
+        f"{printable(name)} belongs to user {owner}, who may let it lead anywhere at any moment",
+        "give the path that it leads to",
+    )

@@ -1,6 +1,6 @@
 """List the local disk with os.scandir, through symbolic links but never in circles."""
 
-# ruff: noqa: PTH114, PTH116, PTH118, PTH120
+# ruff: noqa: PTH114, PTH116, PTH120
 # Pathlib would build an object for every name of a listing.
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from operator import itemgetter
 from acidctl.acid.listing import Entry
 from acidctl.base.errors import ConflictError, StorageError
 from acidctl.base.printable import printable
-from acidctl.storage.local.rooted_directory import ForeignLinkError, RootedDirectory, held
+from acidctl.storage.local.rooted_directory import RootedDirectory, held
 
 _PATH = itemgetter(0)
 _NESTED_LINKS = 1000
@@ -31,9 +31,7 @@ def list_children(directory: str) -> list[Entry]:
     Raises:
         OSError: as ``os.scandir`` and ``os.stat``.
     """
-    children, directories = _scan(directory, "")
-    plain = {entry.path for entry, is_link in directories if not is_link}
-    return sorted((_Plain(*entry) if entry.path in plain else entry for entry in children), key=_PATH)
+    return sorted(_scan(directory, "")[0], key=_PATH)
 
 
 def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int = 3) -> list[Entry]:
@@ -63,7 +61,8 @@ def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int
         directory, prefix, through_link = waiting.pop()
         try:
             if directory == root and top is not None:
-                children, directories = top, _with_links(root, top)
+                children = top
+                directories = [(entry, os.path.islink(f"{base}/{entry.path}")) for entry in top if entry.is_dir]
             else:
                 children, directories = _scan(directory, prefix)
             entries += children
@@ -95,21 +94,6 @@ def list_everything(root: str, top: Sequence[Entry] | None = None, *, again: int
             ) from error
     entries.sort(key=_PATH)
     return entries
-
-
-class _Plain(Entry):
-    """A directory that is known not to be a symbolic link."""
-
-    __slots__ = ()
-
-
-def _with_links(root: str, entries: Sequence[Entry]) -> list[tuple[Entry, bool]]:
-    """Return the directories, each with whether it is a symbolic link."""
-    return [
-        (entry, not isinstance(entry, _Plain) and os.path.islink(os.path.join(root, entry.path)))
-        for entry in entries
-        if entry.is_dir
-    ]
 
 
 def _scan(directory: str, prefix: str) -> tuple[Sequence[Entry], list[tuple[Entry, bool]]]:
@@ -163,80 +147,57 @@ def leads_back(link: str) -> bool:
 
 
 def list_children_beneath(paths: RootedDirectory, directory: str) -> list[Entry]:
-    """Return the direct children, sorted by name.
-
-    Sizes and times are those of a link's target, even if it may not be followed and can neither be opened nor listed.
+    """Return the direct children, sorted by name; a link is listed, and can neither be opened nor listed itself.
 
     Raises:
-        ForeignLinkError: a link on the path to the directory leads to what somebody else owns.
+        ForeignLinkError: the path leads through a symbolic link.
         OSError: as ``os.open`` and ``os.scandir``.
     """
-    with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor, os.scandir(descriptor) as items:
-        entries = [_beneath(paths, directory, item, "") for item in items]
-    return sorted((entry for entry, _ in filter(None, entries)), key=_PATH)
+    return sorted((entry for entry, _ in _scan_beneath(paths, directory, "")), key=_PATH)
 
 
 def list_everything_beneath(paths: RootedDirectory, root: str, *, again: int = 3) -> list[Entry]:
-    """Return everything below `root`, sorted by path, as :func:`list_everything` without foreign links.
+    """Return everything below `root`, sorted by path, as :func:`list_everything` but without links.
 
     Raises:
-        ForeignLinkError: a link leads to what somebody else owns.
+        ForeignLinkError: there is a symbolic link: a plan is made of everything that readers see, or not at all.
         OSError: as ``os.open`` and ``os.scandir``.
     """
     entries: list[Entry] = []
     base = root.rstrip("/")
-    waiting: list[tuple[str, tuple[_Id, ...]]] = [("", ())]
+    waiting = [""]
     while waiting:
-        prefix, above = waiting.pop()
+        prefix = waiting.pop()
         try:
-            children, identity = _scan_beneath(paths, f"{base}/{prefix}".rstrip("/") or "/", prefix)
+            children = _scan_beneath(paths, f"{base}/{prefix}".rstrip("/") or "/", prefix)
         except FileNotFoundError:
             if not prefix:
                 raise
-            if again:  # a cleaner removes what a newer directory replaces, which may have come after the first look
+            if again:
                 return list_everything_beneath(paths, root, again=again - 1)
             entries = [entry for entry in entries if entry.path != prefix[:-1]]
             continue
-        if identity in above:
-            continue  # a link that leads back
-        entries += (entry for entry, _ in children)
-        waiting += [(f"{entry.path}/", (*above, identity)) for entry, _ in children if entry.is_dir]
+        for entry, is_link in children:
+            if is_link:
+                paths.stat(f"{base}/{entry.path}")  # this raises the error with the reason
+            entries.append(entry)
+            if entry.is_dir:
+                waiting.append(f"{entry.path}/")
     entries.sort(key=_PATH)
     return entries
 
 
-_Id = tuple[int, int]
-"""Device and inode."""
-
-
-def _scan_beneath(paths: RootedDirectory, directory: str, prefix: str) -> tuple[list[tuple[Entry, bool]], _Id]:
-    with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor:
-        info = os.fstat(descriptor)
-        with os.scandir(descriptor) as items:
-            entries = list(filter(None, (_beneath(paths, directory, item, prefix) for item in items)))
-    for entry, is_foreign in entries:
-        if is_foreign:
-            paths.stat(f"{directory}/{entry.path.removeprefix(prefix)}")  # this raises the error with the reason
-    return entries, (info.st_dev, info.st_ino)
-
-
-def _beneath(paths: RootedDirectory, directory: str, item: os.DirEntry[str], prefix: str) -> tuple[Entry, bool] | None:
-    """Return an entry, and whether it is a link that may not be followed; None if it has vanished."""
-    try:
-        info = item.stat(follow_symlinks=False)
-        is_foreign = False
-        if stat.S_ISLNK(info.st_mode):
-            try:
-                info = paths.stat(f"{directory.rstrip('/')}/{item.name}")
-            except ForeignLinkError:
-                is_foreign = True
-                with suppress(OSError):
-                    info = item.stat()  # whether it would be a directory
-            except OSError as error:
-                if error.errno not in _BROKEN_LINK:
-                    raise
-    except FileNotFoundError:
-        return None
-    is_dir = stat.S_ISDIR(info.st_mode)
-    size = info.st_size if stat.S_ISREG(info.st_mode) else 0 if is_dir else UNREADABLE_BYTES
-    return _made(Entry, (prefix + item.name, size, info.st_mtime, is_dir)), is_foreign
+def _scan_beneath(paths: RootedDirectory, directory: str, prefix: str) -> list[tuple[Entry, bool]]:
+    """Return the children, each with whether it is a symbolic link."""
+    children = []
+    with held(paths.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as descriptor, os.scandir(descriptor) as items:
+        for item in items:
+            with suppress(FileNotFoundError):  # it was removed meanwhile
+                info = item.stat(follow_symlinks=False)
+                is_link, is_dir = stat.S_ISLNK(info.st_mode), stat.S_ISDIR(info.st_mode)
+                if is_link:
+                    with suppress(OSError):
+                        is_dir = item.is_dir()
+                size = info.st_size if stat.S_ISREG(info.st_mode) else 0 if is_dir else UNREADABLE_BYTES
+                children.append((_made(Entry, (prefix + item.name, size, info.st_mtime, is_dir)), is_link))
+    return children

@@ -203,12 +203,12 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
 
 ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
-    "snapshot", "table-type", "visibility-txn", "follow-links",
+    "snapshot", "table-type", "visibility-txn",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "list-rules", "rebalance",
     "order-by", "tables", "take-over", "hdfs-trash",
 }  # fmt: skip
 MAY_BE_SET = {
-    "aborted", "all", "base", "big", "blocking", "check-inputs", "checksum", "count", "decode", "deep", "deleted",
+    "aborted", "all", "base", "big", "blocking", "checksum", "count", "decode", "deep", "deleted",
     "dry-run", "exit-code", "footers", "leftovers", "lock", "no-headers", "once", "open", "partitions",
     "prove", "quiet", "read-lock", "record", "recursive", "row-id", "rows", "sizes", "skip-bad-files", "spark",
     "standby", "stuck", "timeline", "verbose", "wait", "waiting",
@@ -331,10 +331,13 @@ NEEDED = {
 
 
 def with_stores() -> Iterator[tuple[str, ...]]:
-    """Every command that has --storage-option."""
+    """Every command that has storage to name."""
     for path, command in walk():
         # These have their URLs from a metastore.
-        if "storage-option" in options_of(command) and path[0] != "hive":
+        if (
+            any(param.name == "assignments" and "storage" in param.sections for param in command.params)
+            and path[0] != "hive"
+        ):
             yield path
 
 
@@ -350,7 +353,7 @@ def test_options_of_stores_reach_them(
 
     monkeypatch.setattr("acidctl.storage.registry.open_file_system", seen)
     user("[storage.'s3://there']\nendpoint_url = 'mine'\n")
-    found = acidctl(*path, "s3://there/x", *NEEDED.get(path[0], ()), "--storage-option", "anon=true")
+    found = acidctl(*path, "s3://there/x", *NEEDED.get(path[0], ()), "--set", "storage.anon=true")
     assert "SeenError" not in found.err
     assert "{'anon': 'true', 'endpoint_url': 'mine'}" in found.err, found.err
 
@@ -376,7 +379,7 @@ SECRETS = (
     "[storage.'s3://b'.client_kwargs]\naws_session_token = 'hushhush1'",
     "[profile.unused.storage.'s3://b']\ntoken = 'hushhush1'",
     "[compact]\nconf = ['spark.hadoop.fs.s3a.secret.key=hushhush1']",
-    "[profile.p.ls]\nstorage-option = ['password=hushhush1']",
+    "[profile.p.ls]\nset = ['storage.password=hushhush1']",
 )
 
 

@@ -30,7 +30,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 def test_nodes_that_have_all_are_shown(acidctl: Callable[..., Result], nodes: Callable[..., None]) -> None:
     facts = executor_facts(0)
     nodes(replace(facts, host="node7", executable="./env/bin/python"), replace(facts, host="node8", versions=()))
-    done = acidctl("doctor", "--spark", "--master", "yarn", "--queue", "etl")
+    done = acidctl("doctor", "--spark", "--master", "yarn", "--conf", "spark.yarn.queue=etl")
     assert done.status == 0
     text = " ".join(done.out.split())
     assert "4.3.0 on yarn, Java 17.0.1: first task after 2.5 s" in text
@@ -57,13 +57,13 @@ def test_what_a_node_lacks_is_shown_and_is_the_status(
 def test_stores_are_shown_with_whether_they_can_be_reached(acidctl: Callable[..., Result], tmp_path: Path) -> None:
     done = acidctl("doctor", tmp_path)
     assert (done.status, f"{tmp_path}: can be reached" in " ".join(done.out.split())) == (0, True)
-    done = acidctl("doctor", tmp_path, tmp_path / "none", "webhdfs://127.0.0.1:1/t", "--storage-option", "retries=0")
+    done = acidctl("doctor", tmp_path, tmp_path / "none", "webhdfs://127.0.0.1:1/t", "--set", "storage.retries=0")
     assert done.status == 3
     assert "check that the NameNode runs" in done.out
     found = acidctl("doctor", tmp_path / "none", tmp_path, "-o", "json").json()["stores"]
     assert [one["problem"] and one["problem"]["code"] for one in found] == ["not-found", None]
 
 
-@pytest.mark.parametrize("options", [("--queue", "etl", "--master", "local"), ("--conf", "a=b"), ("--conf", "novalue")])
+@pytest.mark.parametrize("options", [("--conf", "a=b"), ("--conf", "novalue")])
 def test_what_spark_would_ignore_is_refused(acidctl: Callable[..., Result], options: tuple[str, ...]) -> None:
     assert acidctl("doctor", *options).status == 2

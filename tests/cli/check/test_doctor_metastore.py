@@ -63,7 +63,7 @@ def test_each_setting_says_where_it_is_from(
     monkeypatch.setenv("ACIDCTL_METASTORE_PASSWORD", SECRET)
     config = tmp_path / "c.toml"
     config.write_text('[metastore]\nselection = "SEQUENTIAL"\n[profile.prod.metastore]\nconnect-timeout = "7"\n')
-    line = ("--config", str(config), "--profile", "prod", "--metastore", "--metastore-option", "auth=none")
+    line = ("--config", str(config), "--profile", "prod", "--metastore", "--set", "metastore.auth=none")
     found = {one["name"]: (one["value"], one["origin"]) for one in asked(acidctl, *line)["settings"]}
     assert found == {
         "uris": (fake.address, f"hive.metastore.uris in {site}"),
@@ -71,13 +71,13 @@ def test_each_setting_says_where_it_is_from(
         "protection": ("privacy", f"hadoop.rpc.protection in {site}"),
         "selection": ("SEQUENTIAL", f"user file {config}"),
         "connect-timeout": ("7", f"user file {config}, profile prod"),
-        "auth": ("none", "--metastore-option"),
+        "auth": ("none", "--set"),
         "password": ("***", "ACIDCTL_METASTORE_PASSWORD"),
     }
     done = acidctl("doctor", *line)
     assert SECRET not in done.out + done.err
     monkeypatch.setenv("ACIDCTL_DOCTOR_METASTORE", fake.address)
-    uris = asked(acidctl, "--metastore-option", "auth=none")["settings"][0]
+    uris = asked(acidctl, "--set", "metastore.auth=none")["settings"][0]
     assert uris["origin"] == "environment: ACIDCTL_DOCTOR_METASTORE"
 
 
@@ -100,14 +100,14 @@ def test_of_several_servers_each_is_tried_and_what_is_wrong_is_the_status(acidct
         (["--metastore", f"thrift://u:{SECRET}@h"], 2, "must not hold a user"),
         (["--metastore", f"u:{SECRET}@h:9083"], 2, "must not hold a user"),
         (["--metastore", f"u:{SECRET}/x@h:9083"], 2, "must not hold a user"),
-        (["--metastore", "thrift://h", "--metastore-option", "protocol=x"], 2, "not a setting"),
-        (["--metastore", "thrift://h", "--metastore-option", "timeout=soon"], 2, "not a time"),
-        (["--metastore", "thrift://h", "--metastore-option", "auth=magic"], 2, "not a way to log in"),
-        (["--metastore", "thrift://127.0.0.1:1", "--metastore-option", f"password={SECRET}"], 7, "has no TLS"),
+        (["--metastore", "thrift://h", "--set", "metastore.protocol=x"], 2, "not a setting"),
+        (["--metastore", "thrift://h", "--set", "metastore.timeout=soon"], 2, "not a time"),
+        (["--metastore", "thrift://h", "--set", "metastore.auth=magic"], 2, "not a way to log in"),
+        (["--metastore", "thrift://127.0.0.1:1", "--set", f"metastore.password={SECRET}"], 7, "has no TLS"),
         (["--metastore", "thrift://127.0.0.1:1"], 6, "cannot be reached"),
-        (["--metastore", "thrift://127.0.0.1:1", "--metastore-option", "ca=/no/such.pem", "--metastore-option",
-          "tls=true"], 8, "certificates"),
-        (["--metastore-option", "auth=plain"], 2, "leaves nothing to do"),
+        (["--metastore", "thrift://127.0.0.1:1", "--set", "metastore.ca=/no/such.pem", "--set",
+          "metastore.tls=true"], 8, "certificates"),
+        (["--set", "metastore.auth=plain"], 2, "leaves nothing to do"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_a_line_and_a_status(acidctl: Run, line: list[str], status: int, word: str) -> None:

@@ -198,7 +198,7 @@ def test_columns_are_read_as_create_table_and_types_have_them(text: str, read: s
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--master", "local[2]"], "--conf, --queue and --name are for --engine spark"),
+        (["--master", "local[2]"], "--master and --conf are for --engine spark"),
         (["--engine", "spark", "--jobs", "2"], "--jobs is for --engine local"),
         (["--engine", "spark", "--conf", "x"], "not KEY=VALUE"),
     ],

@@ -28,7 +28,7 @@ def test_spark_knows_them_before_there_is_an_entry(
     monkeypatch.setattr(compaction_engine, "spark_engines", engines)
     with FakeHive(4) as fake:
         fake.databases["default"] = wire.Database("default", "hdfs://nn:8020/warehouse")
-        login = ("--storage-option", "keytab=/k", "--storage-option", "principal=p")
+        login = ("--set", "storage.keytab=/k", "--set", "storage.principal=p")
         done = acidctl("hive", "worker", "--once", "--master", master, *login, "--metastore", fake.address)
     assert done.status == 0, done.err
     assert {one.authority: dict(one.options)["keytab"] for one in started[0].stores} == logins

@@ -221,7 +221,7 @@ def test_where_the_queue_cannot_be_asked_the_disk_is_told_all_the_same(
     assert (found.json()["tables"], found.json()["stuck"], found.json()["verdict"]) == (1, None, "trouble")
 
 
-@pytest.mark.parametrize("options", [(), ("--storage-option", "objects=true")], ids=["memory", "objects"])
+@pytest.mark.parametrize("options", [(), ("--set", "storage.objects=true")], ids=["memory", "objects"])
 def test_a_store_that_takes_long_to_answer_tells_the_same(
     acidctl: Acidctl, tmp_path: Path, options: tuple[str, ...]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def test_what_is_said_of_the_table_must_be_so(acidctl: Any, crud: Path, tmp_path
     for place, options, status, why in (
         (crud, ("--table-type", "insert-only"), 4, "has the ACID columns"),
         (table, ("--table-type", "full-acid"), 4, "is not an ORC file"),
-        (table, ("--compression", "zstd"), 7, "settings such as compression"),
+        (table, ("--property", "orc.compress=ZSTD"), 7, "settings such as compression"),
     ):
         wrong = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, *options, place)
         assert (wrong.status, why in wrong.err) == (status, True), wrong.err
@@ -94,9 +94,12 @@ def test_text_files_are_refused(acidctl: Any, tmp_path: Path) -> None:
 
 
 def test_the_settings_of_the_output(acidctl: Any, crud: Path) -> None:
-    wrong = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--bloom-filter", "nonsense", crud)
+    wrong = acidctl(
+        "compact", "--assume-committed=0s", "--major", *LOCAL, "--property", "orc.bloom.filter.columns=nonsense", crud
+    )
     assert (wrong.status, "nonsense" in wrong.err) == (2, True)
-    settings = ("--compression", "zstd", "--row-index-stride", "1000", "--bloom-filter", "value", "--stripe-size", "1m")
+    properties = ("compress=ZSTD", "row.index.stride=1000", "bloom.filter.columns=value", "stripe.size=1048576")
+    settings = [word for item in properties for word in ("--property", f"orc.{item}")]
     done = acidctl(
         "compact", "--assume-committed=0s", "--major", *LOCAL, *settings, "--verify", "full", "-o", "json", crud
     )
@@ -108,9 +111,9 @@ def test_the_settings_of_the_output(acidctl: Any, crud: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("--jobs", "2"), ("--engine", "local", "--master", "local[2]"), ("--task-bytes", "nothing"),
-                ("--window", "9 to 5"), ("--deadline", "soon"), ("--compression", "lzo"),
-                ("--row-index-stride", "0", "--bloom-filter", "value")],
+    "options", [("--jobs", "2"), ("--engine", "local", "--master", "local[2]"), ("--property", "orc.stripe.size=x"),
+                ("--deadline", "soon"), ("--property", "orc.compress=lzo"),
+                ("--property", "orc.row.index.stride=0", "--property", "orc.bloom.filter.columns=value")],
 )  # fmt: skip
 def test_options_that_make_no_sense(acidctl: Any, crud: Path, options: tuple[str, ...]) -> None:
     assert acidctl("compact", "--assume-committed=0s", "--major", *options, crud).status == 2
@@ -147,20 +150,9 @@ def test_the_ratio_of_the_user(acidctl: Any, crud: Path) -> None:
     assert (
         acidctl("compact", "--assume-committed=0s", "--auto", "--dry-run", "-o", "json", crud).one()["kind"] == "major"
     )
-    found = acidctl(
-        "compact", "--assume-committed=0s", "--auto", "--dry-run", "--max-ratio", "5", "-o", "json", crud
-    ).one()
+    ratio = ("--property", "compactorthreshold.hive.compactor.delta.pct.threshold=5")
+    found = acidctl("compact", "--assume-committed=0s", "--auto", "--dry-run", *ratio, "-o", "json", crud).one()
     assert found["result"] == "nothing-to-do"
-
-
-def test_outside_its_hours_it_does_nothing(acidctl: Any, crud: Path) -> None:
-    before = sorted(crud.rglob("*"))
-    start = datetime.now() + timedelta(hours=2)
-    window = f"{start:%H:%M}-{start + timedelta(hours=1):%H:%M}"
-    found = acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--window", window, "--exit-code", crud)
-    assert (found.status, f"outside the window {window}" in found.out) == (13, True)
-    assert acidctl("compact", "--assume-committed=0s", "--major", *LOCAL, "--window", window, crud).status == 0
-    assert sorted(crud.rglob("*")) == before
 
 
 def test_the_budget_takes_what_is_worth_most(acidctl: Any, tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def test_the_budget_counts_delete_deltas(acidctl: Acidctl, table: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        ("--major", "--bloom-filter", "nope"),
-        ("--major", "--bloom-filter", "id,id.x"),
+        ("--major", "--property", "orc.bloom.filter.columns=nope"),
+        ("--major", "--property", "orc.bloom.filter.columns=id,id.x"),
         ("--minor",),
     ],
     ids=lambda line: " ".join(line[:2]),
@@ -76,7 +76,7 @@ class TestCheckInputs:
     """Damage that was there before."""
 
     def test_sound_inputs_pass_the_check(self, acidctl: Acidctl, table: Path) -> None:
-        done = acidctl(*COMPACT, "--major", "--check-inputs", table)
+        done = acidctl(*COMPACT, "--major", "--verify", "inputs", table)
         assert done.status == 0, done.err
 
     @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
@@ -89,7 +89,7 @@ class TestCheckInputs:
         other.mkdir()
         for write_id in (1, 2):
             write_delta(other, write_id, ids(write_id))
-        done = acidctl(*COMPACT, "--major", "--check-inputs", *dry, table, other)
+        done = acidctl(*COMPACT, "--major", "--verify", "inputs", *dry, table, other)
         assert done.status == 4
         assert f"will not compact {table}" in done.err
         assert "validate --deep" in done.err
@@ -106,20 +106,19 @@ class TestCheckInputs:
         at = info.offset + info.indexLength + info.dataLength - 40
         data[at : at + 30] = bytes(30)
         big.write_bytes(data)
-        assert acidctl(*COMPACT, "--major", "--check-inputs", table).status == 4
+        assert acidctl(*COMPACT, "--major", "--verify", "inputs", table).status == 4
         assert not list(table.glob("base_*"))
 
 
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (("--major", "--property", "no_auto_compaction=true"), "--major leaves nothing to do for --property"),
-        (("--minor", "--offline", "--max-ratio", "0.5"), "--minor leaves nothing to do for --max-ratio"),
+        (("--major", "--property", "no_auto_compaction=true"), "has no effect with --major"),
         (("--auto", "--property", "no_auto_compactoin=true"), "no_auto_compactoin decides nothing"),
         (("--auto", "--property", "hive.compactor.nonsense=1"), "no threshold is called hive.compactor.nonsense"),
-        (("--major", "--bloom-filter", " , "), "names no column"),
+        (("--major", "--property", "orc.bloom.filter.columns= , "), "names no column"),
+        (("--major", "--property", "orc.compres=ZLIB"), "changes nothing"),
         (("--major", "--engine", "spark", "--conf", "executor.memory=4g"), "give keys that begin with spark."),
-        (("--major", "--engine", "spark", "--master", "local[2]", "--queue", "etl"), "nothing to do for --queue"),
     ],
     ids=lambda value: " ".join(value[-2:]) if isinstance(value, tuple) else "",
 )
@@ -136,5 +135,5 @@ def test_what_would_be_ignored_is_refused(
 def test_a_setting_of_a_file_is_for_other_lines_too(
     acidctl: Acidctl, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ACIDCTL_COMPACT_MAX_RATIO", "0.5")
+    monkeypatch.setenv("ACIDCTL_COMPACT_BUCKETS", "5")
     assert acidctl(*COMPACT, "--major", "--dry-run", table).status == 0

@@ -71,7 +71,7 @@ def test_the_configured_metastore_is_asked(fake: FakeHive, tmp_path: Path, monke
         ["ls"],
         ["ls", "--metastore", "thrift://127.0.0.1:1"],
         ["ls", "--metastore", "ftp://x"],
-        ["ls", "--metastore", "thrift://x", "--metastore-option", "nothing"],
+        ["ls", "--metastore", "thrift://x", "--set", "metastore.nothing"],
         ["--config", "/no/such/file", "ls"],
         ["--profile", "none", "ls"],
     ],

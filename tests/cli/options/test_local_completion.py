@@ -21,7 +21,7 @@ def test_directories_and_columns_of_a_table(crud: Path) -> None:
     assert offered(["why", str(crud)], "delete") == every
     assert offered(["cat", str(crud), "--columns"], "") == ["id", "value"]
     assert offered(["cat", str(crud), "--columns"], "id,v") == ["id,value"]
-    assert offered(["compact", "--major", str(crud), "--bloom-filter"], "I") == ["id"]
+    assert offered(["compact", "--major", str(crud), "--order-by"], "I") == ["id"]
 
 
 def test_partitions(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ COMMANDS = [
     ("compact", "--assume-committed=0s", "--major", "--engine", "local"),
     ("restore",), ("purge", "--yes"), ("clean", "--plan", "{plan}"),
 ]  # fmt: skip
-REPORTED = {"compact", "clean", "validate", "restore", "purge"}
+REPORTED = {"compact", "clean", "validate"}
 OPTIONS = ("retries=0", "timeout=1", f"key={SECRETS[0]}", f"secret={SECRETS[1]}", f"token={SECRETS[2]}")
 
 
@@ -195,7 +195,7 @@ def test_no_credentials_in_what_fails(
     line = [part.format(plan=tmp_path / "out-plan.json") for part in command]
     if command[0] in REPORTED:
         line += ["--report", str(tmp_path / "out-report.json"), "--metrics-file", str(tmp_path / "out-run.prom")]
-    options = [word for option in OPTIONS for word in ("--storage-option", option)]
+    options = [word for option in OPTIONS for word in ("--set", f"storage.{option}")]
     location = [url] if command[0] not in {"why", "dump"} else [url, "base_1"]
     found = acidctl(*line, *options, *location, "--log-format", log, "--debug")
     assert found.status not in (0, 1)
@@ -203,11 +203,11 @@ def test_no_credentials_in_what_fails(
     if command[0] in REPORTED:
         report = json.loads((tmp_path / "out-report.json").read_text())
         assert report["exitStatus"] == found.status
-        assert f"secret={redact.HIDDEN}" in report["arguments"]
+        assert f"storage.secret={redact.HIDDEN}" in report["arguments"]
 
 
 def test_no_credentials_in_what_succeeds(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:
-    options = [word for option in OPTIONS for word in ("--storage-option", option)]
+    options = [word for option in OPTIONS for word in ("--set", f"storage.{option}")]
     acidctl("compact", "--assume-committed=0s", "--major", "--engine", "local", crud)
     store, url = open_location("memory://secrets/crud")[0], "memory://secrets/crud"  # the local disk takes no options
     for path in sorted(path for path in crud.rglob("*") if path.is_file()):
@@ -234,9 +234,9 @@ def test_doctor_hides_what_spark_is_given(acidctl: Acidctl, monkeypatch: pytest.
 @pytest.mark.parametrize(
     "line",
     [
-        ("ls", "--storage-option", SECRETS[1], "x"),
-        ("ls", "--storage-optoin", f"token={SECRETS[1]}", "x"),
-        ("ls", f"--storage-optoin=token={SECRETS[1]}", "x"),
+        ("ls", "--set", SECRETS[1], "x"),
+        ("ls", "--sett", f"storage.token={SECRETS[1]}", "x"),
+        ("ls", f"--sett=storage.token={SECRETS[1]}", "x"),
         ("compact", "--assume-committed=0s", "--major", "--conf", SECRETS[1], "x"),
         (
             "compact",
@@ -249,7 +249,7 @@ def test_doctor_hides_what_spark_is_given(acidctl: Acidctl, monkeypatch: pytest.
         ),
         ("meta", f"s3://{SECRETS[0]}:{SECRETS[1]}@b/x"),
         ("dump", f"hdfs://u:{SECRETS[1]}@nn/x"),
-        ("clean", "--storage-option", f"password={SECRETS[1]}", "--apply", "missing.json"),
+        ("clean", "--set", f"storage.password={SECRETS[1]}", "--apply", "missing.json"),
     ],
 )
 def test_no_credentials_in_what_is_mistyped(acidctl: Acidctl, line: tuple[str, ...]) -> None:
@@ -284,7 +284,7 @@ server.serve_forever()
 def test_a_server_that_repeats_the_token(
     acidctl: Acidctl, rejecting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ACIDCTL_LS_STORAGE_OPTION", f"token={SECRETS[2]} retries=0")
+    monkeypatch.setenv("ACIDCTL_LS_SET", f"storage.token={SECRETS[2]} storage.retries=0")
     config = tmp_path / "config.toml"
     config.write_text(f"[storage.'{rejecting.rpartition('/')[0]}']\ntoken = '{SECRETS[2]}'\nretries = 0\n")
     config.chmod(0o600)
@@ -306,7 +306,7 @@ def test_options_named_like_secrets_are_told_from_others() -> None:
 
 
 def test_paths_and_columns_stay() -> None:
-    for text in ("cannot read /w/t/token=5/delta_1_1", "key=5 is not a column", "give --storage-option token=..., or"):
+    for text in ("cannot read /w/t/token=5/delta_1_1", "key=5 is not a column", "give --set storage.token=..., or"):
         assert hidden(text) == text
     assert hidden("GET /t?op=LIST&delegation=abc&x=1 'password=xyz', s3://u:pw@b/x") == (
         "GET /t?op=LIST&delegation=***&x=1 'password=***', s3://***@b/x"

@@ -81,11 +81,7 @@ def test_a_compaction_and_a_cleaning(acidctl: Acidctl, crud: Path, tmp_path: Pat
     assert both["directories", "clean", str(crud), "obsolete"] == 0
     assert {key: value for key, value in both.items() if key[1] == "compact"} == shown, "another command's series stay"
 
-    assert acidctl("restore", *files, crud).status == 0
-    assert report(tmp_path)["totals"]["bytes"] == {"restored": one["bytes"]["removed"]}
-    assert acidctl("purge", "--yes", *files, crud).status == 0
-    assert report(tmp_path)["command"] == "purge"
-    assert {key[1] for key in series(tmp_path / "run.prom")} == {"compact", "clean", "restore", "purge"}
+    assert {key[1] for key in series(tmp_path / "run.prom")} == {"compact", "clean"}
 
 
 def test_nothing_to_do_and_dry_runs(acidctl: Acidctl, crud: Path, tmp_path: Path, files: tuple[str, ...]) -> None:

@@ -34,16 +34,16 @@ def test_of_the_storage_what_was_said(acidctl: Any, worn: Path, tmp_path: Path) 
             fs.write_bytes(f"{path}/{file.parent.name}/{file.name}", file.read_bytes())
     config = tmp_path / "config"
     config.write_text("")
-    told = ("--storage-option", "user=hive", "--storage-option=token=abcdefghij")
+    told = ("--set", "storage.user=hive", "--set=storage.token=abcdefghij")
     (line,) = printed(acidctl, *told, url, before=("--config", config))
-    words = "--storage-option=user=hive '--storage-option=token=***'"
+    words = "--set=storage.user=hive '--set=storage.token=***'"
     assert line == f"acidctl --config={config} compact --major {words} memory:///advised/sales.db/worn"
 
 
 def test_of_the_metastore_what_was_said(acidctl: Any, worn: Path) -> None:
-    told = ("--metastore=none", "--metastore-option=timeout=7", "--metastore-option", "password=abc", "--exclude=db.x")
+    told = ("--metastore=none", "--set=metastore.timeout=7", "--set", "metastore.password=abc", "--exclude=db.x")
     (line,) = printed(acidctl, *told, worn)
-    words = "--metastore=none --metastore-option=timeout=7 '--metastore-option=password=***'"
+    words = "--metastore=none --set=metastore.timeout=7 '--set=metastore.password=***'"
     assert line == f"acidctl compact --major {words} {worn}"
 
 

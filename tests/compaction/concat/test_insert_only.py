@@ -27,7 +27,7 @@ from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.base.errors import AcidctlError, BadDataError, RefusedError, VerifyError
 from acidctl.compaction.concat import insert_only, orc, parquet
 from acidctl.compaction.concat.insert_only import concat_tasks, run_concat
-from acidctl.compaction.concat.parquet_footer import FooterSink
+from acidctl.compaction.concat.parquet import renamed
 from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.proof.verify import Verify
@@ -419,17 +419,13 @@ def write_parquet_file(
 ) -> None:
     """A Parquet file, with another writer's name if wanted."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as out:
-        sink = FooterSink(out, created_by)
-        file = pa.PythonFile(sink, mode="w")
-        writer = pq.ParquetWriter(file, table.schema, **{"store_schema": False, **options})
+    with pq.ParquetWriter(path, table.schema, **{"store_schema": False, **options}) as writer:
         writer.write_table(table, row_group_size=row_group_size)
         writer.add_key_value_metadata(metadata or {})
-        file.flush()
-        sink.hold()
-        writer.close()
-        file.flush()
-        sink.finish()
+    if created_by:
+        data = path.read_bytes()
+        start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+        path.write_bytes(data[:start] + renamed(data[start:], created_by))
 
 
 def footer(table: Path, name: str = "000000_0") -> Any:

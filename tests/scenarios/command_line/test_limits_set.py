@@ -130,7 +130,7 @@ def test_compactions_leave_nothing_behind(
         monkeypatch.setenv(VARIABLE, "100K")  # workers have it, too
     before = shape(table)
     line = ("compact", kind, "--engine", "local", "--assume-committed=0s", "--table-type", "insert-only")
-    more = ("--compression", "snappy") if form == "encoded" else ()
+    more = ("--property", "orc.compress=snappy") if form == "encoded" else ()
     result = acidctl(*line, *more, table)
     assert (result.status, "larger than the limit max-" in result.err) == (4, True), result.err
     assert shape(table) == before

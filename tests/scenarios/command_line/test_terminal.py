@@ -212,7 +212,7 @@ def test_damaged_file_sends_nothing_hostile(terminal: Terminals, filled: Filled)
 
 def test_help_with_defaults_from_a_file(terminal: Terminals, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
-    config.write_text('[compact]\ntask-bytes = "x\\u001b[31m\\u202e\\u009b"\n')
+    config.write_text('[compact]\nmax-bytes = "x\\u001b[31m\\u202e\\u009b"\n')
     status, shown = terminal.run("compact", "--help", "--config", config)
     assert status == 0
     assert "\\x1b[31m" in shown

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from acidctl.cli.main import main
-from acidctl.spark.driver.cache import cache_dir
 
 Acidctl = Callable[..., Any]
 LINES = {
@@ -58,21 +57,3 @@ def test_nothing_else_writes_local_files() -> None:
             assert not re.search(
                 r"\.(write_text|write_to_textfile)\(|open\(\"[wax]", text.replace("devnull).open(", "")
             ), name
-
-
-def test_cache_that_others_may_write_is_not_used(tmp_path: Path) -> None:
-    """What lies there is run: it is not taken from where others can write, or could have put a link."""
-    environ = {"XDG_CACHE_HOME": str(tmp_path / "a")}
-    folder = cache_dir(environ)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    folder.chmod(0o770)
-    with pytest.raises(PermissionError, match="others may write"):
-        cache_dir(environ)
-    if os.geteuid() == 0:
-        folder.chmod(0o700)
-        (tmp_path / "b").mkdir()
-        (tmp_path / "b" / "acidctl").symlink_to(folder)
-        assert cache_dir({"XDG_CACHE_HOME": str(tmp_path / "b")})
-        os.chown(tmp_path / "b" / "acidctl", 65534, 65534, follow_symlinks=False)
-        with pytest.raises(PermissionError, match="another user"):
-            cache_dir({"XDG_CACHE_HOME": str(tmp_path / "b")})

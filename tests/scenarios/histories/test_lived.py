@@ -20,10 +20,19 @@ from acidctl.base.errors import HistoryError
 
 Call = Callable[..., Any]
 
+RATIO = "compactorthreshold.hive.compactor.delta.pct.threshold"
+
 COMPACTIONS = {
     "major": ("--major",),
     "minor": ("--minor", "--offline"),
-    "auto": ("--auto", "--min-deltas", "1", "--max-ratio", "0.0001", "--offline"),
+    "auto": (
+        "--auto",
+        "--min-deltas",
+        "1",
+        "--property",
+        "compactorthreshold.hive.compactor.delta.pct.threshold=0.0001",
+        "--offline",
+    ),
 }
 COURSES = (
     ("major",), ("minor",), ("clean",), ("major", "clean"), ("minor", "clean"), ("minor", "major", "clean"),

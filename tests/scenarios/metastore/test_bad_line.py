@@ -21,7 +21,7 @@ from acidctl.cli.command_table import command_in
 TIMES = int(os.environ.get("ACIDCTL_BAD_DAYS", "5"))
 """Of each command."""
 
-IMPATIENT = ("--metastore-option", "timeout=0.3", "--metastore-option", "connect-timeout=0.3")
+IMPATIENT = ("--set", "metastore.timeout=0.3", "--set", "metastore.connect-timeout=0.3")
 _READING = ("ls", "why", "cat", "history", "hive tables")
 _SAME = {line for line in LOOKING if command_in(line) in _READING and "json" not in line}
 

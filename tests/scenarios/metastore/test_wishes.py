@@ -182,11 +182,11 @@ def test_a_server_that_does_not_tell_of_databases_is_no_trouble(ask: Ask, fake: 
         ({"master": "yarn"}, ["etl", ""], None),
         ({"master": "yarn"}, ["", ""], None),
         ({"master": "yarn"}, [], None),
-        ({"master": "yarn", "queue": "mine"}, ["etl"], "mine"),
+        ({"master": "yarn", "conf": (("spark.yarn.queue", "mine"),)}, ["etl"], "mine"),
         ({"master": "local[2]"}, ["etl"], None),
         ({}, ["etl"], None),
     ],
 )
-def test_a_queue_that_all_tables_name_is_taken(given: dict[str, str], queues: list[str], expected: str | None) -> None:
-    assert EngineOptions(**given).in_queue_of(queues).queue == expected  # type: ignore[arg-type]
-    assert EngineOptions(engine="local").in_queue_of(queues).queue is None
+def test_a_queue_that_all_tables_name_is_taken(given: dict[str, Any], queues: list[str], expected: str | None) -> None:
+    for engine, queue in ((EngineOptions(**given), expected), (EngineOptions(engine="local"), None)):
+        assert dict(engine.in_queue_of(queues).conf).get("spark.yarn.queue") == queue

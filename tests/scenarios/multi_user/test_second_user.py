@@ -225,16 +225,7 @@ def test_data_that_is_a_link(acidctl: Acidctl, table: Path, victim: Path, line: 
     done = acidctl(*line, table)
     assert done.status == 7, done.err
     assert "will not follow the symbolic link" in done.err
-    assert "--follow-links" in done.err
     assert not list(table.glob("base_*"))
-
-
-def test_follow_links_is_typed(acidctl: Acidctl, table: Path, victim: Path) -> None:
-    link = table / "delta_0000003_0000003_0000"
-    link.symlink_to(victim / link.name)
-    os.lchown(link, OTHER, OTHER)
-    assert acidctl(*COMPACT, "--follow-links", table).status == 0
-    assert list(table.glob("base_0000003"))
 
 
 def test_a_partition_that_is_a_link(acidctl: Acidctl, tmp_path: Path, victim: Path) -> None:

@@ -22,8 +22,15 @@ pytestmark = pytest.mark.spark
 ENVIRON = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
 
 
-def acidctl(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "acidctl", *arguments]
+FINE = (
+    "import acidctl.compaction.plan as plan, acidctl.compaction.split as split; plan.FINEST = split.FINEST = 1; "
+    "from acidctl.cli.main import main; main()"
+)
+"""The command line, with segments as small as there can be."""
+
+
+def acidctl(*arguments: str, program: tuple[str, ...] = ("-m", "acidctl")) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *program, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=400, env=ENVIRON)
 
 
@@ -60,8 +67,6 @@ def outcome(
         "compact",
         "--assume-committed=0s",
         "--major",
-        "--task-bytes",
-        "1",
         "--verify",
         "full",
         "-o",
@@ -69,11 +74,13 @@ def outcome(
         str(copy),
     ]
     if request.param == "here":
-        return copy, acidctl(*arguments, "--master", "local[2]", "--conf", "spark.speculation=true")
+        return copy, acidctl(
+            *arguments, "--master", "local[2]", "--conf", "spark.speculation=true", program=("-c", FINE)
+        )
     cluster: Cluster = request.getfixturevalue("cluster")
     conf = [*("=".join(pair) for pair in cluster.conf), "spark.speculation=true"]
     settings = [part for item in conf for part in ("--conf", item)]
-    return copy, acidctl(*arguments, "--master", cluster.master, *settings)
+    return copy, acidctl(*arguments, "--master", cluster.master, *settings, program=("-c", FINE))
 
 
 def test_every_location_is_compacted(outcome: tuple[Path, subprocess.CompletedProcess[str]], tables: Path) -> None:

@@ -79,7 +79,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "spark.databricks.delta.snapshotPartitions": "1",
     }
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    environ |= {"JAVA_HOME": str(java.home), "PYTHONPATH": f"{pyspark}{os.pathsep}{PYTHONPATH}"}
+    environ |= {"JAVA_HOME": java.home_for_spark(folder), "PYTHONPATH": f"{pyspark}{os.pathsep}{PYTHONPATH}"}
     line = [sys.executable, "-c", CODE, json.dumps(told), recipe, table, str(folder)]
     done = subprocess.run(line, env=environ, cwd=folder, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr[-4000:]

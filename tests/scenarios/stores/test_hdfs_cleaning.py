@@ -135,7 +135,7 @@ def test_runs_at_once_wait_for_locks_and_foreign_ones_stop_all(table: str) -> No
 @pytest.mark.sampled(3)
 def test_saved_plan_is_applied_to_hdfs(table: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
     file = str(tmp_path / "plan.json")
-    user = ("--storage-option", "user=root")  # the URL in the file has none
+    user = ("--set", "storage.user=root")  # the URL in the file has none
     status, _, err = acidctl("clean", "--plan", file, "--older-than", "0", "--unsafe-retention", table)
     assert status == 0, err
     assert "root" not in (tmp_path / "plan.json").read_text()

@@ -40,7 +40,7 @@ class Place:
     def __init__(self, bucket: str, options: dict[str, str]) -> None:
         self.url = f"s3://{bucket}/test-{uuid.uuid4().hex}"
         self.storage = options
-        self.options = [part for key, value in options.items() for part in ("--storage-option", f"{key}={value}")]
+        self.options = [part for key, value in options.items() for part in ("--set", f"storage.{key}={value}")]
 
     def upload(self, table: Path, name: str = "t") -> str:
         fs, root = open_location(f"{self.url}/{name}", self.storage)

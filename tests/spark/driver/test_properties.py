@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.spark.fake_java import banner, fake_java
+from support.spark.fake_java import fake_java
 
 from acidctl.base.errors import EnvironmentProblem
 from acidctl.demo.walkthrough import write_walkthrough
@@ -66,8 +66,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
     (home / "bin" / "spark-submit").touch()
     (home / "conf").mkdir()
     (home / "conf" / "spark-defaults.conf").write_text("spark.x defaults\nspark.y  defaults\nother.z 1\n")
-    java = fake_java(tmp_path / "jdk", banner("17.0.1"))
-    return {"JAVA_HOME": str(java), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": "/none", "HOME": str(tmp_path)}
+    java = fake_java(tmp_path / "jdk", "17.0.1")
+    return {"JAVA_HOME": str(java), "PATH": "/none", "HOME": str(tmp_path)}
 
 
 def settings(environ: dict[str, str], home: Path, arguments: str = "pyspark-shell", **conf: str) -> dict[str, str]:

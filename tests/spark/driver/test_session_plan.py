@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.spark.fake_java import banner, fake_java
+from support.spark.fake_java import fake_java
 
 from acidctl.base.errors import AccessError, AcidctlError, EnvironmentProblem, MemoryProblem, StorageError, UsageProblem
 from acidctl.spark import probe
 from acidctl.spark.driver import spark_failures
-from acidctl.spark.driver.cache import cache_dir
 from acidctl.spark.driver.gateway import DriverLog, last_words
 from acidctl.spark.driver.session_plan import SessionPlan, SparkOptions, is_local, plan_session
 from acidctl.storage.port import FileSystemSpec
@@ -31,9 +30,9 @@ def spark_home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """A Java and a cache, and nothing of Spark's."""
-    java = fake_java(tmp_path / "jdk", banner("17.0.1"))
-    return {"JAVA_HOME": str(java), "XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": "/none", "HOME": str(tmp_path)}
+    """A Java, and nothing of Spark's."""
+    java = fake_java(tmp_path / "jdk", "17.0.1")
+    return {"JAVA_HOME": str(java), "PATH": "/none", "HOME": str(tmp_path)}
 
 
 def plan(options: SparkOptions, environ: dict[str, str], package: Path, version: str = "4.3.0") -> SessionPlan:
@@ -43,13 +42,11 @@ def plan(options: SparkOptions, environ: dict[str, str], package: Path, version:
 def test_defaults_of_a_local_run(environ: dict[str, str], spark_home: Path) -> None:
     made = plan(SparkOptions(), environ, spark_home)
     assert made.master == "local[*]"
-    assert made.own_jars
     assert made.conf["spark.ui.enabled"] == "false"
     assert made.conf["spark.driver.bindAddress"] == "127.0.0.1"
-    assert made.conf["spark.python.daemon.module"] == "acidctl.spark.daemon"
     assert made.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert made.environ["PYSPARK_PYTHON"] == sys.executable
-    assert made.environ["JAVA_HOME"] == environ["JAVA_HOME"]
+    assert made.java.home == environ["JAVA_HOME"]
     assert made.environ["SPARK_HOME"] == str(spark_home)
     assert made.submit_arguments == ("pyspark-shell",)
     assert made.environ.keys() >= environ.keys()
@@ -57,7 +54,7 @@ def test_defaults_of_a_local_run(environ: dict[str, str], spark_home: Path) -> N
 
 def test_a_cluster_is_not_told_about_this_machine(environ: dict[str, str], spark_home: Path) -> None:
     made = plan(SparkOptions(master="spark://node1:7077", queue="nightly"), environ, spark_home)
-    assert not {"spark.driver.host", "spark.driver.bindAddress", "spark.python.daemon.module"} & made.conf.keys()
+    assert not {"spark.driver.host", "spark.driver.bindAddress"} & made.conf.keys()
     assert not {"SPARK_LOCAL_IP", "PYTHONPATH", "PYTHONSAFEPATH"} & (made.environ.keys() - environ.keys())
     assert made.conf["spark.yarn.queue"] == "nightly"
     assert (
@@ -124,21 +121,17 @@ def test_pyspark_submit_args_are_kept(
     assert (made.master, " ".join(made.submit_arguments)) == (master, left)
 
 
-def test_another_python_is_used_without_our_daemon(environ: dict[str, str], spark_home: Path) -> None:
+def test_another_python_is_used(environ: dict[str, str], spark_home: Path) -> None:
     made = plan(SparkOptions(), environ | {"PYSPARK_PYTHON": "/opt/py/bin/python"}, spark_home)
     assert made.environ["PYSPARK_PYTHON"] == "/opt/py/bin/python"
-    assert "spark.python.daemon.module" not in made.conf
     made = plan(SparkOptions(conf=(("spark.pyspark.python", "/p"),)), environ | {"PYSPARK_PYTHON": "/q"}, spark_home)
     assert made.environ["PYSPARK_PYTHON"] == "/p"
 
 
-def test_another_spark_home_is_used_without_our_daemon(
-    environ: dict[str, str], spark_home: Path, tmp_path: Path
-) -> None:
+def test_another_spark_home_is_used(environ: dict[str, str], spark_home: Path, tmp_path: Path) -> None:
     environ = environ | {"SPARK_HOME": str(spark_home)}
     made = plan(SparkOptions(), environ, tmp_path / "pyspark", "4.3.1")
-    assert (made.own_jars, made.spark_home) == (False, str(spark_home))
-    assert "spark.python.daemon.module" not in made.conf
+    assert made.spark_home == str(spark_home)
     with pytest.raises(EnvironmentProblem, match=r"holds Spark 4\.3, but PySpark is 4\.0\.1") as caught:
         plan(SparkOptions(), environ, tmp_path / "pyspark", "4.0.1")
     assert "pyspark==4.3.*" in caught.value.hint
@@ -346,12 +339,6 @@ def test_doctor_is_told_python_packages_and_java(environ: dict[str, str]) -> Non
     assert {one["name"]: one["version"] for one in facts["packages"]}["pyspark"][0].isdigit()
     assert facts["java"][0] == {"candidate": f"JAVA_HOME={environ['JAVA_HOME']}", "verdict": "Java 17.0.1, chosen"}
     assert facts["environment"] == [{"name": "HADOOP_CONF_DIR", "value": "/etc/hadoop"}]
-
-
-def test_a_cache_that_is_no_folder(environ: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="file"):
-        cache_dir(environ | {"XDG_CACHE_HOME": str(tmp_path / "file")})
 
 
 def test_executors_get_tokens_for_what_kerberos_opens(environ: dict[str, str], spark_home: Path) -> None:

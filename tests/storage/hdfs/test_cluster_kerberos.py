@@ -211,7 +211,7 @@ class TestRealKerberos:
     def test_sparks_executors_need_no_ticket(self, realm: KerberosHdfsServer) -> None:
         realm.kinit("root")
         table = f"webhdfs://{realm.authority}/spark/orders"
-        login = ("--storage-option", "kerberos=true")
+        login = ("--set", "storage.kerberos=true")
         no_ticket = ("--conf", "spark.executorEnv.KRB5CCNAME=FILE:/no/such/cache")
         for arguments in (
             ("demo", *login, table),

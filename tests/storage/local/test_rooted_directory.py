@@ -92,7 +92,7 @@ def test_a_file_that_is_a_foreign_link(table: Path, act: Callable[[FileSystem, s
     link = foreign(table / "delta" / "bucket_00000", table.parent / "outside" / "secret")
     with pytest.raises(ForeignLinkError, match="will not follow the symbolic link") as refused:
         act(guarded(table), str(link))
-    assert "`follow_links`" in refused.value.hint
+    assert refused.value.hint
     act(open_location(str(table))[0], str(link))  # as was typed
 
 
@@ -108,31 +108,24 @@ def test_a_directory_that_is_a_foreign_link(table: Path, act: Callable[[FileSyst
     assert state(table.parent) == before
 
 
-@needs_root
-def test_last_owner_of_a_chain_of_links_decides(table: Path) -> None:
-    """The last owner decides, whoever made the links between."""
-    os.lchown(table.parent / "outside" / "secret", OTHER, OTHER)
-    (table / "ours").symlink_to(table.parent / "outside" / "secret")
-    foreign(table / "theirs", "ours")
-    for name in ("ours", "theirs"):
-        with pytest.raises(ForeignLinkError):
-            guarded(table).read_bytes(str(table / name))
-    foreign(table / "own", "../outside/secret")
-    assert guarded(table).read_bytes(str(table / "own")) == b"secret"
-
-
-def test_links_to_what_their_owner_owns(table: Path) -> None:
-    fs = guarded(table)
+@pytest.mark.parametrize("name", ["absolute", "relative", "here", "further", "theirs"])
+def test_no_link_below_the_root_is_followed(table: Path, name: str) -> None:
+    """Whoever made it, and wherever it leads."""
     (table / "absolute").symlink_to(table.parent / "outside")
     (table / "relative").symlink_to("../outside")
     (table / "further").symlink_to("relative/../outside/./secret")
     (table / "here").symlink_to(".")
-    for path in ("absolute/secret", "relative/secret", "further", "here/relative/secret", "here/here/further"):
-        assert fs.read_bytes(str(table / path)) == b"secret", path
-    assert [entry.path for entry in fs.list_dir(str(table / "absolute")).entries] == ["secret"]
-    assert fs.list_dir(str(table / "here")).entries == fs.list_dir(str(table)).entries
-    fs.write_bytes(str(table / "relative" / "new"), b"x")
-    assert (table.parent / "outside" / "new").read_bytes() == b"x"
+    (table / "theirs").symlink_to("../outside")
+    if IS_ROOT:
+        os.lchown(table / "theirs", OTHER, OTHER)
+        os.lchown(table.parent / "outside", OTHER, OTHER)
+    for path in (name, f"{name}/secret", f"{name}/../delta/file"):
+        with pytest.raises(RefusedError):
+            guarded(table).read_bytes(str(table / path))
+    with pytest.raises(ForeignLinkError):
+        guarded(table).list_dir(str(table / name))
+    with pytest.raises(ForeignLinkError):
+        guarded(table).list_tree(str(table))
 
 
 def test_removing_a_link_removes_the_link(table: Path) -> None:
@@ -183,17 +176,15 @@ def test_dangling_links_and_loops_are_errors(table: Path) -> None:
     (table / "a").symlink_to("b")
     (table / "b").symlink_to("a")
     fs = guarded(table)
-    with pytest.raises(NotFoundError):
-        fs.read_bytes(str(table / "dangling"))
-    for name in ("loop", "a", "b/c"):
-        with pytest.raises(AcidctlError, match=r"(?i)symbolic links"):
+    for name in ("dangling", "loop", "a", "b/c"):
+        with pytest.raises(AcidctlError, match="symbolic link"):
             fs.read_bytes(str(table / name))
     assert fs.exists(str(table / "dangling"))  # nothing can be created there
     assert {entry.path for entry in fs.list_dir(str(table)).entries} == {"delta", "dangling", "loop", "a", "b"}
 
 
 class TestTheRoot:
-    """What the user typed; links on the way are followed where they are ours, or lead to what their owner owns."""
+    """The path that the user typed: links on the way are followed if this user or root owns them."""
 
     def test_link_of_our_own_to_the_root_is_followed(self, table: Path) -> None:
         (table.parent / "link").symlink_to(table)
@@ -205,7 +196,8 @@ class TestTheRoot:
         with pytest.raises(ForeignLinkError):
             guarded(link).list_dir(str(link))
         os.lchown(table, OTHER, OTHER)
-        assert [entry.path for entry in guarded(link).list_dir(str(link)).entries] == ["delta"]
+        with pytest.raises(ForeignLinkError):
+            guarded(link).list_dir(str(link))
 
     def test_it_is_opened_once(self, table: Path) -> None:
         """What takes its place afterwards is nothing that was asked for."""
@@ -266,17 +258,6 @@ def test_link_exchanged_at_any_moment_leads_nowhere(table: Path) -> None:
     assert [path.name for path in (table.parent / "outside").iterdir()] == ["secret"]
 
 
-@needs_root
-def test_without_openat2_links_are_refused_too(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels before 5.6, and sandboxes that forbid the call."""
-    monkeypatch.setattr("acidctl.storage.local.rooted_directory._open_without_links", lambda *_: -1)
-    fs = guarded(table)
-    assert fs.read_bytes(str(table / "delta" / "file")) == b"data"
-    foreign(table / "link", table.parent / "outside")
-    with pytest.raises(ForeignLinkError):
-        fs.read_bytes(str(table / "link" / "secret"))
-
-
 def test_descriptors_are_given_back(table: Path) -> None:
     (table / "link").symlink_to("../outside")
     if IS_ROOT:
@@ -329,15 +310,14 @@ def test_beneath_knows_what_is_there(table: Path) -> None:
 
 @needs_root
 def test_dots_behind_links_of_others(table: Path) -> None:
-    """Whoever owns the link decides by it where `..` leads: to what is above his own directory, that is not his."""
+    """Whoever owns the link decides by it where `..` leads."""
     theirs = table.parent / "theirs"
     (theirs / "sub").mkdir(parents=True)
     os.chown(theirs / "sub", OTHER, OTHER)
     foreign(table / "link", theirs / "sub")
-    assert guarded(table).stat(str(table / "link")).is_dir
     (theirs / "t").mkdir()
     for path in (table / "link" / ".." / "t", table / "link" / ".." / "nothing", table / "link" / "." / ".." / "t"):
-        with pytest.raises(ForeignLinkError, match=r"'\.\.'"):
+        with pytest.raises(ForeignLinkError):
             guarded(path)
         with pytest.raises(ForeignLinkError):
             RootedDirectory(f"{path}/..").open(f"{path}/..", os.O_PATH)
@@ -357,10 +337,3 @@ def test_dots_behind_links_of_ours(table: Path, monkeypatch: pytest.MonkeyPatch)
     assert open_location("delta/../delta", StorageOptions(own_links=True))[1] == str(table / "delta")
     with pytest.raises(NotFoundError, match="cannot find link/"):
         open_location("link/../nothing", StorageOptions(own_links=True))
-
-
-@needs_root
-def test_dots_in_a_link_itself_are_judged_by_where_it_leads(table: Path) -> None:
-    foreign(table / "link", "../outside")
-    os.chown(table.parent / "outside", OTHER, OTHER)
-    assert guarded(table).stat(str(table / "link")).is_dir

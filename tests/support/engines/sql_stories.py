@@ -13,9 +13,10 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from acidctl import find
 from acidctl.acid.compaction_kind import CompactionKind
@@ -24,7 +25,6 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.scan.scan import Scan
 from acidctl.validation.findings import Depth, Severity
 from acidctl.verbs.compact_options import CompactOptions
-from acidctl.verbs.engine import TaskOptions
 from acidctl.verbs.options import LockOptions
 from support.engines.hive_compactor import READY, clean_by_hive, compact_by_hive, compactions, has_copied_deletes
 from support.engines.hive_text import asked_for, normal, printed, type_of
@@ -540,9 +540,10 @@ class Story:
             return
         told, location = some
         kind = self._chance.choice(list(CompactionKind))
-        tasks = TaskOptions(task_bytes=self._chance.choice([1, 1 << 30]))
+        finest = self._chance.choice([1, 1 << 30])
         self.statements.append(f"-- acidctl compact --{kind.value} {location.path}")
-        self._by_path(told, location).compact(replace(_by_path(kind.value), tasks=tasks))
+        with patch("acidctl.compaction.plan.FINEST", finest), patch("acidctl.compaction.split.FINEST", finest):
+            self._by_path(told, location).compact(_by_path(kind.value))
 
     def _by_path(self, told: Told, location: Location) -> Location:
         lists = {"snapshot": f"{self._hive.write_ids(told.name)}\ntxns={self._hive.transactions()}"}

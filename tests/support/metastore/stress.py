@@ -53,7 +53,7 @@ from support.servers.hive_server import HiveError, HiveServer
 from support.tables import read_rows, snapshot_of
 from support.trouble.bad_line import BadLine, Trouble
 
-IMPATIENT = ("--metastore-option", "timeout=5", "--metastore-option", "connect-timeout=5")
+IMPATIENT = ("--set", "metastore.timeout=5", "--set", "metastore.connect-timeout=5")
 NOW = ("--older-than", "0", "--unsafe-retention")
 GOOD = {0, 7, 9}
 """Statuses of lines on a good day: another one may be in the way, or have been first."""

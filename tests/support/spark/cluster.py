@@ -55,7 +55,7 @@ def standalone_cluster(folder: Path, workers: int = 2, environ: Mapping[str, str
     home = environ.get("SPARK_HOME") or str(Path(pyspark.__file__).parent)
     environ |= {
         "SPARK_HOME": home,
-        "JAVA_HOME": choose_java(environ).home,
+        "JAVA_HOME": choose_java(environ).home_for_spark(folder),
         "PYSPARK_PYTHON": environ.get("PYSPARK_PYTHON", sys.executable),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",

@@ -1,23 +1,16 @@
-"""Scripts that play a Java."""
+"""Folders that look like a Java's home."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-TRIMMED = 'MODULES="java.base java.logging"\n'
 
-
-def fake_java(home: Path, banner: str, *, release: str | None = None, more: str = "") -> Path:
-    """A Java home whose java prints `banner` on stderr."""
+def fake_java(home: Path, version: str, *, modules: str = "", script: str = "") -> Path:
+    """Make a home whose file ``release`` tells a version and, if any are given, the modules."""
     (home / "bin").mkdir(parents=True)
-    (home / "lib").mkdir()
     binary = home / "bin" / "java"
-    binary.write_text(f"#!/bin/sh\n{more}\nprintf '%s\\n' '{banner}' >&2\n")
+    binary.write_text(f"#!/bin/sh\n{script}\n")
     binary.chmod(0o755)
-    if release is not None:
-        (home / "release").write_text(release)
+    listed = f'MODULES="{modules}"\n' if modules else ""
+    (home / "release").write_text(f'IMPLEMENTOR="nobody"\nJAVA_VERSION="{version}"\n{listed}')
     return home
-
-
-def banner(version: str) -> str:
-    return f'openjdk version "{version}" 2025-01-01'

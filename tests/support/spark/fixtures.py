@@ -18,11 +18,10 @@ from support.spark.cluster import Cluster, standalone_cluster
 
 @pytest.fixture
 def child_environ(tmp_path: Path) -> dict[str, str]:
-    """The environment for a process that imports this repository, with a cache of its own and a mark to find it by."""
+    """The environment for a process that imports this repository, with a mark to find it by."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     return environ | {
         "PYTHONPATH": PYTHONPATH,
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "ACIDCTL_TEST_MARK": f"{os.getpid()}-{tmp_path.name}-{id(tmp_path)}",
     }
 
