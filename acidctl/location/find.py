@@ -74,7 +74,7 @@ def find(
                 observer.coverage.met(path)
             tables.setdefault(found.location.table)
             resolver.spec.require_one_table(list(tables), found.shown)
-            yield replace(found, resolver=resolver, around=around, may_go=not found.is_given)
+            yield replace(found, around=around, may_go=not found.is_given)
 
 
 def refuse_unusable(
@@ -127,7 +127,7 @@ def _require_usable(
     found = next(_locations_of(path, storage, resolver, others, looks=False, surroundings=surroundings), None)
     if found is None or surroundings is None:
         return
-    found = replace(found, resolver=resolver, around=surroundings)
+    found = replace(found, around=surroundings)
     if found.is_given or table_path(found) == found.root:
         found.refuse_assuming()
         resolver.spec.write_ids_for(found.location.table)
@@ -151,7 +151,7 @@ def find_named(name: str, storage: Mapping[str, str], resolver: SnapshotResolver
         UsageProblem: the name is malformed, or the table is not transactional.
         RefusedError: the metastore's location for it cannot be a table's.
     """
-    return (replace(found, resolver=resolver) for found in _named(name, storage, resolver, Observer(), None))
+    return _named(name, storage, resolver, Observer(), None)
 
 
 def find_table(path: str, storage: Mapping[str, str], resolver: SnapshotResolver) -> list[TableLocation]:
@@ -163,7 +163,7 @@ def find_table(path: str, storage: Mapping[str, str], resolver: SnapshotResolver
     """
     resolver = _opened(resolver, [path])
     walk = partial(_locations_of, path, storage, resolver, Observer(), looks=False, surroundings=None)
-    return [found.reload(resolver) for found in _going_on(walk, Observer(), path, is_alone=True)]
+    return [found.reload() for found in _going_on(walk, Observer(), path, is_alone=True)]
 
 
 def _opened(resolver: SnapshotResolver, paths: Sequence[str]) -> SnapshotResolver:
@@ -223,7 +223,7 @@ def _locations_of(
     fs, root = open_location(path, storage)
     if surroundings:
         refuse_part_of_others(path, storage, surroundings)
-    walk = _walk(fs, root, observer, looks=looks)
+    walk = _walk(fs, root, resolver, observer, looks=looks)
     return walk if resolver.warehouse is None else _all_known(walk, resolver.warehouse, observer)
 
 
@@ -248,7 +248,7 @@ def _named(
         is_given = not name.is_pattern and not place.location.partition
         declared = declared_by(place.table, place.partition, warehouse.metastore.features.hive)
         yield TableLocation(
-            place.fs, place.location, is_given, hive=place.table, declared=declared, partition=place.partition
+            place.fs, place.location, is_given, resolver, hive=place.table, declared=declared, partition=place.partition
         )
 
 
@@ -259,7 +259,7 @@ def at_path(fs: FileSystem, path: str, resolver: SnapshotResolver) -> TableLocat
         RefusedError: the metastore has it in several tables.
         MetastoreError: the metastore cannot be reached, or failed.
     """
-    found = TableLocation(fs, location_at(path), is_given=True, resolver=resolver)
+    found = TableLocation(fs, location_at(path), True, resolver)
     return _known(found, resolver.warehouse) if resolver.warehouse else found
 
 
@@ -284,13 +284,15 @@ def _known(found: TableLocation, warehouse: Warehouse) -> TableLocation:
     return replace(found, hive=table, location=location, declared=declared)
 
 
-def _walk(fs: FileSystem, root: str, observer: Observer, *, looks: bool) -> Iterator[TableLocation]:
+def _walk(
+    fs: FileSystem, root: str, resolver: SnapshotResolver, observer: Observer, *, looks: bool
+) -> Iterator[TableLocation]:
     if not fs.is_local and looks:
-        yield from _ahead(fs, root, observer)
+        yield from _ahead(fs, root, resolver, observer)
         return
     with naming_near(fs, root), nullcontext() if fs.is_local else _threads("acidctl-walk") as walkers:
         for location, top in walk_locations(fs, root, observer, walkers):
-            yield TableLocation(fs, location, location.path == root, top=top, root=root)
+            yield TableLocation(fs, location, location.path == root, resolver, top, root=root)
 
 
 def _going_on(
@@ -308,14 +310,14 @@ def _going_on(
         observer.error(error)
 
 
-def _ahead(fs: FileSystem, root: str, observer: Observer) -> Iterator[TableLocation]:
+def _ahead(fs: FileSystem, root: str, resolver: SnapshotResolver, observer: Observer) -> Iterator[TableLocation]:
     """List some locations while the one before them is worked on, to hide the latency of the store."""
     # Two pools: if listings took all threads of a single pool, the walk would wait for them.
     with _threads("acidctl-walk") as walkers, _threads("acidctl-look") as pool:
         waiting: deque[tuple[TableLocation, Future[DirectoryListing | AcidctlError]]] = deque()
         try:
             for location, top in walk_locations(fs, root, observer, walkers):
-                found = TableLocation(fs, location, location.path == root, top=top, root=root)
+                found = TableLocation(fs, location, location.path == root, resolver, top, root=root)
                 waiting.append((found, pool.submit(_look, found)))
                 while waiting and (len(waiting) > 2 * _THREADS or waiting[0][1].done()):
                     yield _with_look(*waiting.popleft())
@@ -381,7 +383,7 @@ def with_tables(
         if key not in seen and found.location.partition:
             within = within or given_paths(given, storage)
             if leads_to(within, found.fs.url, table):
-                yield TableLocation(found.fs, WalkedLocation(table, found.location.table), False), True
+                yield TableLocation(found.fs, WalkedLocation(table, found.location.table), False, found.resolver), True
         seen.add(key)
         yield found, False
 

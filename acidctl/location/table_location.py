@@ -56,7 +56,7 @@ class TableLocation:
     fs: FileSystem
     location: WalkedLocation
     is_given: bool
-    resolver: SnapshotResolver = field(default_factory=SnapshotResolver, compare=False, repr=False)
+    resolver: SnapshotResolver = field(compare=False, repr=False)
     top: Listing | None = None
     listed: DirectoryListing | AcidctlError | None = None
     hive: HiveTable | None = None

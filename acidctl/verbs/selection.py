@@ -74,7 +74,7 @@ class Selection:
             refuse_unusable(self.places, self.storage, SnapshotResolver(), surroundings=None)
         for text in self.places if with_given else ():
             fs, path = open_location(text, self.storage)
-            yield TableLocation(fs, WalkedLocation(path, ""), is_given=True)
+            yield TableLocation(fs, WalkedLocation(path, ""), True, SnapshotResolver())
         if self.known is not None:
             yield from (found for found, _ in self.with_tables(iter(self.known)))
             return

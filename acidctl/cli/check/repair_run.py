@@ -107,7 +107,7 @@ def _places(
         places = find([top], storage, SnapshotResolver(), printer.observer, surroundings=surroundings)
         if inside:
             fs, path = open_location(top, storage)
-            places = iter([TableLocation(fs, WalkedLocation(path, ""), True)])
+            places = iter([TableLocation(fs, WalkedLocation(path, ""), True, SnapshotResolver())])
             printer.coverage.begin(top)
             printer.coverage.met(top)
         for found in changeable(places, said, printer.skipped):
