@@ -1,4 +1,4 @@
-"""A cleaning of one location, its restore and its purge, from request to outcome; nothing here prints or prompts."""
+"""A cleaning of one location, its restore and its purge, each carried out under the lock of the location."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from dataclasses import dataclass
 
 from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.cleaning.apply import How, apply_plan, never
-from acidctl.cleaning.leftovers import query_staging
-from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored, in_trash
-from acidctl.cleaning.plan import CleaningPlan, Removal, plan_cleaning
-from acidctl.cleaning.retention import Policy
+from acidctl.cleaning.outcomes import Cleaned, InTrash, Restored, in_trash
+from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, trash_runs
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.storage.port import FileSystem
 
@@ -27,34 +23,6 @@ class RefusedCleaning(Outcome):
 
     error: AcidctlError
     result: Result = Result.FAILED
-
-
-def plan_location(found: TableLocation, policy: Policy, *, is_table: bool = False) -> PlannedCleaning | RefusedCleaning:
-    """Plan the cleaning of one location from a new snapshot.
-
-    The caller must check by :func:`unless_changed`, before anything is done, that the lists are still the table's.
-
-    Args:
-        is_table: the location is the directory of a partitioned table, where only staging of queries is cleaned.
-    """
-    try:
-        snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(readers=True)
-        snapshot.require_agreement()
-        return PlannedCleaning.of(plan_cleaning(snapshot, policy))
-    except AcidctlError as error:
-        return RefusedCleaning(location=found.shown, error=error)
-
-
-def unless_changed(
-    answers: Sequence[tuple[TableLocation, PlannedCleaning | RefusedCleaning]], resolver: SnapshotResolver
-) -> list[PlannedCleaning | RefusedCleaning]:
-    """Return the answers, with a refusal for each that has removals while its table was recreated or moved."""
-    removing = (isinstance(answer, PlannedCleaning) and answer.plan.removals for _, answer in answers)
-    tables = [found.hive if removes else None for (found, _), removes in zip(answers, removing, strict=True)]
-    return [
-        RefusedCleaning(location=answer.location, error=error) if error else answer
-        for (_, answer), error in zip(answers, resolver.changed(tables), strict=True)
-    ]
 
 
 def carry_out(

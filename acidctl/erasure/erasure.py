@@ -18,9 +18,8 @@ from acidctl.erasure.event_search import EventSearch
 from acidctl.erasure.holders import Holder, HolderKind
 from acidctl.erasure.remedies import ErasureStep, Survey, erasure_steps, survey
 from acidctl.erasure.searched_file import OpenedFile, SearchedFile, open_file, search_file
-from acidctl.location.arguments import is_hive_name
+from acidctl.location.arguments import HiveName, is_hive_name
 from acidctl.location.find import given_paths, leads_to
-from acidctl.location.hive_names import HiveName
 from acidctl.location.snapshot import Snapshot, SnapshotSource
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation

@@ -33,11 +33,10 @@ from acidctl.hive.ready_rules import (
     why_unmarked,
     why_waiting,
 )
-from acidctl.location.arguments import HIVE
+from acidctl.location.arguments import HIVE, HiveName, partition_values
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.find import find_named
-from acidctl.location.hive_names import HiveName, partition_values
 from acidctl.location.snapshot import Snapshot, seen_below
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.table_location import TableLocation

@@ -12,8 +12,7 @@ from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
 from acidctl.hive.blocking import Blocker, find_blockers
 from acidctl.hive.ready_entries import OnError, Waiting, find_waiting, ready_entries
-from acidctl.location.arguments import HIVE, at_its_line, is_hive_name
-from acidctl.location.hive_names import HiveName
+from acidctl.location.arguments import HIVE, HiveName, at_its_line, is_hive_name
 from acidctl.location.named_metastore import open_warehouse
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.activity import KnownTxns, Lock, find_locks, find_transactions

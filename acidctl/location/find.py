@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from acidctl.acid.listing import TableType
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
 from acidctl.base.spelling import spelled
-from acidctl.location.arguments import HIVE, FromMetastore, at_its_line, is_hive_name
+from acidctl.location.arguments import HIVE, FromMetastore, HiveName, at_its_line, is_hive_name
 from acidctl.location.evidence import Evidence, not_known, refuse_part_of_others
-from acidctl.location.hive_names import HiveName
 from acidctl.location.metastore_schema import declared_by
 from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import DirectoryListing, list_location

@@ -12,7 +12,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, UsageProblem
-from acidctl.location.hive_names import HiveName
+from acidctl.location.arguments import HiveName
 from acidctl.location.snapshot import EVERYTHING, GIVEN, DirectoryListing, SnapshotSource
 from acidctl.location.snapshot_spec import SnapshotSpec
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import Listing, TableType
@@ -267,11 +267,19 @@ class TableLocation:
 
     def ids_above_metastore(self) -> tuple[Reason, ...]:
         """Return why the files are newer than the metastore, which is queried if a name suggests it; usually empty."""
-        if self.hive is None or self.resolver.warehouse is None:
+        hive, warehouse, floor = self.hive, self.resolver.warehouse, (0, 0)
+        if hive is None or warehouse is None:
             return ()
-        top = partial(self.fs.list_dir, self.location.path)
-        is_own = self.resolver.asks_metastore
-        return self.resolver.warehouse.ahead_of(self.hive, self.look.listing, top, by_own_list=is_own)
+        if self.resolver.asks_metastore:  # lists that a user gave set no lower bound
+            ids, txns = warehouse.lists(hive, may_clean=False)
+            floor = (ids.high_watermark, txns.high_watermark)
+
+        def again() -> Listing:
+            listing = self.fs.list_dir(self.location.path)
+            warehouse.table_again(hive)
+            return listing
+
+        return warehouse.allocated.exceeded_by(self.look.listing, hive, floor, again)
 
     def said_to_be(self, said: TableType | None) -> TableLocation:
         """Return it with the table type that the user gave; None changes nothing.

@@ -15,24 +15,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import NamedTuple
 
-from acidctl.acid.listing import Listing, TableType
-from acidctl.acid.names import MAXL, AcidDirectory, parse_partition, partition_name
+from acidctl.acid.listing import TableType
+from acidctl.acid.names import MAXL, parse_partition, partition_name
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.acid.unfinished import named_above
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.base.printable import printable
-from acidctl.location.arguments import HIVE
-from acidctl.location.hive_names import HiveName
+from acidctl.location.allocated_ids import AllocatedIds
+from acidctl.location.arguments import HIVE, HiveName
 from acidctl.location.metastore_schema import TableProperties, is_kept, table_properties
 from acidctl.location.snapshot import Reader, SnapshotSource
 from acidctl.location.walk import WalkedLocation
 from acidctl.metastore import interface
 from acidctl.metastore.activity import open_txns_info, spelled_alike
 from acidctl.metastore.client import Metastore, batches
-from acidctl.metastore.errors import MetastoreError, UnknownMethod, Unreachable
+from acidctl.metastore.errors import UnknownMethod, Unreachable
 from acidctl.metastore.queue.compactions import INITIATED, READY, WAITING_STATES
 from acidctl.metastore.tables import (
     HivePartition,
@@ -44,7 +42,7 @@ from acidctl.metastore.tables import (
     partitions_of_values,
     tables_named,
 )
-from acidctl.metastore.transactions import Transactions, given_txn, given_write_id
+from acidctl.metastore.transactions import Transactions
 from acidctl.metastore.txn.locks import ReadLock
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import open_location, split_url
@@ -60,12 +58,6 @@ _WHOLE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _STORE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
-_REPLICA = "repl.last.id"
-"""A parameter of tables that replication writes."""
-
-_WAIT, _MOST_WAITS = 1.0, 5
-"""Seconds to wait before querying a metastore again that seems older than the files; and the most waits in a run."""
-
 OnError = Callable[[AcidctlError], None]
 _Key = tuple[str, str, str]
 _Values = tuple[tuple[str, str], ...]
@@ -79,13 +71,6 @@ class KnownPlace:
     location: WalkedLocation
     table: HiveTable
     partition: HivePartition | None = None
-
-
-class _Given(NamedTuple):
-    """The highest write id of a table, and the highest transaction id, that are known to have been allocated."""
-
-    write_id: int = 0
-    txn: int = 0
 
 
 class Warehouse:
@@ -117,8 +102,7 @@ class Warehouse:
         self._databases: dict[str, Mapping[str, str]] = {}
         self._prefetched: dict[str, HiveTable] = {}
         self._prefetched_parts: dict[tuple[str, _Values], HivePartition] = {}
-        self._given: dict[str, _Given] = {}
-        self._waits = _MOST_WAITS
+        self.allocated = AllocatedIds(metastore)
         self._kept: dict[str, frozenset[tuple[tuple[str, str], ...]]] = {}
 
     def refreshed(self, *, is_retry: bool = False) -> Warehouse:
@@ -256,69 +240,6 @@ class Warehouse:
             if lock.state == interface.LockState.ACQUIRED and lock.txn not in own_txns:
                 by_table.setdefault((lock.database.lower(), (lock.table or "").lower()), []).append(lock)
         return by_table
-
-    # -- whether the metastore is older than the files ---------------------------------------------------------
-
-    def ahead_of(
-        self, table: HiveTable, listing: Listing, again: Callable[[], Listing], *, by_own_list: bool
-    ) -> tuple[Reason, ...]:
-        """Return why a location, listed before this call, holds ids that were never allocated; empty if it holds none.
-
-        Its names are first compared with the high watermarks of our own lists, which cannot exceed the allocated ids.
-        For ids above them the metastore is queried now, and again after a short wait.
-
-        Args:
-            table: the location's table: write ids are numbered by table.
-            again: lists the location's children again.
-            by_own_list: whether our own lists are used; lists that a user gave set no lower bound.
-        """
-        floor = _Given()
-        if by_own_list:
-            ids, txns = self.lists(table, may_clean=False)
-            floor = _Given(ids.high_watermark, txns.high_watermark)
-        named = named_above(listing, *floor)
-        if not named:
-            return ()
-        try:
-            above = self._above_given(table, named, floor)
-            if above and (above := self._above_given_again(table, again, floor)):
-                return _ahead(above, self._given[table.full_name], self.metastore.shown, table)
-        except (NotFoundError, ConflictError, UsageProblem):  # it was dropped, renamed or created again
-            return ()
-        except MetastoreError as error:
-            return (reason(Code.GIVEN_UNKNOWN, why=str(error)),)
-        return ()
-
-    def _above_given(
-        self, table: HiveTable, named: Sequence[AcidDirectory], floor: _Given
-    ) -> tuple[AcidDirectory, ...]:
-        """Return the directories above the allocated ids; query the metastore only for ids above its last answer."""
-        given = self._given.get(table.full_name, floor)
-        if above := _named_above(named, given):
-            write_id, txn = given
-            if any(directory.max_write_id > write_id for directory in above):
-                write_id = max(write_id, given_write_id(self.metastore, table.database, table.name))
-            if any(directory.visibility_txn > txn for directory in above):
-                txn = max(txn, given_txn(self.metastore))
-            given = self._given[table.full_name] = _Given(write_id, txn)
-        return _named_above(above, given)
-
-    def _above_given_again(
-        self, table: HiveTable, again: Callable[[], Listing], floor: _Given
-    ) -> tuple[AcidDirectory, ...]:
-        """List again after a short wait and query every server, since one may lag behind another."""
-        if self._waits:
-            self._waits -= 1
-            time.sleep(_WAIT)
-        named = named_above(again(), *floor)
-        self.table_again(table)
-        above = self._above_given(table, named, floor)
-        for server in self.metastore.each_server() if above and len(self.metastore.settings.addresses) != 1 else ():
-            with suppress(AcidctlError):  # a server that does not answer is skipped
-                given = _Given(given_write_id(server, table.database, table.name), given_txn(server))
-                self._given[table.full_name] = _Given(*map(max, self._given[table.full_name], given))
-            server.close()
-        return _named_above(above, self._given.get(table.full_name, floor))
 
     @property
     def note(self) -> Reason:
@@ -645,31 +566,6 @@ class Warehouse:
             if table.location:
                 tables.setdefault(_key(table.location), []).append(table)
         return tables
-
-
-def _named_above(named: Iterable[AcidDirectory], given: _Given) -> tuple[AcidDirectory, ...]:
-    return tuple(d for d in named if d.max_write_id > given.write_id or d.visibility_txn > given.txn)
-
-
-def _ahead(named: Sequence[AcidDirectory], given: _Given, server: str, table: HiveTable) -> tuple[Reason, ...]:
-    """Return reasons for directories with ids above the allocated ones."""
-    is_replica = bool(table.parameters.get(_REPLICA))
-    reasons = []
-    for what, least, ids in (
-        ("write id", given.write_id, {directory.name: directory.max_write_id for directory in named}),
-        ("transaction", given.txn, {directory.name: directory.visibility_txn for directory in named}),
-    ):
-        above = {name: number for name, number in ids.items() if number > least}
-        if above:
-            reasons.append(
-                Reason(
-                    Code.ABOVE_GIVEN,
-                    tuple(above),
-                    tuple(sorted(set(above.values()))),
-                    (("what", what), ("given", least), ("server", server), ("is_replica", is_replica)),
-                )
-            )
-    return tuple(reasons)
 
 
 def _opened(url: str, storage: Mapping[str, str], whose: str) -> tuple[FileSystem, str]:

@@ -174,7 +174,6 @@ def _planned(
         of_hive: takes the locations that a metastore knows, by how they are shown.
     """
     from acidctl.cleaning.outcomes import PlannedCleaning
-    from acidctl.cleaning.request import plan_location, unless_changed
     from acidctl.cleaning.retention import Policy
     from acidctl.outcome import TIME_IS_UP, Outcome, Result
 
@@ -197,7 +196,41 @@ def _planned(
             is_idle = isinstance(answer, PlannedCleaning) and not (answer.plan.removals or answer.plan.waiting)
             if not (is_table and is_idle):
                 answers.append((found, answer))
-        yield from unless_changed(answers, where.resolver)
+        yield from _unless_changed(answers, where)
+
+
+def plan_location(found: TableLocation, policy: Policy, *, is_table: bool = False) -> PlannedCleaning | RefusedCleaning:
+    """Plan the cleaning of one location from a new snapshot.
+
+    Args:
+        is_table: the location is the directory of a partitioned table, where only staging of queries is cleaned.
+    """
+    from acidctl.cleaning.leftovers import query_staging
+    from acidctl.cleaning.outcomes import PlannedCleaning
+    from acidctl.cleaning.plan import plan_cleaning
+    from acidctl.cleaning.request import RefusedCleaning
+
+    try:
+        snapshot = query_staging(found.fs, found.location.path) if is_table else found.snapshot(readers=True)
+        snapshot.require_agreement()
+        return PlannedCleaning.of(plan_cleaning(snapshot, policy))
+    except AcidctlError as error:
+        return RefusedCleaning(location=found.shown, error=error)
+
+
+def _unless_changed(
+    answers: list[tuple[TableLocation, PlannedCleaning | RefusedCleaning]], where: Selection
+) -> Iterator[PlannedCleaning | RefusedCleaning]:
+    """Yield the answers, with a refusal for each plan whose table was recreated or moved since the lists were taken."""
+    from acidctl.cleaning.outcomes import PlannedCleaning
+    from acidctl.cleaning.request import RefusedCleaning
+
+    tables = [
+        found.hive if isinstance(answer, PlannedCleaning) and answer.plan.removals else None
+        for found, answer in answers
+    ]
+    for (_, answer), error in zip(answers, where.resolver.changed(tables), strict=True):
+        yield RefusedCleaning(location=answer.location, error=error) if error else answer
 
 
 def _still_holding(where: Selection, options: CleanOptions, stop: Stop, events: Events) -> Iterator[Outcome]:

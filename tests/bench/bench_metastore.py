@@ -29,7 +29,7 @@ from pathlib import Path
 
 from support.metastore.fake_metastore import FakeMetastore, FakeTables, java_bits
 
-from acidctl.location.hive_names import HiveName
+from acidctl.location.arguments import HiveName
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore, batches

@@ -211,7 +211,7 @@ def _by_path(locations: tuple[str, ...], metastore: str | None, exclude: tuple[s
     if not any(map(is_hive_name, locations)):
         return locations
     from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
-    from acidctl.location.hive_names import HiveName  # noqa: PLC0415 - --help does without
+    from acidctl.location.arguments import HiveName  # noqa: PLC0415 - --help does without
     from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
 
     resolver = SnapshotResolver(warehouse=warehouse_of(metastore, exclude))

@@ -13,7 +13,7 @@ from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 
 from acidctl.base.errors import ConflictError
-from acidctl.location.hive_names import HiveName
+from acidctl.location.arguments import HiveName
 from acidctl.location.warehouse import Warehouse
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction
