@@ -27,7 +27,7 @@ from acidctl.cli.options.metastore import (
     refuse_untyped_none,
     warehouse_of,
 )
-from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, NEW_FILE
+from acidctl.cli.options.param_types import COUNT_OR_NONE, DURATION, FILE, NEW_FILE
 from acidctl.cli.options.set_option import assigned, refuse_assigned, set_option, words_of
 from acidctl.cli.options.tables_file import place_argument, places_from, tables_option
 from acidctl.cli.output.streams import paged
@@ -199,7 +199,7 @@ def _lists_of(snapshot: str) -> tuple[str, str]:
         return sys.stdin.read(_MOST_BYTES), "standard input"
     if not snapshot.startswith("@"):
         return snapshot, "--snapshot"
-    path = snapshot[1:]
+    path = FILE.convert(snapshot[1:], None, None)
     try:
         with mapped("read", path), Path(path).open("rb") as file:
             return file.read(_MOST_BYTES).decode(), path

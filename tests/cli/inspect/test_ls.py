@@ -15,7 +15,7 @@ from acidctl.cli.inspect import ls
 from acidctl.cli.inspect.ls import SORT_KEYS
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.location_list import LocationList
-from acidctl.location import find
+from acidctl.location import table_location
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 
@@ -247,8 +247,10 @@ def test_a_location_is_judged_once_whatever_is_said_of_it(  # type: ignore[no-un
     """What cleaning frees is told from what is known already."""
     make(tmp_path / "t" / "day=1", "base_2", "delta_1_1", "delta_3_3")
     asked: list[str] = []
-    usual = find.evidence_of
-    monkeypatch.setattr(find, "evidence_of", lambda fs, path, *more: asked.append(path) or usual(fs, path, *more))
+    usual = table_location.evidence_of
+    monkeypatch.setattr(
+        table_location, "evidence_of", lambda fs, path, *more: asked.append(path) or usual(fs, path, *more)
+    )
     found = acidctl("ls", tmp_path)
     assert "11 B after" in found.out
     assert asked == [str(tmp_path / "t" / "day=1")]

@@ -33,8 +33,8 @@ EITHER = [
 ]  # fmt: skip
 """Which take a location or a file."""
 READ = [
-    ("meta",), ("clean", "--apply"), ("ls", "{t}", "--config"), ("ls", "{t}", "--snapshot"),
-    ("compact", "--auto", "{t}", "--snapshot"), ("meta", "--config"),
+    ("meta",), ("clean", "--apply"), ("ls", "{t}", "--config"), ("ls", "{t}", "--snapshot", "@{}"),
+    ("compact", "--auto", "{t}", "--snapshot", "@{}"), ("meta", "--config"),
 ]  # fmt: skip
 """Which read a file."""
 WRITTEN = [

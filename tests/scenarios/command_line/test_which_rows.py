@@ -232,6 +232,12 @@ def test_what_already_lies_across_is_an_error_everywhere(acidctl: Call, table: P
 LINE = [sys.executable, "-m", "acidctl", "compact", "--engine", "local", "--major"]
 
 
+def test_a_file_that_is_not_text_is_no_list(acidctl: Call, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    refused = acidctl("ls", "--snapshot", f"@{tmp_path / 'bytes'}", table)
+    assert (refused.status, refused.out) == (2, "")
+
+
 def test_a_list_without_a_database_is_for_one_table(acidctl: Call, table: Path, tmp_path: Path) -> None:
     """Of two tables of one name it was used for both, whatever the numbers of either."""
     shutil.copytree(table, tmp_path / "other.db" / "orders")

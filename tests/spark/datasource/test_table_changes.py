@@ -172,7 +172,7 @@ def test_a_load_lists_each_location_once_more_than_its_schema_does(
         looked.append(path)
         return real(fs, path, *args)
 
-    monkeypatch.setattr("acidctl.location.find.list_location", look)
+    monkeypatch.setattr("acidctl.location.table_location.list_location", look)
     reader = source.reader(schema)
     assert len(read(reader, reader.partitions())) == 2
     assert sorted(looked) == [str(tmp_path / "day=1"), str(tmp_path / "day=2")]
