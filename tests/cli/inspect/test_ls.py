@@ -248,9 +248,8 @@ def test_a_location_is_judged_once_whatever_is_said_of_it(  # type: ignore[no-un
     make(tmp_path / "t" / "day=1", "base_2", "delta_1_1", "delta_3_3")
     asked: list[str] = []
     usual = table_location.evidence_of
-    monkeypatch.setattr(
-        table_location, "evidence_of", lambda fs, path, *more: asked.append(path) or usual(fs, path, *more)
-    )
+    judge = table_location
+    monkeypatch.setattr(judge, "evidence_of", lambda fs, path, *more: asked.append(path) or usual(fs, path, *more))
     found = acidctl("ls", tmp_path)
     assert "11 B after" in found.out
     assert asked == [str(tmp_path / "t" / "day=1")]
