@@ -15,7 +15,6 @@ from typing import Any
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.writeids import IdRun, IdStatus, count_of, of_status
-from acidctl.base.spelling import spelled
 
 _SHORT_RUNS = 3
 """Ranges of one kind, where names are shortened."""
@@ -27,15 +26,15 @@ def text_of(reason: Reason) -> str:
     """Return the sentence of a reason, without a full stop."""
     sentence = MEANINGS[reason.code].sentence
     if callable(sentence):
-        return spelled(sentence(reason))
+        return sentence(reason)
     values = dict(reason.values)
     pattern = sentence if isinstance(sentence, str) else sentence[values["how"]]
-    return spelled(pattern).format(by=reason.by, ids=reason.ids, **values)
+    return pattern.format(by=reason.by, ids=reason.ids, **values)
 
 
 def next_step(code: Code) -> str:
     """Return what to do where a reason of this code is in the way."""
-    return spelled(MEANINGS[code].next_step)
+    return MEANINGS[code].next_step
 
 
 def example(code: Code) -> Reason:
@@ -313,7 +312,7 @@ def _by_doubt(reason: Reason) -> str:
 
 
 def _but(reason: Reason) -> str:
-    return "only `clean(leftovers=True)` takes it" + "".join(f", but {text_of(part)}" for part in reason.parts)
+    return "only `acidctl clean --leftovers` takes it" + "".join(f", but {text_of(part)}" for part in reason.parts)
 
 
 def _left_to_hive(reason: Reason) -> str:
@@ -330,7 +329,7 @@ def _left_to_hive(reason: Reason) -> str:
 def _few_deltas(reason: Reason) -> str:
     deltas, limit, ratio = human_count(reason.value("deltas"), "delta"), reason.value("limit"), reason.value("ratio")
     if reason.value("how") == "min-deltas":
-        return f"{deltas} < {limit}, the `min_deltas`"
+        return f"{deltas} < {limit}, the --min-deltas"
     share = "" if ratio is None else f", {ratio:.2f} of the base's bytes <= {reason.value('most'):g}"
     return f"{deltas} <= {limit}{share}"
 
@@ -400,16 +399,16 @@ _DELETES = "delete_delta_0000003_0000003_0000"
 
 _NOTHING = "nothing"
 _WAIT = "wait until its transaction has ended; it is read, or may be cleaned, then"
-_GIVE_LISTS = "name a metastore, or give Hive's lists of both as `snapshot`"
-_CLEAN = "run `clean()`: it takes what no reader may need any more"
-_NEWER = "use a newer snapshot; `why()` says which one can be read"
+_GIVE_LISTS = "name a metastore, or give Hive's lists of both as --snapshot"
+_CLEAN = "run `acidctl clean`: it takes what no reader may need any more"
+_NEWER = "use a newer snapshot; `acidctl why` says which one can be read"
 _MOVE = "see what wrote it, and move it out of the table by hand"
 _FILES_ARE_NEWER = "stop all writers of the table, and find out what the metastore was restored from"
-_SAY_TYPE = "give `table_type`, or a metastore that knows the table, if it is a transactional table"
+_SAY_TYPE = "give --table-type, or a metastore that knows the table, if it is a transactional table"
 _OTHER_TABLE = "give the table itself, or move away what does not belong to this folder"
-_VALIDATE = "run `validate()`: it says what is wrong there, and what mends it"
+_VALIDATE = "run `acidctl validate`: it says what is wrong there, and what mends it"
 _AGAIN = "run it again, with more time or bytes"
-_ASK = "ask for a compaction with `major`, if one is wanted all the same"
+_ASK = "ask for a compaction with --major, if one is wanted all the same"
 _HIVE = "leave it to Hive's own cleaner"
 
 MEANINGS: Mapping[Code, Meaning] = dict((
@@ -432,7 +431,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     ),
     _means(
         Code.HIDDEN, lambda reason: _OWN.get(reason.value("name"), "hidden names are not data"),
-        "nothing: `why()` says what it is, and what clears it", name="_SUCCESS",
+        "nothing: `acidctl why` says what it is, and what clears it", name="_SUCCESS",
     ),
     _means(Code.LEFT_OUT, "it holds rows of newer write ids", "look at a later time to see its rows"),
     _means(Code.NOT_ENOUGH_HISTORY, _history, _NEWER, by=(_BASE,), ids=(3,), high_watermark=9),
@@ -442,7 +441,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     ),
     _means(
         Code.ORIGINAL, "written before the table was ACID, and no base holds its rows yet",
-        "nothing, or run `compact('major')`: readers then open a base",
+        "nothing, or run `acidctl compact --major`: readers then open a base",
     ),
     _means(
         Code.ORIGINAL_WITHOUT_BUCKET,
@@ -455,7 +454,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     _means(Code.PARTITION, "a partition is a location of its own", "look at the partition itself"),
     _means(Code.PARTLY_COMMITTED, _partly, "wait until its open write ids are decided", ids=(3, 5), runs=_OPEN),
     _means(
-        Code.PAST_NOT_PROVEN, _past, "look at a later time, or bring back what was cleaned with `restore()`",
+        Code.PAST_NOT_PROVEN, _past, "look at a later time, or bring back what was cleaned with `acidctl restore`",
         by=(_BASE,), missing=_OPEN,
     ),
     _means(
@@ -560,7 +559,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     # what a cleaning keeps back
     _means(
         Code.ABOVE_CLEANER, "what supersedes it reaches above the high watermark {high_watermark}",
-        "give a newer `snapshot`", high_watermark=9,
+        "give a newer --snapshot", high_watermark=9,
     ),
     _means(
         Code.HALF_A_MINOR,
@@ -577,12 +576,12 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     ),
     _means(
         Code.INSERT_UNKNOWN,
-        "whether the insert into {by[0]} was finished is not known: give `snapshot`, or see to it by hand",
-        "give `snapshot`", by=(_DELTA,),
+        "whether the insert into {by[0]} was finished is not known: give --snapshot, or see to it by hand",
+        "give --snapshot", by=(_DELTA,),
     ),
     _means(
         Code.LOST_ROWS, lambda reason: lost_events(reason.value("rows"), reason.value("deletes"), reason.by[0]),
-        "run `repair('empty-result')`", by=(_BASE,), rows=12, deletes=0,
+        "run `acidctl repair empty-result`", by=(_BASE,), rows=12, deletes=0,
     ),
     _means(
         Code.NO_CLEANUP, "no_cleanup is set for the {who}", "set no_cleanup to false when nothing needs it any more",
@@ -607,10 +606,10 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     # ages
     _means(
         Code.AGE_UNKNOWN, "its store gives no time, so its age is not known",
-        "clean with `older_than=0` `unsafe_retention` when nothing reads or writes the table",
+        "clean with --older-than 0 --unsafe-retention when nothing reads or writes the table",
     ),
     _means(Code.LEFTOVER, _leftover, "nothing: nobody works in it", what="staging of a compaction", since=_AT),
-    _means(Code.TOO_YOUNG, _young, "wait until then, or set `older_than`", since=_AT, until=_UNTIL, how="obsolete"),
+    _means(Code.TOO_YOUNG, _young, "wait until then, or set --older-than", since=_AT, until=_UNTIL, how="obsolete"),
     _means(
         Code.UNSAFE_PLAN,
         {
@@ -632,10 +631,10 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     _means(
         Code.HIDES_ABORTED,
         "{by[0]} may hold rows of aborted writes, and the metastore would forget that they are",
-        "run `compact('major')`, which drops those rows", by=(_BASE,),
+        "run `acidctl compact --major`, which drops those rows", by=(_BASE,),
     ),
     _means(Code.LEFT_TO_HIVE, _left_to_hive, _HIVE, since=_AT),
-    _means(Code.STILL_LEFT, "{by[0]} is still there", "clean it again; `why()` says what keeps it", by=(_BASE,)),
+    _means(Code.STILL_LEFT, "{by[0]} is still there", "clean it again; `acidctl why` says what keeps it", by=(_BASE,)),
     _means(
         Code.TRANSACTION_BELOW,
         "transaction {ids[0]} began before its compaction was committed, and is still open",
@@ -687,7 +686,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         path="orders/delta_0000003_0000003_0000",
     ),
     # what is left for another run
-    _means(Code.BUDGET_IS_USED, "{bytes:,} bytes are more than is left of `max_bytes`", _AGAIN, bytes=934),
+    _means(Code.BUDGET_IS_USED, "{bytes:,} bytes are more than is left of --max-bytes", _AGAIN, bytes=934),
     _means(
         Code.EXCLUDED, "the policy of {pattern} excludes its table", "change the policy if it should not",
         pattern="sales.*",
@@ -702,7 +701,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     _means(
         Code.AUTO_IS_OFF,
         {"asked": "no_auto_compaction is set", "owner": "no_auto_compaction is set for the {who}"},
-        "compact it with `compact('major')`, or unset the property", who="table", how="owner",
+        "compact it with `acidctl compact --major`, or unset the property", who="table", how="owner",
     ),
     _means(Code.DROPPED_MEANWHILE, "it was dropped meanwhile", "nothing"),
     _means(Code.FEW_DELTAS, _few_deltas, _ASK, deltas=4, limit=10, ratio=0.05, most=0.1),
@@ -721,10 +720,12 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         reason(Code.ORIGINAL_WITHOUT_BUCKET, path="README.md", how="read"),
     ),
     _means(
-        Code.MANY_ABORTED, "{count} aborted transactions, limit {limit}", "run `compact('major')`", count=12, limit=10,
+        Code.MANY_ABORTED, "{count} aborted transactions, limit {limit}", "run `acidctl compact --major`",
+        count=12, limit=10,
     ),
     _means(
-        Code.MANY_DELTA_BYTES, "deltas are {ratio:.2f} of the base's bytes, limit {most:g}", "run `compact('major')`",
+        Code.MANY_DELTA_BYTES, "deltas are {ratio:.2f} of the base's bytes, limit {most:g}",
+        "run `acidctl compact --major`",
         ratio=0.25, most=0.1,
     ),
     _means(
@@ -734,7 +735,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
             "no-base": "{deltas} deltas, limit {limit}, and no base",
             "no-minor": "{deltas} deltas, limit {limit}, and a minor compaction is not supported here",
         },
-        "run `compact()`", deltas=12, limit=10, how="base",
+        "run `acidctl compact`", deltas=12, limit=10, how="base",
     ),
     _means(Code.MORE_ABOVE, _more_above, "compact again when what is open there has ended", count=12, high_watermark=9),
     _means(Code.NO_DATA, "it holds no data", "nothing"),
@@ -788,7 +789,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     _means(
         Code.TYPE_ASSUMED,
         "{path} is read as a file of a full-ACID table; in an insert-only table Hive would not read it",
-        "give `table_type`", path="000000_0",
+        "give --table-type", path="000000_0",
     ),
     _means(
         Code.UNPADDED_DELETES,
@@ -815,7 +816,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
         {"kind": "cleaning takes nothing of its kind", "state": "it is neither obsolete nor aborted"},
         "nothing: a cleaning leaves it alone", how="state",
     ),
-    _means(Code.ONLY_AS_LEFTOVER, _but, "run `clean(leftovers=True)`"),
+    _means(Code.ONLY_AS_LEFTOVER, _but, "run `acidctl clean --leftovers`"),
     _means(
         Code.REFUSED,
         {

@@ -24,8 +24,7 @@ from metastore_settings import MEANINGS as METASTORE_SETTINGS
 from acidctl import __version__
 from acidctl.acid.reasons import Code
 from acidctl.base.errors import ExitStatus
-from acidctl.base.spelling import speaking, spelled
-from acidctl.cli.command_table import GROUPS, SECTIONS, SUMMARIES, shell_spelling
+from acidctl.cli.command_table import GROUPS, SECTIONS, SUMMARIES
 from acidctl.cli.main import cli
 from acidctl.cli.report.terms import STATES, TERMS, TO_DO
 from acidctl.metastore.settings import NAMES
@@ -383,7 +382,7 @@ def _rules() -> list[str]:
             tag = f"{_bold(rule.id)} {_italic(rule.severity.value)}"
             facts = f"Needs --{rule.depth.value}." if rule.depth is not Depth.LISTING else ""
             readers = f"Readers: {', '.join(rule.readers)}." if rule.readers else ""
-            out += _items([(tag, _prose(" ".join([rule.what, rule.why, typed(rule.hint), facts, readers])))])
+            out += _items([(tag, _prose(" ".join([rule.what, rule.why, rule.hint, facts, readers])))])
     return out
 
 
@@ -405,7 +404,7 @@ def man_page(page: Page) -> str:
     if page.command.name == "validate":
         sections.append(("RULES", _rules()))
     sections += [
-        ("EXIT STATUS", _items((_bold(str(status.value)), _prose(typed(status.meaning))) for status in ExitStatus)),
+        ("EXIT STATUS", _items((_bold(str(status.value)), _prose(status.meaning)) for status in ExitStatus)),
         ("EXAMPLES", _examples(page)),
         ("SEE ALSO", _see_also(page)),
     ]
@@ -462,13 +461,13 @@ def _two_columns(header: Sequence[str], pairs: Iterable[tuple[str, str]]) -> str
 
 def exit_status_table() -> str:
     """Markdown."""
-    rows = ((str(status.value), typed(status.meaning), TO_DO[status]) for status in ExitStatus)
+    rows = ((str(status.value), status.meaning, TO_DO[status]) for status in ExitStatus)
     return _markdown(("status", "meaning", "what to do"), rows)
 
 
 def reason_table() -> str:
     """Markdown."""
-    rows = ((f"`{code}`", typed(text_of(example(code))), typed(next_step(code))) for code in Code)
+    rows = ((f"`{code}`", text_of(example(code)), next_step(code)) for code in Code)
     return _markdown(("code", "a sentence of it", "what to do next"), rows)
 
 
@@ -529,7 +528,7 @@ def rule_table() -> str:
         readers = f" Readers, of `--for`: {', '.join(rule.readers)}." if rule.readers else ""
         lines = [
             f"{rule.what} {rule.why}",
-            f"To do: {typed(rule.hint)}",
+            f"To do: {rule.hint}",
             f"Severity: {rule.severity.value}.{needs}{readers}",
         ]
         out.append("\n\n".join([f"### {rule.id}", *map(_escaped, lines)]) + "\n")
@@ -626,12 +625,6 @@ def stale(root: Path = ROOT) -> list[str]:
         if present != text and same_click:
             found.append(path)
     return found + _surplus(root, expected)
-
-
-def typed(text: str) -> str:
-    """What hints name as Python spells it, as it is typed."""
-    with speaking(shell_spelling):
-        return spelled(text)
 
 
 def write(root: Path = ROOT) -> list[str]:

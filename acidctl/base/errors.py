@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
-from acidctl.base.spelling import spelled
-
 
 class ExitStatus(IntEnum):
     """What a command ends with; the table of docs/reference/exit-statuses.md and of the man page.
@@ -29,7 +27,7 @@ class ExitStatus(IntEnum):
         return member
 
     DONE = 0, "done"
-    FAILED = 1, "acidctl itself failed: a bug, please report it with `debug`"
+    FAILED = 1, "acidctl itself failed: a bug, please report it with --debug"
     USAGE = 2, "the command line cannot be used as it is"
     NOT_FOUND = 3, "a path does not exist, or nothing there is what the command needs"
     BAD_DATA = 4, "a file is damaged, is not ORC, or breaks the Hive ACID layout"
@@ -40,11 +38,11 @@ class ExitStatus(IntEnum):
     CONFLICT = 9, "the location changed meanwhile, or the target exists already"
     HISTORY = 10, "not enough history: a compaction has destroyed what the snapshot asks for"
     VERIFY = 11, "the result failed its verification; nothing was published"
-    NOTHING_TO_DO = 12, "there was nothing to do (only with `exit_code`)"
-    POSTPONED = 13, "time or bytes ran out before everything was done (mostly only with `exit_code`)"
+    NOTHING_TO_DO = 12, "there was nothing to do (only with --exit-code)"
+    POSTPONED = 13, "time or bytes ran out before everything was done (mostly only with --exit-code)"
     FINDINGS = (
         14,
-        "the validation found errors, or what else `fail_on` names; or something needs attention (status), or rows are "
+        "the validation found errors, or what else --fail-on names; or something needs attention (status), or rows are "
         "held (erasure)",
     )
     UNCHECKED = 15, "nothing wrong was found, but not everything could be checked"
@@ -72,7 +70,7 @@ class AcidctlError(Exception):
         super().__init__(what)
         self.what = what
         self.why = why
-        self.hint = spelled(hint)
+        self.hint = hint
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.what, self.why) if part)

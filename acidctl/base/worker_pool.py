@@ -11,13 +11,11 @@ would run the main module, a user's script, a second time, and import from the c
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import itertools
 import math
 import multiprocessing
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -28,22 +26,20 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem
-from acidctl.base.guardian import FAULTS, NOTES, SILENT_SECONDS, end_with
-from acidctl.base.imports import child_environment, import_path, leave_out_pandas
-from acidctl.base.memory_growth import GROWTH, address_space
+from acidctl.base.guardian import FAULTS, NOTES, SILENT_SECONDS
+from acidctl.base.imports import child_environment, import_path
+from acidctl.base.memory_growth import GROWTH
+from acidctl.base.worker_process import Beat, Task, described, serve_as_fork
 
 FORK_SECONDS = 60.0
 """Without a sign of life of a fork: it waits forever for a lock that another thread of its parent held, in a library
 for example. Forks get small tasks, which take seconds.
 """
 _START_SECONDS = 120.0
-_BEAT_SECONDS = 0.1
-"""Between two words of a worker about its task."""
 _POLL_SECONDS = 0.001
 """Between two checks whether a fork that is about to end has ended."""
 _LOOK_SECONDS = 1.0
@@ -53,32 +49,9 @@ _FREED_AT_ONCE = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 _AHEAD = 4
 """Tasks in the queue for every process; below that, there is room for more."""
 _CODE = (
-    "import sys; sys.path[:] = sys.argv[3:]; from acidctl.base.worker_pool import serve_tasks; "
+    "import sys; sys.path[:] = sys.argv[3:]; from acidctl.base.worker_process import serve_tasks; "
     "serve_tasks(int(sys.argv[1]), int(sys.argv[2]))"
 )
-
-
-class Beat(Protocol):
-    """A sign of life: a task that works in steps calls it after each."""
-
-    def __call__(self, done: int = 0, /) -> None:
-        """Report it, and how many more bytes of the input are done."""
-        ...
-
-
-class Task(Protocol):
-    """A piece of work: picklable, as is what it returns.
-
-    Attributes:
-        weight: bytes that it reads, roughly.
-    """
-
-    @property
-    def weight(self) -> int: ...
-
-    def run(self, beat: Beat) -> Any:
-        """Do the work. AcidctlErrors are passed on; any other exception counts as a crash."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,11 +210,6 @@ class Pool:
         """Tasks that are queued or running."""
         return len(self._queue) + sum(worker.busy for worker in self._workers)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the time is up."""
-        return self.until.is_over
-
     def results(self) -> Iterator[tuple[Any, Any]]:
         """(key, result, AcidctlError or Crash) of whatever ends next: at least one while something is unfinished.
 
@@ -249,11 +217,11 @@ class Pool:
             EnvironmentProblem: no process can be started.
         """
         if self.size == 0:
-            if self._queue and not self.is_over:
+            if self._queue and not self.until.is_over:
                 key, task = self._queue.popleft()
                 yield key, self._run_here(key, task)
             return
-        while self.unfinished and not self.is_over:
+        while self.unfinished and not self.until.is_over:
             self._hand_out()
             found = list(self._collect())
             if found:
@@ -263,7 +231,7 @@ class Pool:
     def end_idle(self) -> None:
         """End the processes that have nothing to do, since they hold memory; no more tasks follow."""
         for worker in [one for one in self._workers if not one.busy and not self._queue]:
-            self._drop(worker)
+            self._workers.remove(worker)
             if self.keeps and worker.process.poll() is None and len(_SPARE) < (os.cpu_count() or 1):
                 _SPARE.append(worker)
             else:
@@ -279,7 +247,8 @@ class Pool:
     def _hand_out(self) -> None:
         while self._queue:
             for worker in [one for one in self._workers if not one.busy and one.process.poll() is not None]:
-                self._drop(worker).end()  # it died without a task: no file is to blame
+                self._workers.remove(worker)
+                worker.end()  # it died without a task: no file is to blame
             idle = next((worker for worker in self._workers if not worker.busy), None)
             if idle is None:
                 if len(self._workers) >= self.size:
@@ -332,10 +301,11 @@ class Pool:
             key, worker.busy = worker.key, False
             if self._queue and worker.process.poll() is None:  # it works on while its result is looked at
                 self._give(worker)
-            yield key, value if kind == "done" else self._failed(value)
+            yield key, value if kind == "done" else Crash(f"{self.worker} failed with {value}")
         now = time.monotonic()
         for worker in [worker for worker in self._workers if worker.busy and worker.deadline <= now]:
-            self._drop(worker).end()
+            self._workers.remove(worker)
+            worker.end()
             if isinstance(worker.process, _Fork) and worker.task is not None:
                 self.forks = False
                 self._queue.appendleft((worker.key, worker.task))
@@ -345,13 +315,10 @@ class Pool:
     def _patience(self, worker: _Worker) -> float:
         return min(self.limits.seconds, FORK_SECONDS) if isinstance(worker.process, _Fork) else self.limits.seconds
 
-    def _drop(self, worker: _Worker) -> _Worker:
-        self._workers.remove(worker)
-        return worker
-
     def _ended(self, worker: _Worker) -> Iterator[tuple[Any, Any]]:
         """Yield the crash of its task; of one that never came up the task goes to another, and there is one fewer."""
-        code, how = self._drop(worker).how_it_ended()
+        self._workers.remove(worker)
+        code, how = worker.how_it_ended()
         if worker.is_ready or code is None:
             yield worker.key, Crash(f"{self.worker}'s process {how}", max(0, -(code or 0)))
         elif self.size > 1 and worker.task is not None:
@@ -360,16 +327,13 @@ class Pool:
         else:
             raise _not_started(f"{sys.executable} {how}")
 
-    def _failed(self, error: str) -> Crash:
-        return Crash(f"{self.worker} failed with {error}")
-
     def _run_here(self, key: Any, task: Task) -> Any:
         try:
             return task.run(lambda count=0, /: self.on_done(key, count))
         except AcidctlError as error:
             return error
         except Exception as error:  # noqa: BLE001 - whatever a damaged file does to a reader is a result
-            return self._failed(_described(error))
+            return Crash(f"{self.worker} failed with {described(error)}")
 
 
 class Elsewhere:
@@ -438,7 +402,7 @@ _SPARE: list[_Worker] = []
 
 
 def _not_started(why: str) -> EnvironmentProblem:
-    hint = "see whether this Python can import acidctl and pyarrow; where memory is short, use fewer at once: `jobs=1`"
+    hint = "see whether this Python can import acidctl and pyarrow; where memory is short, use fewer at once: --jobs 1"
     return EnvironmentProblem("a worker process cannot be started", why, hint)
 
 
@@ -476,7 +440,7 @@ def _fork() -> _Worker:
         try:
             pid = os.fork()
             if pid == 0:
-                _serve_as_fork(theirs, reads, [ours.fileno(), writes])
+                serve_as_fork(theirs, reads, [ours.fileno(), writes])
         except OSError:
             ours.close()
             os.close(writes)
@@ -486,95 +450,3 @@ def _fork() -> _Worker:
             theirs.close()
             os.close(reads)
         return _Worker(_Fork(pid, io.FileIO(writes, "w")), ours)
-
-
-# --- in the worker ---
-
-
-def _serve_as_fork(connection: Connection, line: int, others: list[int]) -> NoReturn:
-    """Serve tasks, and exit: a fork ends nothing that its parent began, runs no handlers and flushes no buffers."""
-    gc.freeze()  # finalizers of the parent's garbage would use its locks and sockets, py4j's for example
-    try:
-        for descriptor in others:
-            os.close(descriptor)
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN if number is signal.SIGINT else signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        end_with(line)
-        leave_out_pandas()
-        _serve(connection)
-        os._exit(0)
-    finally:
-        os._exit(1)
-
-
-def serve_tasks(descriptor: int, memory: int) -> None:
-    """The life of a worker process: tasks come through a pipe, which closes when the parent ends."""
-    leave_out_pandas()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends us
-    _end_with_parent()
-    if memory:
-        _limit_memory(memory)
-    _serve(Connection(descriptor))
-
-
-def _serve(connection: Connection) -> None:
-    NOTES.isolates, NOTES.shared = False, None  # it is isolated already, and the notes are its parent's
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(EOFError, OSError):  # nobody listens any more
-        while True:
-            task = connection.recv()
-            connection.send(("beat", 0))
-            _answer(connection, task)
-
-
-def _end_with_parent() -> None:
-    """Have the kernel end this process when its standard input closes."""
-    line = os.dup(0)
-    with Path(os.devnull).open() as empty:  # for whatever a library starts
-        os.dup2(empty.fileno(), 0)
-    end_with(line)
-
-
-class _Beats:
-    """Passes signs of life on, not too many."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._last = time.monotonic()
-        self._waiting = 0
-
-    def __call__(self, done: int = 0, /) -> None:
-        self._waiting += done
-        if time.monotonic() - self._last >= _BEAT_SECONDS:
-            self._connection.send(("beat", self._waiting))
-            self._last, self._waiting = time.monotonic(), 0
-
-
-def _answer(connection: Connection, task: Task) -> None:
-    answer: tuple[str, Any]
-    try:
-        answer = "done", task.run(_Beats(connection))
-    except AcidctlError as error:
-        answer = "done", error
-    except Exception as error:  # noqa: BLE001 - whatever a damaged file does to a reader is a result
-        answer = "failed", _described(error)
-    try:
-        connection.send(answer)
-    except OSError:
-        raise
-    except Exception as error:  # noqa: BLE001 - an error of a store's library may not be fit to travel
-        connection.send(("failed", _described(error)))
-
-
-def _limit_memory(more: int) -> None:
-    """Let the address space grow by `more` bytes."""
-    if size := address_space():  # on Linux only
-        with contextlib.suppress(OSError, ValueError):  # a lower limit is set already
-            resource.setrlimit(resource.RLIMIT_AS, (size + more, size + more))
-
-
-def _described(error: Exception) -> str:
-    text = " ".join(str(error).split())[:200]
-    return type(error).__name__ + (f": {text}" if text else "")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from acidctl.acid.names import manifest_for
-from acidctl.base.spelling import spelled
 from acidctl.location.change.lock import LOCK
 
 
@@ -37,7 +36,7 @@ class Advice:
     text: str
 
     def __str__(self) -> str:
-        return spelled(self.text)
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class HiddenKind:
 
 LOCK_CLAIM = HiddenKind(
     f"{LOCK}-", "the claim of a run that removes a stale lock",
-    Advice(Action.WAIT, "it goes at once; `clean(leftovers=True)` if not"), "claim on a stale lock",
+    Advice(Action.WAIT, "it goes at once; `acidctl clean --leftovers` if not"), "claim on a stale lock",
 )  # fmt: skip
 QUERY_STAGING = HiddenKind(
     ".hive-staging", "the staging of a query of Hive's, at work or dead",
@@ -68,7 +67,7 @@ COMPACTION_STAGING = HiddenKind(
     "_tmp_", "the staging of a compaction, at work or dead",
     Advice(
         Action.COMPACT,
-        "the next `compact()` removes what a dead one of this machine left; Hive's, and those of other machines, "
+        "the next `acidctl compact` removes what a dead one of this machine left; Hive's, and those of other machines, "
         "are removed by hand when no compaction is at work",
     ),
     "staging of a compaction",
@@ -84,16 +83,16 @@ _OTHERS = (
         Advice(
             Action.WAIT,
             "it goes when that run ends; the next one takes it over when its process has died on the same machine, and "
-            "`break_lock` removes that of another machine",
+            "--break-lock removes that of another machine",
         ),
     ),
     HiddenKind(
         ".acidctl-trash", "what earlier cleaning runs took away",
-        Advice(Action.PURGE, "`purge()` deletes it for good"),
+        Advice(Action.PURGE, "`acidctl purge` deletes it for good"),
     ),
     HiddenKind(
         ".acidctl-backup", "what earlier repairs replaced",
-        Advice(Action.FORGET_REPAIR, "`forget_repair()` deletes it for good"),
+        Advice(Action.FORGET_REPAIR, "`acidctl repair forget` deletes it for good"),
     ),
     QUERY_STAGING,
     COMPACTION_STAGING,

@@ -103,7 +103,7 @@ def _with_what_was_done(error: AcidctlError, done: int, planned: int, how: How, 
         How.HDFS: "in the trash of HDFS",
         How.DELETE: "deleted",
     }
-    undo = "; `restore()` brings it back" if run else ""
+    undo = "; `acidctl restore` brings it back" if run else ""
     hint = "; ".join(filter(None, (error.hint, f"{done} of {planned} are {where[how]}{undo}")))
     return type(error)(error.what, error.why, hint)
 
@@ -135,7 +135,7 @@ def _refuse_store(fs: FileSystem, how: How, shown: str) -> None:
         raise RefusedError(
             f"{shown} can have no trash",
             "its store has no rename: only deleting at once is possible there",
-            "give `no_trash`; it cannot be undone",
+            "give --no-trash; it cannot be undone",
         )
 
 

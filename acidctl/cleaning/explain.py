@@ -340,24 +340,24 @@ def _next(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> I
     elif name in answer.kept_back:
         yield from _next_of_kept_back(_kept_back(verdict, answer))
     elif verdict.state is State.ABORTED:
-        yield Advice(Action.CLEAN, "`clean()` takes it at any time")
+        yield Advice(Action.CLEAN, "`acidctl clean` takes it at any time")
     else:
         yield _after_queries(verdict, evidence)
 
 
 def _next_of_staging(name: str, answer: CleaningAnswer) -> Advice:
     if name in answer.unfinished:
-        return Advice(Action.COMPACT, "run `compact()`: it finishes the publication that was interrupted")
+        return Advice(Action.COMPACT, "run `acidctl compact`: it finishes the publication that was interrupted")
     if name in answer.waiting:
         return _when_old(answer.waiting[name], "clean(leftovers=True)")
     if name in answer.removable:
-        return Advice(Action.CLEAN, "`clean(leftovers=True)` takes it")
+        return Advice(Action.CLEAN, "`acidctl clean --leftovers` takes it")
     return hidden_kind(name).clears
 
 
 def _when_old(waiting: Reason, clean: str) -> Advice:
     if waiting.code is Code.AGE_UNKNOWN:
-        when = "with `older_than=0` `unsafe_retention`: when nothing reads or writes the table"
+        when = "with --older-than 0 --unsafe-retention: when nothing reads or writes the table"
         return Advice(Action.CLEAN_BY_FORCE, f"`{clean}` takes it {when}")
     return Advice(Action.CLEAN_LATER, f"`{clean}` takes it then")
 
@@ -365,21 +365,21 @@ def _when_old(waiting: Reason, clean: str) -> Advice:
 _DECIDED = "must be committed or aborted"
 _MOVE_STRANGER = Advice(Action.BY_HAND, "see whose file that is, and move it away")
 _GIVE_TRANSACTIONS = Advice(
-    Action.GIVE_LISTS, "give `snapshot` with Hive's transactions, or `assume_committed` when no compaction is at work"
+    Action.GIVE_LISTS, "give --snapshot with Hive's transactions, or --assume-committed when no compaction is at work"
 )
-_WAIT_FOR_WRITER = Advice(Action.WAIT, "wait until the writer has ended, or give `snapshot`")
+_WAIT_FOR_WRITER = Advice(Action.WAIT, "wait until the writer has ended, or give --snapshot")
 _REMEDIES = {
     Code.UNMARKED_BASE: Advice(Action.BY_HAND, "see whether other directories hold its rows; then remove it by hand"),
     Code.STRANGE_PATH: _MOVE_STRANGER,
     Code.TRANSACTION_UNKNOWN: _GIVE_TRANSACTIONS,
     Code.READER_HOLDS: Advice(
-        Action.WAIT, "wait until that transaction has ended, as the metastore, or a newer `snapshot`, says"
+        Action.WAIT, "wait until that transaction has ended, as the metastore, or a newer --snapshot, says"
     ),
     Code.HIVE_COMPACTS: Advice(
         Action.WAIT, "wait until that compaction has ended: Hive's own cleaner looks at this, too"
     ),
     Code.NO_CLEANUP: Advice(Action.ALLOW_CLEANUP, "set no_cleanup to false there when nothing needs it any more"),
-    Code.ABOVE_CLEANER: Advice(Action.GIVE_LISTS, "give a newer `snapshot`"),
+    Code.ABOVE_CLEANER: Advice(Action.GIVE_LISTS, "give a newer --snapshot"),
     Code.WRITER_AT_WORK: _WAIT_FOR_WRITER,
 }
 
@@ -390,7 +390,7 @@ def _next_of_kept_back(why: Reason) -> Iterator[Advice]:
         yield Advice(Action.BY_HAND, twin)
     elif why.code is Code.LOST_ROWS:
         away = f"it takes {why.by[0]} away, so that readers see this again, or says why it cannot"
-        yield Advice(Action.REPAIR, f"run `repair('empty-result')`: {away}")
+        yield Advice(Action.REPAIR, f"run `acidctl repair empty-result`: {away}")
     elif why.code is Code.ONLY_BY_DOUBT and not why.parts:
         yield _GIVE_TRANSACTIONS
     yield from dict.fromkeys(_REMEDIES[part.code] for part in (why, *why.parts) if part.code in _REMEDIES)
@@ -409,7 +409,7 @@ def _after_queries(verdict: Verdict, evidence: ProofInputs) -> Advice:
             queries = f"queries that began before transaction {directory.visibility_txn} was committed"
         elif directory.kind is Kind.BASE and by.compacted and directory.max_write_id != MINL:
             queries += f", or while a write id up to {directory.max_write_id} was open,"
-    return Advice(Action.CLEAN, f"`clean()` takes it; let {queries} end first")
+    return Advice(Action.CLEAN, f"`acidctl clean` takes it; let {queries} end first")
 
 
 def _next_of_current(verdict: Verdict, runs: tuple[IdRun, ...]) -> Advice:
@@ -432,7 +432,7 @@ def _next_of_ignored(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofI
     if code is Code.UNPARSEABLE:
         yield Advice(Action.BY_HAND, "Hive fails on this name: see what wrote it, and rename or move it by hand")
     elif code is Code.PARTITION:
-        yield Advice(Action.LOOK_INSIDE, f"it is a location of its own: run `why()` on {verdict.name}")
+        yield Advice(Action.LOOK_INSIDE, f"it is a location of its own: run `acidctl why` on {verdict.name}")
     elif directory and code is Code.VISIBILITY_OPEN:
         txn = directory.visibility_txn
         yield Advice(Action.DECIDE, f"transaction {txn} must be committed (then it is read) or aborted")

@@ -21,7 +21,7 @@ def require_hdfs(fs: FileSystem) -> None:
     """Raise UsageProblem for a store that is not HDFS, or cannot rename."""
     if not is_hdfs(fs) or not fs.can_rename:
         raise UsageProblem(
-            f"{fs.url} has no trash of HDFS", "", "leave out `trash='hdfs'`: the trash of the location itself serves"
+            f"{fs.url} has no trash of HDFS", "", "leave out --trash hdfs: the trash of the location itself serves"
         )
 
 
@@ -41,7 +41,7 @@ def trash_of(fs: FileSystem, location: str) -> str:
         return f"{root.rstrip('/')}/Current"
     user = dict(fs.spec.options).get("user", "")
     if not user:
-        raise UsageProblem("whose trash of HDFS?", "the user is not known", "give `set=storage.user=NAME`")
+        raise UsageProblem("whose trash of HDFS?", "the user is not known", "give --set storage.user=NAME")
     return f"/user/{user}/.Trash/Current"
 
 
@@ -93,7 +93,7 @@ def _make_folder(fs: FileSystem, root: str, path: str) -> str:
     return folder
 
 
-_OWN = "leave out `trash='hdfs'`, for the trash of the location itself"
+_OWN = "leave out --trash hdfs, for the trash of the location itself"
 
 
 def _with_zone_hint(error: StorageError) -> StorageError:

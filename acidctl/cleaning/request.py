@@ -87,7 +87,7 @@ def bring_back(fs: FileSystem, run: TrashRun, locking: Locking) -> Restored:
         now = next((other for other in trash_runs(fs, run.location) if other.id == run.id), None)
         if now is None:
             why = "somebody else restored or purged it"
-            raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `trash()`")
+            raise ConflictError(f"{fs.display(run.path)} has gone meanwhile", why, "see `acidctl restore --list`")
         names = restore(fs, now)
         log_done(fs, run.location, _trash_entry("restore", Result.RESTORED, run), locking.tell)
         shown = fs.display(run.location)

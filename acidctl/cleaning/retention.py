@@ -40,7 +40,7 @@ class Policy:
             raise RefusedError(
                 "a retention below 1h is not safe",
                 "queries that began before the compaction may still read what would be removed",
-                "give `unsafe_retention` too when nothing reads or writes the tables",
+                "give --unsafe-retention too when nothing reads or writes the tables",
             )
 
     def cutoff(self, now: float) -> float:

@@ -244,7 +244,7 @@ def read_plans(path: str) -> list[SavedPlan]:
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, AcidctlError) as error:
         is_explained = isinstance(error, _UnusableError)
         why = str(error) if is_explained else "it is not a saved plan of a cleaning, or is damaged"
-        raise BadDataError(f"cannot use {path}", why, "make a new one: `clean(plan=FILE)`") from None
+        raise BadDataError(f"cannot use {path}", why, "make a new one: `acidctl clean --plan FILE`") from None
 
 
 def _refuse_foreign_pipe(path: str) -> None:

@@ -1,8 +1,7 @@
-"""The commands: their names and summaries, how one is imported when it is called, and how hints spell them."""
+"""The commands: their names and summaries and how one is imported when it is called."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -140,65 +139,3 @@ def below(path: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple
 def examples(*lines: str) -> str:
     """Return an epilog of examples; ``\\b`` keeps click from wrapping it."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-OPTIONS = frozenset(
-    (
-        "accept_fewer", "apply_all_deletes",
-        "assume_committed", "break_lock", "buckets", "debug", "engine", "exit_code", "fail_on",
-        "force",
-        "jobs",
-        "major", "master", "max_bytes", "metastore", "min_deltas", "no_lock", "no_trash", "offline", "older_than",
-        "order_by", "property", "read_lock",
-        "reader", "set", "snapshot", "table_type", "take_over", "trash",
-        "unsafe_retention", "verify", "visibility_txn", "wait",
-    )
-)  # fmt: skip
-"""Options that hints name, of any command."""
-
-_RENAMED = {"reader": "for"}  # a word that Python keeps for itself
-
-COMMANDS = {
-    "clean()": "clean",
-    "clean(leftovers=True)": "clean --leftovers",
-    "clean(plan=FILE)": "clean --plan FILE",
-    "compact()": "compact",
-    "compact('auto')": "compact --auto",
-    "compact('major')": "compact --major",
-    "dump()": "dump",
-    "forget_repair()": "repair forget",
-    "purge()": "purge",
-    "repair('empty-result')": "repair empty-result",
-    "repair('flush-length')": "repair flush-length",
-    "repair('key-index')": "repair key-index",
-    "repair('nested')": "repair nested",
-    "repair('version-file')": "repair version-file",
-    "restore()": "restore",
-    "state()": "ls",
-    "trash()": "restore --list",
-    "undo_repair()": "repair undo",
-    "undo_repair(list)": "repair undo --list",
-    "validate()": "validate",
-    "why()": "why",
-}
-"""Python calls that hints name, as command lines."""
-
-_SETTING = re.compile(r"([a-z_]+)(?:=(.*))?")
-_PROPERTY = re.compile(r"spark(\.[A-Za-z]+)+=.*")
-
-
-def shell_spelling(quoted: str) -> str | None:
-    """Return how users of the command line type what a hint quotes in Python; None for other quotes.
-
-    An option is ``--table-type full-acid`` for ``table_type='full-acid'``, a property of Spark is ``--conf spark...``,
-    and a verb is a command line.
-    """
-    if quoted in COMMANDS:
-        return f"`acidctl {COMMANDS[quoted]}`"
-    if _PROPERTY.fullmatch(quoted):
-        return f"--conf {quoted}"
-    setting = _SETTING.fullmatch(quoted)
-    if setting is None or setting[1] not in OPTIONS:
-        return None
-    value = "" if setting[2] is None else " " + setting[2].strip("'")
-    return "--" + _RENAMED.get(setting[1], setting[1]).replace("_", "-") + value

@@ -17,8 +17,7 @@ from acidctl import __version__
 from acidctl.base.errors import NO_THREAD, AcidctlError, ExitStatus, out_of_memory, out_of_threads
 from acidctl.base.guardian import NOTES, watched
 from acidctl.base.imports import forget_current_directory, leave_out_pandas
-from acidctl.base.spelling import speaking
-from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCHED, command_in, shell_spelling
+from acidctl.cli.command_table import AFTER_INTERRUPT, GOING_ON, SECTIONS, WATCHED, command_in
 from acidctl.cli.groups import LazyGroup
 from acidctl.cli.options.local_completion import complete_profiles
 from acidctl.cli.options.param_types import FILE
@@ -117,7 +116,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     debug = "--debug" in given or bool(os.environ.get("ACIDCTL_DEBUG"))
     has_crashed = args is None and _watched(given)
     try:
-        with standard_streams(), ending_signals(), _seldom_collected(), speaking(shell_spelling):
+        with standard_streams(), ending_signals(), _seldom_collected():
             # --debug may stand anywhere: users append it to a line that failed.
             line = with_program_options_first([arg for arg in given if arg != "--debug"])
             if "json" in (value_of("--log-format", line), os.environ.get("ACIDCTL_LOG_FORMAT")):

@@ -17,7 +17,8 @@ from importlib import import_module
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem, out_of_memory
 from acidctl.base.guardian import FAULTS
-from acidctl.base.worker_pool import Beat, Crash, Limits, Pool
+from acidctl.base.worker_pool import Crash, Limits, Pool
+from acidctl.base.worker_process import Beat
 from acidctl.compaction.tasks import BucketResult, JoinTask, Task
 from acidctl.compaction.working import telling
 from acidctl.storage import registry
@@ -88,7 +89,7 @@ class LocalEngine:
         with Pool(jobs, _LIMITS, "the worker", self._until, on_done, is_quiet=False, forks=forks, keeps=keeps) as pool:
             for index in sorted(range(len(tasks)), key=lambda index: -tasks[index].weight):
                 pool.submit(index, _InWorker(function, tasks[index]))
-            while pool.unfinished and not pool.is_over:
+            while pool.unfinished and not pool.until.is_over:
                 ended = list(pool.results())
                 pool.end_idle()  # first: a fork keeps connections open that this process will close
                 yield from ((index, _outcome_there(result)) for index, result in ended)
@@ -138,5 +139,5 @@ def _outcome_there(result: BucketResult | AcidctlError | Crash | _Bug) -> Bucket
     if result.signal in FAULTS:
         hint = "a file of this location crashes the process that reads it: `validate` with `deep` names the file"
         return BadDataError("a worker process died", result.reason, hint)
-    hint = "often memory: use fewer at once (`jobs=1`)"
+    hint = "often memory: use fewer at once (--jobs 1)"
     return EnvironmentProblem("a worker process died", result.reason, hint)

@@ -1,4 +1,4 @@
-"""The settings of the files that a compaction writes: those of the newest input, unless the user chose others."""
+"""The settings and columns of the files that a compaction writes: by default those of the newest input."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acidctl.acid.compaction_kind import CompactionKind, Hive
+from acidctl.base.errors import RefusedError
 from acidctl.base.nearest import member
 from acidctl.compaction.proof.verify import Verify
-from acidctl.compaction.tasks import JULIAN_GREGORIAN, PROLEPTIC_GREGORIAN, Input
-from acidctl.orc.tail import FIRST_READ
+from acidctl.location.snapshot import Snapshot
+from acidctl.orc.hive_types import row_type_of
+from acidctl.orc.types import OrcType
 from acidctl.orc.write.bloom import bloom_columns
 from acidctl.orc.write.writer_settings import CODECS, WriterSettings
+from acidctl.rows.convert.matching import alike, fields_of, merge_row_types
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 
@@ -54,14 +57,60 @@ class Writing:
         return replace(settings, **self.overrides)
 
 
-def calendar_of(sources: Sequence[EventFile]) -> int:
-    """Return the calendar of the inputs if all have the same; else all dates move to the proleptic calendar."""
-    return JULIAN_GREGORIAN if sources and all(source.is_hybrid for source in sources) else PROLEPTIC_GREGORIAN
+_WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 
 
-def inputs_of(sources: Sequence[EventFile]) -> tuple[Input, ...]:
-    """Return the files in the form that a task carries."""
-    return tuple(
-        Input(s.file, s.path, s.length, s.synthetic, tail=s.tail if s.tail.length <= FIRST_READ else None)
-        for s in sources
+def output_row_type(snapshot: Snapshot, types: Sequence[OrcType]) -> OrcType:
+    """Return the row type of the output.
+
+    If all files have the same columns, the output has them as well, whatever the table's columns are now, so that
+    nothing is converted. Otherwise it has the table's columns from the metastore, or those of the newest file.
+
+    Args:
+        types: the row types of the files, oldest first; at least one.
+
+    Raises:
+        RefusedError: the newest file cannot hold all values of older files, and the table's type is unknown.
+    """
+    row = merge_row_types(types)
+    if all(alike(file_type, row) for file_type in types):
+        return row
+    if snapshot.table_columns:
+        table = row_type_of(snapshot.table_columns)
+        behind = slice(len(table.names), None)  # Hive shows them again when columns are added
+        names, children = (*table.names, *row.names[behind]), (*table.children, *row.children[behind])
+        return OrcType("struct", children=children, names=names)
+    for file_type in dict.fromkeys(types):
+        if lost := _lost(file_type, row, is_top=True):
+            raise RefusedError(
+                f"cannot compact {snapshot.fs.display(snapshot.path)}",
+                f"the newest file cannot hold {lost} of older files, and the type of the table is unknown",
+                "name the table as its metastore has it, `hive:db.table`",
+            )
+    return row
+
+
+def _lost(own: OrcType, target: OrcType, *, is_top: bool = False) -> str:
+    """Name the part of a type that may lose values as `target`; empty if no value can change."""
+    if own.kind != target.kind:
+        wider = any(
+            own.kind in kinds and target.kind in kinds and kinds.index(own.kind) < kinds.index(target.kind)
+            for kinds in _WIDER
+        )
+        return "" if wider or (own.kind, target.kind) == ("varchar", "string") else own.kind
+    if own.kind == "decimal":
+        room = (target.precision or 0) - (target.scale or 0) - (own.precision or 0) + (own.scale or 0)
+        return own.kind if room < 0 or (target.scale or 0) < (own.scale or 0) else ""
+    if own.max_length and target.max_length and own.max_length > target.max_length:
+        return own.kind
+    if own.kind != "struct":
+        return next(filter(None, map(_lost, own.children, target.children)), "")
+    places = fields_of(own, target, is_top=is_top)
+    if not is_top and (dropped := [name for name in own.names if name not in target.names]):
+        return f"field {dropped[0]}"
+    losses = (
+        (name, _lost(own.children[place], child))
+        for place, (name, child) in zip(places, target.fields(), strict=True)
+        if place is not None
     )
+    return next((f"{what} in {name}" for name, what in losses if what), "")

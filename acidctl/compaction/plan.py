@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,10 +12,8 @@ from acidctl.acid.listing import TableType
 from acidctl.acid.names import MINL, Kind, format_directory
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.errors import RefusedError
-from acidctl.compaction.concat.insert_only import concat_tasks
-from acidctl.compaction.merge.agreement import refuse_differing
-from acidctl.compaction.merge.row_type import output_row_type
-from acidctl.compaction.output_settings import Writing, calendar_of, inputs_of
+from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.plan_tasks import Rebalance, Spread, bucket_tasks, concat_tasks, rebalance_tasks
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.refusals import (
     refuse_crossing,
@@ -24,16 +21,12 @@ from acidctl.compaction.refusals import (
     refuse_lost_rows,
     refuse_odd_names,
     refuse_of_insert_only,
+    refuse_twin_base,
     require_read,
     type_of,
 )
-from acidctl.compaction.split import FINEST, cut, split
-from acidctl.compaction.spread import Rebalance, Spread, planned_spread, refuse_twin_base
-from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask, StripeGroup
+from acidctl.compaction.tasks import ATTEMPTS, BucketTask, ConcatTask, CountTask
 from acidctl.location.snapshot import Snapshot, seen_below
-from acidctl.orc.types import OrcType
-from acidctl.orc.write.bloom import bloom_ids
-from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
 from acidctl.rows.read.events import EventFile, open_event_files
 
 
@@ -130,7 +123,7 @@ def below_straddlers(snapshot: Snapshot) -> Snapshot:
             raise RefusedError(
                 f"cannot compact {snapshot.fs.display(snapshot.path)} up to write id {last}",
                 f"{wide.name} begins at or below write id {last} and ends above it, so its rows would be there twice",
-                f"give a newer `snapshot`, in which {wide.max_write_id} is below the first open write id",
+                f"give a newer --snapshot, in which {wide.max_write_id} is below the first open write id",
             )
     return snapshot
 
@@ -220,11 +213,11 @@ def plan_compaction(
     if rebalance:
         version = 2  # every event becomes an insert
         refuse_twin_base(snapshot)
-        spread, tasks = planned_spread(snapshot, sources, attempts, writing or Writing(), rebalance)
+        spread, tasks = rebalance_tasks(snapshot, sources, attempts, writing or Writing(), rebalance)
     elif insert_only:
         tasks = concat_tasks(snapshot, kind, sources, attempts, writing or Writing())
     else:
-        tasks = _tasks(snapshot, kind, sources, attempts, writing or Writing(), acid_version=version)
+        tasks = bucket_tasks(snapshot, kind, sources, attempts, writing or Writing(), acid_version=version)
     events = [sum(s.rows for s in sources if (s.file.role is Role.DELETE) is is_delete) for is_delete in (False, True)]
     return CompactionPlan(
         snapshot,
@@ -251,74 +244,6 @@ def _is_v1(source: EventFile) -> bool:
     return not is_delete and source.may_hold_changes and source.tail.acid_version is None
 
 
-def _tasks(
-    snapshot: Snapshot,
-    kind: CompactionKind,
-    sources: Sequence[EventFile],
-    attempts: str,
-    writing: Writing,
-    *,
-    acid_version: int,
-) -> list[BucketTask]:
-    inserts = [source for source in sources if source.file.role is not Role.DELETE]
-    deletes = [source for source in sources if source.file.role is Role.DELETE]
-    by_age = sorted(inserts, key=lambda source: source.file.max_write_id)
-    types = [source.row_type for source in by_age or deletes]
-    row = output_row_type(snapshot, types) if types else OrcType("struct")
-    refuse_differing(snapshot, inserts, row, writing.reader)
-    settings = writing.settings_for(by_age[-1] if by_age else None, kind)
-    bloom_ids(settings.bloom_columns, row)
-    kills = [source for source in sources if source.is_delete or source.may_hold_changes]
-    least = writing.task_bytes or FINEST
-    inserts_of, deletes_of = _by_bucket(inserts), _by_bucket(deletes if kind is CompactionKind.MINOR else ())
-    buckets = sorted({source.file.bucket for source in sources})
-    kills_of = [Kills(tuple(kills) if bucket in inserts_of else ()) for bucket in buckets]
-    if kills and len(buckets) > 1:
-        kills_of = BucketNumbers(sources).kills_of([inserts_of[bucket] for bucket in buckets], kills)
-    tasks = []
-    for bucket, killing in zip(buckets, kills_of, strict=True):
-        rows, events = inserts_of[bucket], deletes_of[bucket]
-        if not rows and not events:
-            continue
-        whole = BucketTask(
-            storage=snapshot.fs.spec,
-            bucket=bucket,
-            attempts=attempts,
-            row=row,
-            settings=settings,
-            calendar=calendar_of(rows),
-            weight=sum(source.file.size for source in (*rows, *events)),
-            rows=sum(source.rows for source in (*rows, *events)),
-            may_copy=not writing.overrides,
-            verify=writing.verify,
-            reader=writing.reader,
-            applies_all=writing.apply_all_deletes,
-            kind=kind,
-            inserts=inputs_of(rows),
-            deletes=inputs_of(events),
-            kills=inputs_of(killing.files),
-            kills_of=killing.buckets,
-            write_ids=snapshot.write_ids,
-            acid_version=acid_version,
-            pieces=_pieces(rows, least),
-        )
-        tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
-    return tasks
-
-
-def _by_bucket(sources: Iterable[EventFile]) -> defaultdict[int, list[EventFile]]:
-    by_bucket = defaultdict[int, list[EventFile]](list)
-    for source in sources:
-        by_bucket[source.file.bucket].append(source)
-    return by_bucket
-
-
-def _pieces(files: Sequence[EventFile], least: int) -> tuple[StripeGroup, ...]:
-    """Return the groups of stripes into which a bucket can be cut; none if it is small, or its keys interleave."""
-    pieces = split(files, least) if sum(file.file.size for file in files) > least else []
-    return tuple(pieces) if len(pieces) > 1 else ()
-
-
 def require_atomic(plan: CompactionPlan, yields_both: bool, offline: bool) -> None:
     """Refuse a minor compaction with both kinds of delta while the table may be read: no order of its renames is safe.
 
@@ -331,5 +256,5 @@ def require_atomic(plan: CompactionPlan, yields_both: bool, offline: bool) -> No
         raise RefusedError(
             f"a minor compaction of {plan.shown} would write both {plan.insert_name} and {plan.delete_name}",
             "they appear one after the other, and a reader between the two would see wrong rows",
-            "use `major`, which appears at once, or `offline` when nothing reads the table meanwhile",
+            "use --major, which appears at once, or --offline when nothing reads the table meanwhile",
         )

@@ -21,7 +21,7 @@ from acidctl.acid.state import AcidState
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError, StorageError, VerifyError
 from acidctl.compaction.plan import CompactionPlan, require_atomic
 from acidctl.compaction.proof.checksum import RowProof
-from acidctl.compaction.spread import deletes_above
+from acidctl.compaction.refusals import deletes_above
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.location.change.lock import require_locked
 from acidctl.location.change.own_files import not_ours, write_checked
@@ -164,7 +164,7 @@ def require_single_files(plan: CompactionPlan, files: int, offline: bool) -> Non
         what,
         f"{plan.insert_name} would have {files} files, one a bucket, and its store shows them one after the other"
         + (f"; transaction {txn} is committed already and would not hide them" if txn else ""),
-        "give `offline` when nothing reads it meanwhile, or `visibility_txn` for readers of Hive 4; or compact a copy "
+        "give --offline when nothing reads it meanwhile, or --visibility-txn for readers of Hive 4; or compact a copy "
         "of it on HDFS or a disk",
     )
 

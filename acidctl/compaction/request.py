@@ -21,6 +21,7 @@ from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.acid.triggers import Decision, Figures, Thresholds, advise, decide, figures_of
 from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.base.nearest import member
+from acidctl.compaction.metastore_facts import MetastoreFacts, refuse_old_ids
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import (
     CompactionPlan,
@@ -28,11 +29,11 @@ from acidctl.compaction.plan import (
     nothing_to_do,
     plan_compaction,
 )
+from acidctl.compaction.plan_tasks import Rebalance
 from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.rebalance.order import parse_order
 from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
-from acidctl.compaction.spread import Rebalance, refuse_old_ids, refuse_without_lock
 from acidctl.compaction.tasks import BucketTask, Task
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.publication import (
@@ -49,11 +50,6 @@ from acidctl.outcome import Outcome, Result
 
 if TYPE_CHECKING:
     from acidctl.metastore.tables import HiveTable
-
-_SINGLE = "acidctl-"
-"""Prefix of the pools of single compactions."""
-_INITIATED = "initiated"
-"""State of a queue entry that no worker has taken."""
 
 
 class Mode(StrEnum):
@@ -223,29 +219,25 @@ def plan_location(
     """
     snapshot: Snapshot | None = None
     finished: tuple[str, ...] = ()
-    beside: RefusedError | None = None
-    is_rebalance = request.mode is Mode.REBALANCE
     try:
-        if is_rebalance:
-            is_given = bool(request.visibility_txn) and not request.in_queue
-            refuse_without_lock(found, is_of_user=is_given)
-        if found.hive:
-            request = _for_its_hive(request, found)
-            request = as_its_owner_wishes(request, found.hive, found.table_properties)
-            beside = _in_hives_queue(found, request)
-        if beside is None:
+        facts = MetastoreFacts.of(found, with_queue=not (request.in_queue or request.wait))
+        request = _for_table(found.shown, request, facts)
+        skips_single = facts.decides and not request.visibility_txn
+        busy = facts.busy(found.shown, skips_single=skips_single, take_over=request.take_over)
+        if busy is None:
             snapshot, finished = _finished(found, request)
         else:  # Hive may be at work in the location
             snapshot = found.snapshot(compactor=True)
         snapshot = below_straddlers(snapshot)
+        is_rebalance = request.mode is Mode.REBALANCE
         if is_rebalance:
             refuse_old_ids(snapshot, found)
         decision, figures = decision_on(snapshot, request)
         if idle := why_idle(snapshot, decision, rebalanced=is_rebalance):
             return NoWork(location=found.shown, reasons=idle, snapshot=snapshot, figures=figures, finished=finished)
         assert decision.kind is not None  # else it is idle
-        if beside is not None:
-            raise beside
+        if busy is not None:
+            raise busy
         if is_table_checked:
             found.require_same_table()
         refuse_unsafe(snapshot, time.time(), force=request.force)
@@ -256,7 +248,7 @@ def plan_location(
             request.writing,
             request.visibility_txn,
             table_type=request.table_type,
-            rebalance=_rebalance(found, request) if is_rebalance else None,
+            rebalance=_rebalance(request, facts) if is_rebalance else None,
         )
     except AcidctlError as error:
         return PlanRefused(location=found.shown, error=error, snapshot=snapshot, finished=finished)
@@ -270,20 +262,24 @@ def plan_location(
     )
 
 
-def _for_its_hive(request: CompactionRequest, found: TableLocation) -> CompactionRequest:
-    """Return the request with the Hive version of the table's metastore, which is seen from the methods it offers."""
-    assert found.resolver.warehouse  # else there is no table
-    hive, reader = found.resolver.warehouse.metastore.features.hive, request.writing.reader
+def _for_table(shown: str, request: CompactionRequest, facts: MetastoreFacts) -> CompactionRequest:
+    """Return the request with the type and properties of the table, and with the Hive version of its metastore."""
+    if request.mode is Mode.REBALANCE:
+        facts.refuse_rebalance(shown, is_of_user=bool(request.visibility_txn) and not request.in_queue)
+    if facts.table is None:
+        return request
+    hive, reader = facts.hive, request.writing.reader
     both = reader is not hive and {reader, hive} == {Hive.HIVE3, Hive.HIVE4}  # a metastore is often upgraded first
     if reader not in (None, hive) and not both:
         why = f"the metastore is that of {hive}"
-        raise RefusedError(f"{reader} does not read the table", why, "leave `reader` out")
-    return replace(request, writing=replace(request.writing, reader=None if both else hive))
+        raise RefusedError(f"{reader} does not read the table", why, "leave --for out")
+    writing = replace(request.writing, reader=None if both else hive)
+    return as_its_owner_wishes(replace(request, writing=writing), facts.table, facts.properties)
 
 
-def _rebalance(found: TableLocation, request: CompactionRequest) -> Rebalance:
-    assert found.hive  # else it is refused
-    columns = [column.name for column in found.hive.columns]
+def _rebalance(request: CompactionRequest, facts: MetastoreFacts) -> Rebalance:
+    assert facts.table  # else it is refused
+    columns = [column.name for column in facts.table.columns]
     return Rebalance(request.buckets, parse_order(request.order_by, columns) if request.order_by else ())
 
 
@@ -297,53 +293,6 @@ def of_changed_tables(
         for (_, plan), error in zip(planned, problems, strict=True)
         if error
     ]
-
-
-def refuse_beside_hive(found: TableLocation) -> None:
-    """Raise RefusedError while Hive itself compacts a location, or is about to."""
-    if error := _beside_hive(found):
-        raise error
-
-
-def _in_hives_queue(found: TableLocation, request: CompactionRequest) -> RefusedError | None:
-    """Return the refusal of a compaction that does not wait for another one in Hive's queue."""
-    if request.in_queue or request.wait:
-        return None
-    skips_single = found.resolver.asks_metastore and not request.visibility_txn
-    return _beside_hive(found, but=_SINGLE if skips_single else None, take_over=request.take_over)
-
-
-def _beside_hive(found: TableLocation, *, but: str | None = None, take_over: bool = False) -> RefusedError | None:
-    """Return the refusal for a location that Hive itself compacts, or is about to; None if it does not.
-
-    Args:
-        but: ignore entries in pools with this prefix; they are handled later, since their process may be dead.
-        take_over: ignore entries that no worker has taken, if the server allows removing them.
-    """
-    entry = found.queue_entry
-    if entry is None or (but and (entry.pool or "").startswith(but)):
-        return None
-    can_take_over = found.resolver.warehouse is not None and found.resolver.warehouse.metastore.features.txn_types
-    if take_over and can_take_over and entry.state == _INITIATED:
-        return None
-    return in_the_way(found.shown, entry.id or 0, entry.state, entry.worker or "", can_take_over=can_take_over)
-
-
-def in_the_way(shown: str, id_: int, state: str, worker: str = "", *, can_take_over: bool = True) -> RefusedError:
-    """Return the refusal for an earlier entry of Hive's queue.
-
-    Args:
-        can_take_over: the server allows removing an entry, as Hive 4 does.
-    """
-    by = f", by {worker}" if worker else ""
-    hint = (
-        "`compact()` with `take_over` takes it out of the queue"
-        if state == _INITIATED and can_take_over
-        else "`compact()` with `wait` waits until it has ended"
-    )
-    return RefusedError(
-        f"{shown} is not compacted beside Hive", f"the compaction {id_} of Hive's queue is {state}{by}", hint
-    )
 
 
 def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: TableProperties) -> CompactionRequest:

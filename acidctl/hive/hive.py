@@ -84,7 +84,7 @@ class Hive:
     ) -> None:
         warehouse = open_warehouse(metastore)
         if warehouse is None:
-            raise UsageProblem("no metastore is known", "", "give `metastore`, or set HIVE_CONF_DIR")
+            raise UsageProblem("no metastore is known", "", "give --metastore, or set HIVE_CONF_DIR")
         self._warehouse, self._storage = warehouse, dict(storage or {})
 
     def __enter__(self) -> Self:

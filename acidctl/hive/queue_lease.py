@@ -15,17 +15,9 @@ from dataclasses import dataclass, field, replace
 from acidctl.acid.names import partition_name
 from acidctl.acid.state import State
 from acidctl.base.errors import AcidctlError, ConflictError, RefusedError
+from acidctl.compaction.metastore_facts import in_the_way, refuse_beside_hive
 from acidctl.compaction.publish import remove_hidden
-from acidctl.compaction.request import (
-    CompactionRequest,
-    Mode,
-    NoWork,
-    Planned,
-    PlanRefused,
-    in_the_way,
-    plan_location,
-    refuse_beside_hive,
-)
+from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned, PlanRefused, plan_location
 from acidctl.compaction.run import Compacted, failed
 from acidctl.hive.orphaned_entries import ABORTED_COMPACTION, free_single, give_back, own_pool, worker_id
 from acidctl.location.snapshot import Snapshot
@@ -115,7 +107,7 @@ class QueueEntryLease:
                 raise MetastoreError(
                     f"the metastore {desk.metastore.shown} gave the compaction {entry.id}, not {requested}",
                     "it seems to know no pools",
-                    "give `snapshot` to compact beside its queue",
+                    "give --snapshot to compact beside its queue",
                 )
         except BaseException:
             _withdraw(desk.metastore, wish.pool, worker)

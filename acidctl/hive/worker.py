@@ -140,7 +140,7 @@ def require_queue(metastore: Metastore) -> None:
         raise UsageProblem(
             f"the metastore {metastore.shown} gives no compactions to workers outside of it",
             "that came with Hive 4",
-            "compact its tables: `compact('auto')`",
+            "compact its tables: `acidctl compact --auto`",
         )
 
 

@@ -17,8 +17,8 @@ from acidctl.wording import human_count, some_of
 _FEW, _LISTED = 3, 20
 _LONGEST = 200
 _FEWER_BY_NAMES = "if they were dropped on purpose, there is nothing to do: the new number is on record now"
-_FEWER_BY_PATHS = "find those that are missing; if they were dropped on purpose, run it once with `accept_fewer`"
-_NOTHING_HINT = "see whether it is mounted, and whether it is the right place; `state()` shows what is there"
+_FEWER_BY_PATHS = "find those that are missing; if they were dropped on purpose, run it once with --accept-fewer"
+_NOTHING_HINT = "see whether it is mounted, and whether it is the right place; `acidctl ls` shows what is there"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class Evidence:
 
 def not_known(shown: str, evidence: Evidence) -> RefusedError:
     """Return the error for a location that was named itself, or planned, and may not be changed."""
-    hint = "if it is one, say so: `table_type='full-acid'` or `table_type='insert-only'`"
+    hint = "if it is one, say so: --table-type full-acid or --table-type insert-only"
     if evidence.reason.code in (Code.TABLES_BELOW, Code.OTHER_FORMAT_BELOW, Code.INSIDE_A_TABLE):
         hint = "give the table itself, or move away what does not belong to this folder"
     return RefusedError(f"{shown} is not known to be a transactional table", evidence.text, hint)

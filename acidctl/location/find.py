@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from acidctl.acid.listing import TableType
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError, UsageProblem
-from acidctl.base.spelling import spelled
 from acidctl.location.arguments import HIVE, FromMetastore, HiveName, at_its_line, is_hive_name
 from acidctl.location.evidence import Evidence, not_known, refuse_part_of_others
 from acidctl.location.metastore_schema import declared_by
@@ -178,7 +177,7 @@ def _add_ways(error: AcidctlError, path: str) -> None:
     """Add to the hint that paths work without the metastore that failed, or how to name a table."""
     if isinstance(error, NotFoundError) and _LIKE_TABLE.fullmatch(path) and not error.hint.startswith("did you mean"):
         error.hint = f"check the spelling, or name the table of a metastore: {HIVE}{path}"
-    way = spelled("; with `metastore='none'` paths are worked on without it")
+    way = "; with --metastore none paths are worked on without it"
     if error.code == "metastore" and not is_hive_name(path) and way not in error.hint:
         error.hint += way
 

@@ -57,7 +57,7 @@ def client_of(settings: MetastoreSettings) -> Metastore:
         raise EnvironmentProblem(
             f"the metastore {settings.shown} cannot be asked",
             "the package thrift is not installed",
-            "pip install 'acidctl[metastore]'; with `metastore='none'` paths are worked on without it",
+            "pip install 'acidctl[metastore]'; with --metastore none paths are worked on without it",
         ) from error
     return Metastore(settings)
 

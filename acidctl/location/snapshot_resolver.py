@@ -93,7 +93,7 @@ class SnapshotResolver:
             raise UsageProblem(
                 f"{name} names a table of a metastore, and none is known",
                 "",
-                "give `metastore`, or set HIVE_CONF_DIR to where hive-site.xml says where it is",
+                "give --metastore, or set HIVE_CONF_DIR to where hive-site.xml says where it is",
             )
         return self.warehouse
 

@@ -122,7 +122,7 @@ class SnapshotSpec:
             raise RefusedError(
                 "one write-id list cannot serve several tables",
                 f"{shown} is of {newest}, not of {next(iter(self.by_table))}",
-                "give one table, or the lists of all: `snapshot='txn$list$list...'`",
+                "give one table, or the lists of all: --snapshot txn$list$list...",
             )
 
     def write_ids_for(self, table: str) -> ValidWriteIds | None:

@@ -147,7 +147,7 @@ class TableLocation:
                 raise RefusedError(
                     f"nobody says what is committed in {self.shown}",
                     text_of(resolved.note),
-                    "give `snapshot` or `assume_committed`, or name the table: hive:db.table",
+                    "give --snapshot or --assume-committed, or name the table: hive:db.table",
                 )
             write_ids = (write_ids or ValidWriteIds()).for_compactor()
         is_text = bool(self.declared and self.declared.text)  # text files do not describe their rows
@@ -243,7 +243,7 @@ class TableLocation:
             raise RefusedError(
                 f"cannot assume what is committed in {self.shown}",
                 f"the metastore {warehouse.metastore.shown} has it as {name}, and knows what is committed there",
-                f"give {name} without `assume_committed`; or add `metastore='none'`, so that no metastore is asked",
+                f"give {name} without --assume-committed; or add --metastore none, so that no metastore is asked",
             )
 
     def require_same_table(self) -> None:
@@ -292,7 +292,7 @@ class TableLocation:
             raise RefusedError(
                 f"{self.shown} is not {said.value}",
                 f"the metastore says that its table is {in_metastore.value}",
-                "leave `table_type` out",
+                "leave --table-type out",
             )
         return self if said in (None, self.said) else replace(self, said=said)
 

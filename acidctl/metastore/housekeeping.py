@@ -103,7 +103,7 @@ def refuse_where_it_is_done(metastore: Metastore, on_silent: Callable[[str], Non
             raise RefusedError(
                 f"the metastore {address.url} keeps house itself",
                 f"{switch} is true there, or AcidHouseKeeperService is one of its tasks",
-                "wait for it; where it does not do so, see its log, or give `force`",
+                "wait for it; where it does not do so, see its log, or give --force",
             )
 
 

@@ -276,7 +276,7 @@ def site_of(environ: Mapping[str, str]) -> SiteFiles:
             try:
                 return SiteFiles.read(directory + below, _FILES, variable)
             except AcidctlError as error:
-                hint = f"{error.hint}; with `metastore='none'` paths are worked on without it"
+                hint = f"{error.hint}; with --metastore none paths are worked on without it"
                 raise type(error)(error.what, error.why, hint) from error
     return SiteFiles()
 

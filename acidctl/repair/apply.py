@@ -115,7 +115,7 @@ def require_possible(plan: RepairPlan, *, offline: bool) -> None:
         raise RefusedError(
             f"{gap.path} of {plan.snapshot.fs.display(plan.snapshot.path)} would be missing for a moment",
             "two renames are needed, and readers between them see the location without it",
-            "give `offline` when nothing reads the table; nothing was changed",
+            "give --offline when nothing reads the table; nothing was changed",
         )
     _require_renames(plan.snapshot.fs, plan.snapshot.path)
 
@@ -159,7 +159,7 @@ def _require_mended(fs: FileSystem, run: RepairRun) -> None:
             raise ConflictError(
                 f"{fs.display(run.location)} changed while it was repaired",
                 f"{step.target} is not there: what was to be repaired is gone, or the location was dropped",
-                "look what is there; `undo_repair()` takes back what was done",
+                "look what is there; `acidctl repair undo` takes back what was done",
             )
 
 
@@ -287,7 +287,7 @@ def undo_last(
         ConflictError: the location is locked, or a repaired file was changed later.
     """
     if not _undoable(fs, location, run_id):
-        raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `undo_repair(list)`")
+        raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `acidctl repair undo --list`")
     with (locking or Locking()).at(fs, location):
         chosen = _undoable(fs, location, run_id)[-1:]
         for run in chosen:

@@ -104,7 +104,7 @@ def finish(fs: FileSystem, run: RepairRun) -> None:
             raise ConflictError(
                 f"{fs.display(target)} was changed meanwhile",
                 f"it has {present.size} bytes; it had {step.size} when the repair was prepared",
-                f"run `undo_repair()` on {fs.display(run.location)}: what was prepared is dropped",
+                f"run `acidctl repair undo` on {fs.display(run.location)}: what was prepared is dropped",
             )
         do(fs, run.location, step)
     mark(fs, run, RunState.DONE)  # listing the runs then need not look at every step
@@ -170,7 +170,7 @@ def _gone(fs: FileSystem, run: RepairRun, path: str) -> NotFoundError:
     return NotFoundError(
         f"cannot undo {run.id}",
         f"{fs.display(path)} is no more: it was compacted and cleaned, or moved",
-        "there is no place to take it back to: `forget_repair()` drops the backup",
+        "there is no place to take it back to: `acidctl repair forget` drops the backup",
     )
 
 

@@ -14,7 +14,7 @@ from acidctl.repair.plan import Fix, Scope, Suspect, unsafe
 from acidctl.rows.read.lost_rows import LostRows, find_lost_rows
 from acidctl.wording import lost_events, some_of, spans
 
-_UNKNOWN_HINT = "use `force` once SHOW COMPACTIONS says that no compaction of it is at work"
+_UNKNOWN_HINT = "use --force once SHOW COMPACTIONS says that no compaction of it is at work"
 
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:
@@ -45,7 +45,7 @@ def _fix(
 ) -> Fix:
     name, problem = lost.result.name, lost_events(lost.rows, lost.deletes)
     by_hand = (
-        "look at what it replaced with `dump()`, and insert again what is missing; then move out of the table "
+        "look at what it replaced with `acidctl dump`, and insert again what is missing; then move out of the table "
         f"{some_of(lost.result.replaced)}"
     )
     if lost.rows is None:

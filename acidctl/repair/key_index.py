@@ -46,7 +46,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
         return None
     if length is not None:
         why = f"{problem}, but a streaming writer's side file says how much of the file counts"
-        raise unsafe(why, "run `repair('flush-length')` first")
+        raise unsafe(why, "run `acidctl repair flush-length` first")
     start, end = with_index(tail, key_index_of(keys))
     return Fix(
         file.path,

@@ -28,7 +28,7 @@ from acidctl.repair.row_ids import events_digest
 from acidctl.storage.ranged import MOST_METADATA, read_small
 
 _MARKERS = (METADATA_ACID, ORC_ACID_VERSION)
-_BY_HAND = "look at both with `dump()`, and move one of them away by hand"
+_BY_HAND = "look at both with `acidctl dump`, and move one of them away by hand"
 
 
 def suspects(snapshot: Snapshot, scope: Scope) -> Iterator[Suspect]:

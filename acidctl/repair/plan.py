@@ -149,7 +149,7 @@ class Scope:
                 raise unsafe(before + why, _LIVE_HINT)
 
 
-_LIVE_HINT = "wait until nothing was written for an hour, or give `force` when the writer is certainly dead"
+_LIVE_HINT = "wait until nothing was written for an hour, or give --force when the writer is certainly dead"
 
 
 def directories(snapshot: Snapshot, scope: Scope) -> Iterator[tuple[AcidDirectory, list[Entry]]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from acidctl.acid.names import acid_directory
 from acidctl.base.errors import NotFoundError
-from acidctl.base.spelling import spelled
 from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.table_location import TableLocation
@@ -51,7 +50,7 @@ class RepairOutcome(Outcome):
                 {"path": fix.path, "problem": fix.problem, "remedy": fix.remedy, "bytes": fix.bytes}
                 for fix in plan.fixes
             ],
-            "refused": [{"path": item.path, "reason": item.why, "hint": spelled(item.hint)} for item in plan.refused],
+            "refused": [{"path": item.path, "reason": item.why, "hint": item.hint} for item in plan.refused],
             "interrupted": [run.id for run in self.left],
             **self._run(),
         }

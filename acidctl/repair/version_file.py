@@ -22,7 +22,7 @@ from acidctl.repair.row_ids import stripe_ids
 from acidctl.rows.read.bucket_numbers import versions_of
 from acidctl.wording import human_count
 
-_V1_HINT = "run `compact('major')`: what it writes is of version 2, with the marker"
+_V1_HINT = "run `acidctl compact --major`: what it writes is of version 2, with the marker"
 
 
 class _WrittenByHive2(BadDataError):

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from acidctl.base.worker_pool import Limits, Pool, Task
+from acidctl.base.worker_pool import Limits, Pool
+from acidctl.base.worker_process import Task
 from acidctl.spark.driver.session import Session
 from acidctl.spark.jobs import run_tasks
 from acidctl.storage.hdfs.filesystem import delegated

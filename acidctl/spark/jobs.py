@@ -26,7 +26,7 @@ POLL_SECONDS = 0.2
 LOOK_SECONDS = 2.0
 MOST_ROUNDS = 8
 MEMORY_HINT = (
-    "Often memory: run fewer tasks at once (`master='local[1]'`, or fewer executor cores), or give them more memory"
+    "Often memory: run fewer tasks at once (--master local[1], or fewer executor cores), or give them more memory"
 )
 # Lines of Java's log that the user of a cluster should see.
 TELLING = ("Initial job has not accepted any resources", "Lost executor")

@@ -151,10 +151,10 @@ def as_acidctl_error(error: BaseException) -> AcidctlError:
         return MemoryProblem(
             f"A task ran out of memory on {socket.gethostname()}",
             str(error),
-            "Run fewer tasks at once (`master='local[1]'`, or fewer executor cores), or give executors more memory",
+            "Run fewer tasks at once (--master local[1], or fewer executor cores), or give executors more memory",
         )
     return AcidctlError(
-        f"A task failed with {type(error).__name__}", str(error), "Run again with `debug`, and report it"
+        f"A task failed with {type(error).__name__}", str(error), "Run again with --debug, and report it"
     )
 
 

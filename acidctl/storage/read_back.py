@@ -10,22 +10,8 @@ from acidctl.base.errors import AcidctlError, NotFoundError, StorageError
 from acidctl.base.printable import printable
 from acidctl.storage.port import FileSystem
 
-Explain = Callable[[str], tuple[str, str]]
-"""Returns why a file at a path is not whole, and what to do; two empty strings if that is unknown."""
 
-
-def nobody_knows(_: str) -> tuple[str, str]:
-    """Return no explanation."""
-    return "", ""
-
-
-def require_length(
-    fs: FileSystem,
-    path: str,
-    written: int,
-    explain: Explain = nobody_knows,
-    look: Callable[[str], Entry] | None = None,
-) -> None:
+def require_length(fs: FileSystem, path: str, written: int, look: Callable[[str], Entry] | None = None) -> None:
     """Check the length of a file that this process has just created.
 
     A file that is too short is removed: half a file must not look like a whole one.
@@ -42,13 +28,13 @@ def require_length(
     except NotFoundError:
         raise gone(fs.display(path)) from None
     if entry.is_dir or entry.size != written:
-        error = incomplete(fs.display(path), written, entry.size, *explain(path))
+        error = incomplete(fs.display(path), written, entry.size)
         if not entry.is_dir and entry.size < written:
             _remove(fs, path)
         raise error
 
 
-def require_content(fs: FileSystem, path: str, data: bytes, explain: Explain = nobody_knows) -> None:
+def require_content(fs: FileSystem, path: str, data: bytes) -> None:
     """Read a small file again that this process has just created; remove an incomplete file.
 
     Raises:
@@ -66,18 +52,18 @@ def require_content(fs: FileSystem, path: str, data: bytes, explain: Explain = n
             "other bytes are there than were written",
             "look at it with the store's own tool, and at the health of its disks",
         )
-    error = incomplete(fs.display(path), len(data), len(content), *explain(path))
+    error = incomplete(fs.display(path), len(data), len(content))
     if data.startswith(content):
         _remove(fs, path)
     raise error
 
 
-def incomplete(shown: str, written: int, present: int, why: str = "", hint: str = "") -> StorageError:
+def incomplete(shown: str, written: int, present: int) -> StorageError:
     """Return the error for a file that is not as long as the store has confirmed."""
     return StorageError(
         f"cannot create {printable(shown)}",
-        why or f"the store confirmed {written:,} bytes, and {present:,} are there",
-        hint or "look whether the store is full or a quota is used up, then run it again",
+        f"the store confirmed {written:,} bytes, and {present:,} are there",
+        "look whether the store is full or a quota is used up, then run it again",
     )
 
 

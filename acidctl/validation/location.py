@@ -11,7 +11,8 @@ from acidctl.acid.names import MAXL, ORC_ACID_VERSION
 from acidctl.acid.state import EntryKind, State
 from acidctl.acid.unfinished import half_finished
 from acidctl.base.errors import AcidctlError, BadDataError, EnvironmentProblem
-from acidctl.base.worker_pool import Crash, Task
+from acidctl.base.worker_pool import Crash
+from acidctl.base.worker_process import Task
 from acidctl.location.snapshot import Snapshot, list_location, take_snapshot
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import open_event_files

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 
-from acidctl.base.worker_pool import Pool, Runner, Task
+from acidctl.base.worker_pool import Pool, Runner
+from acidctl.base.worker_process import Task
 from acidctl.storage import registry
 from acidctl.validation.checks.places import Misplaced
 from acidctl.validation.location import Key, LocationCheck

@@ -7,12 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.reasons import Code, Reason, reason
-from acidctl.base.deadline import DailyWindow, Deadline
+from acidctl.base.deadline import Deadline
 from acidctl.base.errors import BadDataError, RefusedError
 from acidctl.compaction.request import (
     PORTION,
@@ -77,15 +76,15 @@ def compact(
         where = replace(where, resolver=_assuming(where.resolver, events))
     if options.force and (assumption := where.resolver.spec.assumption):
         where = replace(where, resolver=where.resolver.assuming(replace(assumption, force=True)))
-    until, closed = end_of_work(None, options.deadline)
+    until = Deadline() if options.deadline is None else Deadline(time.monotonic() + options.deadline)
     where.resolver.end_by(until)
     # Whether something that is good for one table only was said of several is known when all locations were met.
     is_held = asks or bool(options.max_bytes or where.table_type or policies) or where.resolver.spec.is_of_one_table
     with closing(_Run(where.resolver, request, options, events, until, engine, policies)) as run:
         waiting: list[Waiting] = []
         for found in where.changeable(events):
-            if closed or (until.is_over and not options.dry_run):
-                yield postponed(found.shown, closed or TIME_IS_UP)
+            if until.is_over and not options.dry_run:
+                yield postponed(found.shown, TIME_IS_UP)
                 continue
             answer = run.plan(found)
             if isinstance(answer, Planned):
@@ -115,7 +114,7 @@ def _assuming(resolver: SnapshotResolver, events: Events) -> SnapshotResolver:
         raise RefusedError(
             "compact must be told which write ids are committed",
             "no list of Hive's was given, and nobody can be asked",
-            "name the metastore, --metastore URI or uris below [metastore] of the configuration; or give --write-ids, "
+            "name the metastore, --metastore URI or uris below [metastore] of the configuration; or give "
             "--snapshot, or --assume-committed 1h if all that is older is committed",
         )
     return resolver.assuming(Assumption(0))
@@ -141,20 +140,8 @@ def _everything_is_committed(waiting: Sequence[Waiting]) -> Any:
         "nothing was compacted",
         tuple(one.location for one in waiting),
         before=tuple(lines),
-        instead="give --write-ids, or --assume-committed=AGE",
+        instead="give --snapshot, or --assume-committed=AGE",
     )
-
-
-def end_of_work(window: DailyWindow | None, deadline: float | None) -> tuple[Deadline, Reason | None]:
-    """Return when to end; and why nothing may be done now, if so."""
-    ends = [] if deadline is None else [deadline]
-    if window is not None:
-        now = datetime.now()
-        left = window.seconds_left(now)
-        if left is None:
-            return Deadline(), reason(Code.OUT_OF_HOURS, window=str(window), now=f"{now:%H:%M}")
-        ends.append(left)
-    return (Deadline(time.monotonic() + min(ends)) if ends else Deadline()), None
 
 
 def postponed(location: str, why: Reason) -> Outcome:

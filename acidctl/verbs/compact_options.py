@@ -115,8 +115,8 @@ def _orc_settings(properties: tuple[tuple[str, str], ...]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompactOptions(Options):
-    """Which compaction, when, and how."""
+class ModeOptions(Options):
+    """Which compaction."""
 
     major: bool = option(False, "--major", typed=True, help="Merge base and deltas into a new base, deletes applied.")
     minor: bool = option(False, "--minor", typed=True, help="Merge deltas into one delta and one delete delta.")
@@ -143,7 +143,41 @@ class CompactOptions(Options):
         completes="columns",
         help="With --rebalance: sort all rows, 'day desc, id'.",
     )
+
+    @property
+    def mode(self) -> Mode:
+        """The compaction that is asked for.
+
+        Raises:
+            UsageProblem: none or several are.
+        """
+        from acidctl.compaction.request import Mode
+
+        modes = [mode for mode in _MODES if getattr(self, mode)]
+        if len(modes) != 1:
+            what = "no compaction is chosen" if not modes else f"{' and '.join(modes)} exclude each other"
+            raise UsageProblem(what, "", "give one of --major, --minor, --rebalance and --auto")
+        return Mode(modes[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """The options of a compaction that a nightly run has, too."""
+
     dry_run: bool = option(False, "-n", "--dry-run", help="Show the plan and stop.")
+    min_deltas: int | None = option(
+        None,
+        "--min-deltas",
+        kind=Kind.COUNT,
+        help="Skip locations with fewer deltas; if thresholds decide, compact from this many on (Hive: more than 10).",
+    )
+    deadline: float | None = option(None, "--deadline", kind=Kind.DURATION, help="End after this long, e.g. 2h or 30m.")
+    max_bytes: int | None = option(
+        None,
+        "--max-bytes",
+        kind=Kind.SIZE,
+        help="Read at most this much for compactions: those whose readers gain most first.",
+    )
     offline: bool = option(
         False,
         "--offline",
@@ -151,6 +185,15 @@ class CompactOptions(Options):
         help="Nothing reads the tables meanwhile: lets a minor compaction rename twice, and an object store show "
         "several buckets.",
     )
+    tasks: TaskOptions = group(TaskOptions)
+    writing: WriteOptions = group(WriteOptions)
+    locks: LockOptions = group(LockOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactOptions(RunOptions, ModeOptions):
+    """Which compaction, when, and how."""
+
     visibility_txn: int | None = option(
         None,
         "--visibility-txn",
@@ -167,21 +210,8 @@ class CompactOptions(Options):
         typed=True,
         help="A major compaction applies deletes that Hive overlooks, too: in files of other buckets, or not sorted.",
     )
-    min_deltas: int | None = option(
-        None,
-        "--min-deltas",
-        kind=Kind.COUNT,
-        help="Leave locations with fewer deltas alone; with --auto instead of Hive's count (more than 10).",
-    )
-    deadline: float | None = option(None, "--deadline", kind=Kind.DURATION, help="End after this long, e.g. 2h or 30m.")
-    max_bytes: int | None = option(
-        None, "--max-bytes", kind=Kind.SIZE, help="Read at most this much: those whose readers gain most first."
-    )
-    tasks: TaskOptions = group(TaskOptions)
-    writing: WriteOptions = group(WriteOptions)
-    locks: LockOptions = group(LockOptions)
     take_over: bool = option(
-        False, "--take-over", typed=True, help="Do what waits in Hive's queue for the same location in its place."
+        False, "--take-over", typed=True, help="Replace a compaction of this location that waits in Hive's queue."
     )
     wait: float | None = option(
         None,
@@ -189,21 +219,6 @@ class CompactOptions(Options):
         kind=Kind.DURATION,
         help="Wait this long for Hive's own compaction of the same location, and for the lock of --rebalance, e.g. 2h.",
     )
-
-    @property
-    def mode(self) -> Mode:
-        """The compaction that is asked for.
-
-        Raises:
-            UsageProblem: none or several are.
-        """
-        from acidctl.compaction.request import Mode
-
-        modes = [mode for mode in _MODES if getattr(self, mode)]
-        if len(modes) != 1:
-            what = "no compaction is chosen" if not modes else f"{' and '.join(modes)} exclude each other"
-            raise UsageProblem(what, "", "give one of --major, --minor, --rebalance and --auto")
-        return Mode(modes[0])
 
     @property
     def _deciding(self) -> dict[str, str]:

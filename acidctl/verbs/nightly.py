@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.outcome import Outcome, Result
 from acidctl.verbs.clean import CleanOptions, clean
-from acidctl.verbs.compact_options import CompactOptions, WriteOptions
-from acidctl.verbs.engine import TaskOptions
+from acidctl.verbs.compact_options import CompactOptions, RunOptions
 from acidctl.verbs.events import Events, Question
-from acidctl.verbs.options import Kind, LockOptions, TrashOptions, WorkOptions, group, option
+from acidctl.verbs.options import Kind, TrashOptions, WorkOptions, option
 from acidctl.verbs.policy import Policies, TablePolicy
 from acidctl.verbs.purge import PurgeOptions, purge
 
 if TYPE_CHECKING:
+    from acidctl.acid.reasons import Reason
     from acidctl.base.deadline import DailyWindow, Deadline
     from acidctl.compaction.run import Engine
     from acidctl.location.table_location import TableLocation
@@ -34,17 +35,9 @@ _PORTION = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class NightlyOptions(TrashOptions):
+class NightlyOptions(RunOptions, TrashOptions):
     """What is due, how it is done, and when."""
 
-    dry_run: bool = option(False, "-n", "--dry-run", help="Show the plan of the whole run and stop, at any hour.")
-    min_deltas: int | None = option(
-        None,
-        "--min-deltas",
-        kind=Kind.COUNT,
-        help="Leave locations with fewer deltas alone, and compact from this many on, instead of Hive's count (more "
-        "than 10).",
-    )
     older_than: float = option(
         86400.0,
         "--older-than",
@@ -57,36 +50,20 @@ class NightlyOptions(TrashOptions):
         "--purge-older-than",
         kind=Kind.DURATION,
         shown="7d",
-        help="Keep in the trash what was cleaned less than this long ago, and whatever this very run cleans.",
+        help="Keep trash for this long. What this run cleans is never purged.",
     )
     leftovers: bool = option(False, "--leftovers", help="Clean abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
     window: DailyWindow | None = option(
         None, "--window", kind=Kind.WINDOW, help="Work only in these hours, e.g. 01:00-05:00, local time."
-    )
-    deadline: float | None = option(None, "--deadline", kind=Kind.DURATION, help="End after this long, e.g. 2h or 30m.")
-    max_bytes: int | None = option(
-        None,
-        "--max-bytes",
-        kind=Kind.SIZE,
-        help="Read at most this much for compactions: those whose readers gain most first.",
     )
     state: str | None = option(
         None,
         "--state",
         kind=Kind.DIRECTORY,
         metavar="DIR",
-        help="The folder that one run at a time works with, and that records how many locations there were. By default "
-        "that of systemd, or ~/.local/state/acidctl.",
+        help="Directory for the number of locations, to notice missing ones (default: systemd's StateDirectory, else "
+        "~/.local/state/acidctl). Only one run can use it at a time.",
     )
-    offline: bool = option(
-        False,
-        "--offline",
-        typed=True,
-        help="Nothing reads the tables meanwhile: lets a minor compaction rename twice.",
-    )
-    tasks: TaskOptions = group(TaskOptions)
-    writing: WriteOptions = group(WriteOptions)
-    locks: LockOptions = group(LockOptions)
 
     @property
     def policy(self) -> TablePolicy:
@@ -100,6 +77,21 @@ class NightlyOptions(TrashOptions):
             older_than=self.older_than,
             purge_older_than=self.purge_older_than,
         )
+
+
+def _end_of_work(window: DailyWindow | None, deadline: float | None) -> tuple[Deadline, Reason | None]:
+    """Return when to end; and why nothing may be done now, if so."""
+    from acidctl.acid.reasons import Code, reason
+    from acidctl.base.deadline import Deadline
+
+    ends = [] if deadline is None else [deadline]
+    if window is not None:
+        now = datetime.now()
+        left = window.seconds_left(now)
+        if left is None:
+            return Deadline(), reason(Code.OUT_OF_HOURS, window=str(window), now=f"{now:%H:%M}")
+        ends.append(left)
+    return (Deadline(time.monotonic() + min(ends)) if ends else Deadline()), None
 
 
 def time_to_compact(left: float) -> float:
@@ -180,7 +172,7 @@ def nightly(
         ConflictError: another run works with the same folder.
     """
     from acidctl.location.change.own_files import new_run_id
-    from acidctl.verbs.compact import end_of_work, postponed
+    from acidctl.verbs.compact import postponed
     from acidctl.verbs.nightly_state import NightlyState
 
     if not where.resolver.decides:
@@ -191,7 +183,7 @@ def nightly(
         )
     options.tasks.check("--jobs", options.tasks.jobs)
     wanted = (policies or Policies()).by_default(options.policy)
-    until, closed = end_of_work(options.window, options.deadline)
+    until, closed = _end_of_work(options.window, options.deadline)
     where.resolver.end_by(until)
     run_id = new_run_id()
     on_begin(run_id)
@@ -282,16 +274,9 @@ class _Parts:
         from acidctl.verbs.compact import compact
 
         left = time_to_compact(max(0.0, self.until.at - time.monotonic()))
-        options = CompactOptions(
-            auto=True,
-            dry_run=dry_run,
-            offline=self.options.offline,
-            deadline=self._seconds(left),
-            max_bytes=self.options.max_bytes,
-            tasks=self.options.tasks,
-            writing=self.options.writing,
-            locks=self.options.locks,
-        )
+        shared = {field.name: getattr(self.options, field.name) for field in fields(RunOptions)}
+        mine = {"dry_run": dry_run, "deadline": self._seconds(left), "min_deltas": None}  # policies have the latter
+        options = CompactOptions(**shared | mine, auto=True)
         return compact(self.where, options, self.events, self.engine, policies=self.policies, run_id=self.run_id)
 
     def _clean(self, *, dry_run: bool) -> Iterator[Outcome]:

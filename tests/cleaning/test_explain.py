@@ -202,7 +202,7 @@ def test_what_must_happen_before_cleaning() -> None:
     assert following(made["delta_4_6"]) == "write id 5 must be committed or aborted, then a compaction"
     assert (made["delta_7_7"].may_clean, following(made["delta_7_7"])) == (
         MayClean.YES,
-        "`clean()` takes it at any time",
+        "`acidctl clean` takes it at any time",
     )
     assert following(made["delta_8_8"]) == "write id 8 must be committed or aborted"
     assert made["delta_9_20"].write_ids == (IdRun(9, 10, IdStatus.COMMITTED), IdRun(11, 20, IdStatus.ABOVE))
@@ -218,7 +218,7 @@ def test_what_is_kept_back_says_by_which_doubt() -> None:
     assert text_of(proof.cleaning) == "base_3_v26: whether transaction 26 is committed is not known"
     assert [one.action for one in proof.next] == [Action.GIVE_LISTS]
     assert following(proof) == (
-        "give `snapshot` with Hive's transactions, or `assume_committed` when no compaction is at work"
+        "give --snapshot with Hive's transactions, or --assume-committed when no compaction is at work"
     )
     refusal = reason(Code.REFUSED, how="error", why="a compaction was interrupted")
     unfinished = proofs(replace(found, cleaning=CleaningAnswer(refusal=refusal, hint="compact")))["delta_1_1"]
@@ -244,11 +244,11 @@ def test_what_is_kept_back_is_told_what_to_do(code: Code) -> None:
 def test_leftovers_say_what_to_do_with_them() -> None:
     listed = ("_tmp_7", "_tmp.delta_4_4", ".hive-staging_3", ".acidctl-trash", "_tmpx")
     made = proofs(evidence(listed, cleaning=CleaningAnswer(unfinished=frozenset())))
-    assert "`compact()`" in following(made["_tmp_7"])
+    assert "`acidctl compact`" in following(made["_tmp_7"])
     assert "1 file, 9 bytes, last changed 1970-01-01 00:00:01 UTC" in all_of(made["_tmp_7"])
     assert "the manifest of a direct insert" in all_of(made["_tmp.delta_4_4"])
     assert "by hand" in following(made[".hive-staging_3"])
-    assert "`purge()`" in following(made[".acidctl-trash"])
+    assert "`acidctl purge`" in following(made[".acidctl-trash"])
     half = evidence(listed, cleaning=CleaningAnswer(unfinished=frozenset({"_tmp_7"})))
     assert "finishes the publication" in following(proofs(half)["_tmp_7"])
 

@@ -67,7 +67,7 @@ def test_a_worker_that_dies_fails_tasks_and_not_the_run(tmp_path: Path) -> None:
     results = dict(LocalEngine(2)(tasks, die_on_one))
     assert sorted(results) == [0, 1, 2, 3]
     assert isinstance(results[3], EnvironmentProblem)
-    assert "`jobs=1`" in results[3].hint
+    assert "--jobs 1" in results[3].hint
 
 
 def test_what_a_fork_does_not_do_another_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

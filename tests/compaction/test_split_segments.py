@@ -53,7 +53,7 @@ class Watched(LocalEngine):
 @pytest.fixture
 def fine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stripe of the tests is worth a task."""
-    monkeypatch.setattr("acidctl.compaction.plan.FINEST", 1)
+    monkeypatch.setattr("acidctl.compaction.plan_tasks.FINEST", 1)
     monkeypatch.setattr(split, "FINEST", 1)
 
 

@@ -87,7 +87,7 @@ def test_every_page_has_every_section(name: str | None) -> None:
             assert docs.roff(form) in text
     for status in ExitStatus:
         assert rf"\fB{status.value}\fR" in text
-        assert docs.roff(docs.typed(status.meaning).partition("-")[0].split("--")[0]) in text
+        assert docs.roff(status.meaning.partition("-")[0].split("--")[0]) in text
 
 
 def test_defaults_choices_and_ranges_are_said() -> None:

@@ -91,7 +91,7 @@ def test_whose_lock_is_taken(content: bytes, is_taken: bool, table: Path) -> Non
         return
     with pytest.raises(ConflictError, match="is locked") as refused:
         repair(table, RepairKind.KEY_INDEX)
-    assert "`break_lock`" in refused.value.hint
+    assert "--break-lock" in refused.value.hint
     assert (table / LOCK).read_bytes() == content
     age(table, 1, LOCK)
     plan = planned(table, RepairKind.KEY_INDEX)

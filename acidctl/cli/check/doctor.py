@@ -178,7 +178,7 @@ def _no_metastore(said: Mapping[str, Said]) -> UsageProblem:
         return UsageProblem("no metastore is asked", "it is set to none", hint)
     folders = [f"{name}={os.environ[name]}" for name in VARIABLES if os.environ.get(name)]
     why = f"no hive-site.xml or metastore-site.xml there names one: {folders[0]}" if folders else "nothing names one"
-    hint = "give `metastore`, or set HIVE_CONF_DIR to where hive-site.xml says where it is"
+    hint = "give --metastore, or set HIVE_CONF_DIR to where hive-site.xml says where it is"
     return UsageProblem("no metastore is known", why, hint)
 
 

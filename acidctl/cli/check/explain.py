@@ -13,7 +13,6 @@ from acidctl.acid.state import State
 from acidctl.base import errors
 from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
 from acidctl.base.nearest import did_you_mean
-from acidctl.base.spelling import spelled
 from acidctl.cli.options import shared
 from acidctl.cli.output.console import Records, put_line, put_text
 from acidctl.cli.report.terms import PROVE, STATES, TERMS, TO_DO, terms_of
@@ -76,7 +75,7 @@ def _meanings(word: str) -> Sequence[Meaning]:
     if name in list(Code):
         found.append(_meaning(name, "reason", f"For example: {text_of(example(Code(name)))}", next_step(Code(name))))
     if name in _STATUSES:
-        found.append(_meaning(name, "exit status", spelled(_STATUSES[name].meaning), TO_DO[_STATUSES[name]]))
+        found.append(_meaning(name, "exit status", _STATUSES[name].meaning, TO_DO[_STATUSES[name]]))
     if name.upper() in RULES:
         found.append(_of_rule(name.upper()))
     if name in _ERRORS:
@@ -99,7 +98,7 @@ def _of_rule(name: str) -> Meaning:
     from acidctl.validation.registry import RULES  # noqa: PLC0415 - --help does without
 
     rule = RULES[name]
-    return _meaning(rule.id, f"rule, {rule.severity.value}", f"{rule.what} {rule.why}", spelled(rule.hint))
+    return _meaning(rule.id, f"rule, {rule.severity.value}", f"{rule.what} {rule.why}", rule.hint)
 
 
 def _meaning(word: str, kind: str, what: str, todo: str) -> Meaning:

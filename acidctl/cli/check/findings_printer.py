@@ -11,7 +11,6 @@ import click
 
 from acidctl.base.errors import AcidctlError, ExitStatus
 from acidctl.base.printable import printable
-from acidctl.base.spelling import spelled
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, broken, console, put_json, put_line, put_text
 from acidctl.cli.output.redact import hidden
@@ -156,7 +155,7 @@ class FindingsPrinter(RunReporter):
             self._indented(f"and {len(findings) - most:,} more (-v shows them)", style="dim")
         if rule.id not in self._hinted:
             self._hinted.add(rule.id)
-            self._indented(f"{rule.why} {spelled(rule.hint)}", style="dim")
+            self._indented(f"{rule.why} {rule.hint}", style="dim")
 
     def _indented(self, text: str, indent: int = _MARGIN, style: str = "") -> None:
         for place, line in enumerate(broken(printable(text), self._width(indent + 2))):
@@ -208,7 +207,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "path": finding.path,
         "message": finding.message,
         "evidence": dict(finding.evidence),
-        "hint": spelled(RULES[finding.rule].hint),
+        "hint": RULES[finding.rule].hint,
     }
 
 
@@ -235,7 +234,7 @@ def print_rules(output: str) -> int:
         where = f"--{rule.depth.value}" if rule.depth.rank else "always"
         readers = f", --for {' '.join(rule.readers)}" if rule.readers else ""
         put_line(f"{rule.id:4}{rule.severity.value} ({where}{readers})")
-        for text in (rule.what, rule.why, spelled(rule.hint)):
+        for text in (rule.what, rule.why, rule.hint):
             put_text(f"    {text}", most=_WIDTH)
     return 0
 
@@ -247,7 +246,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "depth": rule.depth.value,
         "what": rule.what,
         "why": rule.why,
-        "hint": spelled(rule.hint),
+        "hint": rule.hint,
         "section": rule.section,
         "readers": list(rule.readers),
     }

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from acidctl.acid.listing import TableType
 from acidctl.base.errors import AcidctlError, ExitStatus
-from acidctl.base.spelling import spelled
 from acidctl.cli.options.shared import refuse_unused
 from acidctl.cli.output.console import Records, console, note, put_line, warn
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
@@ -235,7 +234,7 @@ class RepairPrinter(Outcomes):
             FittedTable(columns, "repair", rows).print(console())
         for refused in plan.refused:
             warn(f"{location}: {refused.path} cannot be repaired safely: {refused.why}")
-        for hint in dict.fromkeys(spelled(refused.hint) for refused in plan.refused if refused.hint):
+        for hint in dict.fromkeys(refused.hint for refused in plan.refused if refused.hint):
             note(hint)
 
     def done(self, repair: RepairOutcome) -> None:

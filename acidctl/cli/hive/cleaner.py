@@ -91,7 +91,7 @@ def command(
     if not (dry_run or unsafe_retention):
         policy.require_safe()
     if not (once or dry_run or yes):
-        raise UsageProblem("a service asks nobody", "it removes what it finds", "look at `dry_run`, then give `yes`")
+        raise UsageProblem("a service asks nobody", "it removes what it finds", "look at --dry-run, then give --yes")
     asked = CleanerWork(as_hive_names(names or ("*.*",)), exclude, policy, How(how), storage=storage)
     with NOTES.isolated():  # a file that crashes its native reader is a damaged file
         if dry_run or not yes:

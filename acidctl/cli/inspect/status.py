@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.acid.compaction_kind import CompactionKind
-from acidctl.acid.reasons import Code
-from acidctl.base.errors import AcidctlError, ExitStatus, UsageProblem
-from acidctl.cleaning.retention import Policy
+from acidctl.base.errors import ExitStatus
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import DIRECTORY
-from acidctl.cli.output.console import put_json, put_text
-from acidctl.cli.output.progress import progress
-from acidctl.cli.report.outcomes import RunReporter
-from acidctl.cli.report.status_lines import blocked_lines, moment_text, trouble_lines, where_text
-from acidctl.location.find import find, once
-from acidctl.location.snapshot_resolver import SnapshotResolver
-from acidctl.overview.location_status import Use
-from acidctl.overview.warehouse_status import NAMED, Condition, WarehouseStatus, look_over, overall_condition
-from acidctl.verbs.nightly_state import NightlyState, usual_folder
-from acidctl.wording import age_text, human_bytes, human_count, text_of, time_of, utc
 
-if TYPE_CHECKING:  # needs packages that are installed only for a metastore
-    from acidctl.overview.queue_view import QueueView
-
-Record = dict[str, Any]
+if TYPE_CHECKING:
+    from acidctl.location.snapshot_resolver import SnapshotResolver
 
 
 @shared.command(
@@ -77,235 +60,26 @@ def command(
     is; an entry of Hive's queue that is stuck; a transaction or lock that has held back a cleaning for longer than
     --older-than. Nothing is changed, no file of data is opened, and each location is listed once.
     """
+    from pathlib import Path  # noqa: PLC0415 - --help does without
+
+    from acidctl.cli.inspect.warehouse_lines import LABEL, everything, overview_of, status_screen  # noqa: PLC0415
+    from acidctl.cli.output.console import put_json, put_text  # noqa: PLC0415 - as above
+    from acidctl.cli.report.outcomes import RunReporter  # noqa: PLC0415 - as above
+    from acidctl.overview.warehouse_status import Condition  # noqa: PLC0415 - as above
+    from acidctl.verbs.nightly_state import NightlyState, usual_folder  # noqa: PLC0415 - as above
+    from acidctl.wording import time_of  # noqa: PLC0415 - as above
+
     where = locations or everything(resolver)
     visits = RunReporter()
     last_run = NightlyState(Path(state) if state else usual_folder())
-    with progress("looking at locations") as bar:
-        places = visits.known(once(find(where, storage, resolver, visits.observer)))
-        status = look_over(places, Policy(older_than), visits.failed, lambda _: bar.advance())
-    visits.looked_through(last_run.looked)
-    queue = queue_seen(resolver, status, where, visits)
-    verdict = overall_condition(status, failed=visits.status > 0, held_up=bool(queue and queue.is_trouble(older_than)))
-    record = status_record(where, status, queue, verdict, older_than)
-    ended = last_run.written
+    seen = overview_of(where, storage, resolver, older_than, visits, lambda _, key: last_run.looked(key))
+    record, ended = seen.record(), last_run.written
     if output == "json":
         record |= {"notLookedAt": visits.coverage.as_json(), "lastNightly": ended and time_of(ended)}
         put_json(record, lines=False)
     else:
-        for line in _screen(record, ended, older_than):
-            put_text(line, _LABEL + 2 * line.startswith(" "))
+        for line in status_screen(record, ended, older_than):
+            put_text(line, LABEL + 2 * line.startswith(" "))
     visits.tell_strangers()
-    wanted = verdict is Condition.TROUBLE or (verdict is Condition.DUE and fail_on == "due")
+    wanted = seen.condition is Condition.TROUBLE or (seen.condition is Condition.DUE and fail_on == "due")
     return visits.status or (ExitStatus.FINDINGS if wanted else ExitStatus.DONE)
-
-
-def everything(resolver: SnapshotResolver) -> tuple[str, ...]:
-    """Return the name of all tables of the metastore, for a command line without locations.
-
-    Raises:
-        UsageProblem: there is no metastore.
-    """
-    if resolver.warehouse is None:
-        raise UsageProblem(
-            "nothing says where to look",
-            "no WHERE is given, and no metastore is known of which all tables could be meant",
-            "give a table, a database or a warehouse; or give `metastore`",
-        )
-    return ("hive:*.*",)
-
-
-def queue_seen(
-    resolver: SnapshotResolver, status: WarehouseStatus, where: Sequence[str], visits: RunReporter
-) -> QueueView | None:
-    """Return the metastore's view of these places; None without a metastore, or if it fails, which is reported."""
-    if resolver.warehouse is None:
-        return None
-    from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
-
-    try:
-        return look_at_queue(resolver.warehouse.metastore, status, where)
-    except AcidctlError as error:  # what was found on disk is shown nevertheless
-        visits.failed("", error)
-        return None
-
-
-# --- for programs ---------------------------------------------------------------------------------------------------
-
-
-def status_record(
-    where: Sequence[str], status: WarehouseStatus, queue: QueueView | None, verdict: Condition, older_than: float
-) -> Record:
-    """Return the JSON form of a status, without the keys about the last nightly run."""
-    whole = status.whole
-    by_kind = {kind.value: status.due[kind] for kind in CompactionKind}
-    return {
-        "where": list(where),
-        "verdict": verdict,
-        "tables": len(status.tables),
-        "locations": whole.locations,
-        "bytes": whole.bytes - whole.uses[Use.TRASH],
-        "compaction": {
-            "due": status.due.total(),
-            **by_kind,
-            "helped": status.helped,
-            "worst": [
-                {
-                    "location": worst.location,
-                    "kind": worst.kind.value,
-                    "gain": round(worst.gain, 4),
-                    "reason": text_of(worst.reason),
-                    "reasonCode": worst.reason.code,
-                }
-                for worst in status.worst
-            ],
-        },
-        "cleaning": {
-            "locations": status.to_clean,
-            "freeBytes": whole.free,
-            "soonBytes": whole.soon,
-            "laterBytes": status.later,
-            "abortedBytes": status.aborted,
-            "keptBack": [
-                {
-                    "code": kept.reason.code,
-                    "reason": text_of(kept.reason),
-                    "locations": places,
-                    "entries": kept.entries,
-                    "bytes": kept.bytes,
-                }
-                for kept, places in sorted(status.kept_back.values(), key=lambda pair: -pair[0].bytes)[:NAMED]
-            ],
-        },
-        "trash": {
-            "locations": status.in_trash,
-            "runs": status.trash.runs,
-            "bytes": status.trash.bytes,
-            "oldest": time_of(status.trash.oldest),
-        },
-        "unfinished": {
-            "count": status.unfinished_count,
-            "first": [{"location": location, "staging": name} for location, name in status.unfinished],
-        },
-        "refused": {
-            "locations": status.refused_count,
-            "first": [
-                {"location": location, "code": error.code, "what": error.what, "why": error.why, "hint": error.hint}
-                for location, error in status.refused
-            ],
-        },
-        "blocked": _blocked_record(queue, older_than),
-        "stuck": _stuck_record(queue),
-        "lastDone": time_of(status.last_done),
-    }
-
-
-def _blocked_record(queue: QueueView | None, older_than: float) -> Record | None:
-    if queue is None:
-        return None
-    from acidctl.cli.report.waits import what_to_do, who_blocks  # noqa: PLC0415 - with thrift: where a metastore is
-
-    return {
-        "count": len(queue.blockers),
-        "overdue": len(queue.overdue(older_than)),
-        "first": [
-            {**who_blocks(blocker), "advice": what_to_do(blocker, queue.known, queue.switches)}
-            for blocker in queue.blockers[:NAMED]
-        ],
-    }
-
-
-def _stuck_record(queue: QueueView | None) -> Record | None:
-    if queue is None:
-        return None
-    from acidctl.cli.report.waits import what_frees, why_stuck  # noqa: PLC0415 - with thrift: where a metastore is
-
-    return {
-        "count": len(queue.stuck),
-        "first": [
-            {
-                "id": stuck.entry.id,
-                "on": stuck.entry.name,
-                "kind": stuck.entry.kind,
-                "state": stuck.entry.state,
-                "cause": stuck.cause.value,
-                "why": why_stuck(stuck, queue.switches),
-                "frees": what_frees(stuck, queue.switches),
-            }
-            for stuck in queue.stuck[:NAMED]
-        ],
-    }
-
-
-# --- for people -----------------------------------------------------------------------------------------------------
-
-_LABEL = 12
-_VERDICTS = {
-    Condition.FINE: "fine: nothing to do",
-    Condition.DUE: "due: there is work, and nothing is wrong",
-    Condition.TROUBLE: "trouble: something needs attention",
-}
-
-
-def _screen(record: Record, ended: float | None, older_than: float) -> Iterator[str]:
-    tables, places = human_count(record["tables"], "table"), human_count(record["locations"], "location")
-    yield f"{where_text(record)}: {tables}, {places}, {human_bytes(record['bytes'])}"
-    yield from _labelled("verdict", [_VERDICTS[record["verdict"]]])
-    yield from _labelled("compaction", _compaction(record["compaction"]))
-    cleaning = record["cleaning"]
-    yield from _labelled("cleaning", [_when(cleaning)])
-    if size := cleaning["abortedBytes"]:
-        yield from _labelled("aborted", [f"{human_bytes(size)} of aborted writes, among it or still to come"])
-    kept = [part for part in cleaning["keptBack"] if not (record["blocked"] and part["code"] == Code.READER_HOLDS)]
-    texts = (f"{human_bytes(part['bytes'])}{_in(part['locations'])}: {part['reason']}" for part in kept)
-    yield from _labelled("kept back", texts)
-    yield from _labelled("blocked", _blocked(record, older_than))
-    yield from _labelled("trash", _trash(record["trash"]))
-    yield from _labelled("trouble", trouble_lines(record))
-    if record["lastDone"]:
-        yield from _labelled("last run", [f"{moment_text(record['lastDone'])}: acidctl log tells of what was done"])
-    if ended is not None:
-        yield from _labelled("last nightly", [utc(ended)])
-
-
-def _labelled(label: str, texts: Iterable[str]) -> Iterator[str]:
-    for place, text in enumerate(texts):
-        yield f"{'' if place else label:<{_LABEL}}{text}".rstrip()
-
-
-def _compaction(record: Record) -> Iterator[str]:
-    kinds = ", ".join(f"{record[kind.value]:,} {kind.value}" for kind in CompactionKind if record[kind.value])
-    due = f"{record['due']:,} due: {kinds}" if kinds else "none due"
-    # The thresholds count directories and bytes, and not what readers would gain.
-    more = f", but {record['helped']:,} {'more ' * bool(kinds)}would save reads: acidctl ls --sort gain"
-    yield due + more if record["helped"] else due
-    for location in record["worst"]:
-        yield f"{location['location']}: {location['kind']}: {location['reason']}"
-    if left := record["due"] - len(record["worst"]):
-        yield f"and {left:,} more"
-
-
-def _when(cleaning: Record) -> str:
-    free, soon, later = (cleaning[key] for key in ("freeBytes", "soonBytes", "laterBytes"))
-    parts = [f"{human_bytes(free)} can go now" + (_in(cleaning["locations"]) if free else "")]
-    parts += [f"{human_bytes(soon)} within a day"] * (soon > 0)
-    parts += [f"{human_bytes(later)} later"] * (later > 0)
-    return ", ".join(parts)
-
-
-def _in(places: int) -> str:
-    return f" in {human_count(places, 'location')}"
-
-
-def _blocked(record: Record, older_than: float) -> Iterator[str]:
-    blocked = record["blocked"]
-    if blocked and blocked["count"]:
-        overdue = f", {blocked['overdue']:,} for longer than {age_text(older_than)}" if blocked["overdue"] else ""
-        yield f"by {human_count(blocked['count'], 'transaction or lock', 'transactions or locks')}{overdue}"
-        yield from blocked_lines(record)
-
-
-def _trash(trash: Record) -> Iterator[str]:
-    if trash["runs"]:
-        oldest = f", the oldest of {moment_text(trash['oldest'])}" if trash["oldest"] else ""
-        runs = human_count(trash["runs"], "cleaning run")
-        yield f"{human_bytes(trash['bytes'])}{_in(trash['locations'])}, {runs}{oldest}"

@@ -62,7 +62,7 @@ def _asked(metastore: str | None) -> Metastore:
         raise UsageProblem(
             "no metastore is known",
             "none is given or configured, and no hive-site.xml was found that names one",
-            "give `metastore`, or set HIVE_CONF_DIR to where hive-site.xml says where it is",
+            "give --metastore, or set HIVE_CONF_DIR to where hive-site.xml says where it is",
         )
     return found
 

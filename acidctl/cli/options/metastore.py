@@ -91,7 +91,7 @@ def refuse_untyped_none(metastore: str | None) -> None:
         raise RefusedError(
             "cannot assume what is committed while only a setting turns the metastore off",
             f"{origin} turns it off, but a metastore may know this table",
-            "give `metastore='none'` together with `assume_committed`",
+            "give --metastore none together with --assume-committed",
         )
 
 

@@ -133,7 +133,7 @@ TO_DO: Mapping[ExitStatus, str] = {
     ExitStatus.ACCESS: "run it as a user who may, or ask for the permission",
     ExitStatus.STORAGE: "see whether the store can be reached and has room, then run it again",
     ExitStatus.REFUSED: "read the message: it says what would make it safe; most often --yes, where no terminal can be "
-    "asked, or who says which rows are committed: a metastore, --write-ids, --assume-committed",
+    "asked, or who says which rows are committed: a metastore, --snapshot, --assume-committed",
     ExitStatus.ENVIRONMENT: "`acidctl doctor` shows what is used, and what is missing",
     ExitStatus.CONFLICT: "run it again: it plans by what is there now",
     ExitStatus.HISTORY: "use a newer snapshot: `acidctl why` says which one can be read",

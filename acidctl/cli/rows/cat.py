@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "acidctl cat orders --at 11 --count",
     "acidctl cat orders --checksum > before.json",
     "acidctl cat -x --limit 1 orders",
-    "acidctl cat --write-ids 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
+    "acidctl cat --snapshot 'sales.orders:12:9:9:7' -o parquet --out orders.parquet orders",
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
 @click.option("--row-id", is_flag=True, help="Put ROW__ID first: writeid, bucketid, rowid.")
@@ -84,7 +84,7 @@ def command(
     """Print the rows of a LOCATION or a TABLE with all its partitions, deletes applied, as a reader of the snapshot
     would return them.
 
-    Without --write-ids every write id on disk counts as committed. The rows come file by file: base, originals, then
+    Without --snapshot every write id on disk counts as committed. The rows come file by file: base, originals, then
     deltas in Hive's order. Partition columns come last; they are numbers or dates if all their values are spelled so.
 
     Conditions are SQL: = <> < <= > >= IN BETWEEN LIKE IS NULL AND OR NOT, with numbers, 'text', dates and timestamps.

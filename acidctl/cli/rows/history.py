@@ -33,7 +33,7 @@ _COLUMNS = (
 @shared.command(
     "history",
     "acidctl history orders",
-    "acidctl history --write-ids 'sales.orders:12:9:9:7' orders",
+    "acidctl history --snapshot 'sales.orders:12:9:9:7' orders",
     "acidctl history -o json orders | jq '.[].writeIds[] | select(.deleted > 1000)'",
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)

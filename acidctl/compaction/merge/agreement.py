@@ -1,39 +1,32 @@
-"""Refusals of files and rows that Hive's own readers read differently: a compaction would settle that permanently."""
+"""Refusals of rows that Hive's own readers read differently: a compaction would settle that permanently."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from acidctl.acid.compaction_kind import Hive
 from acidctl.acid.layout import DataFile
-from acidctl.acid.names import FLUSH_LENGTH_SUFFIX, Kind
-from acidctl.acid.sidefiles import parse_flush_length
+from acidctl.acid.names import Kind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import RefusedError
 from acidctl.compaction.proof.checksum import Key, is_sorted, key_range
 from acidctl.compaction.tasks import BucketTask, CountTask
-from acidctl.location.snapshot import Snapshot
 from acidctl.orc.read.id_runs import RowIdRun
-from acidctl.orc.read.wide_timestamps import SWITCH
-from acidctl.orc.types import OrcType
-from acidctl.rows.convert.matching import is_numbered
-from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.bucket_numbers import is_among, numbers
 from acidctl.rows.read.delete_set import DELETE, INSERT, Bools, DeleteSet, Keys
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import dead_rows, live_rows, load_deletes, visible_events
-from acidctl.storage.ranged import MOST_LENGTHS, read_small
 
 _TWINS_HINT = (
     "move away the surplus file, if there is one; or run `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, "
     "vectorized, which gives every row a ROW__ID of its own"
 )
 _OVERWRITE_HINT = "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive writes what Hive sees"
-_ALL = f"{_OVERWRITE_HINT}; a major compaction with `apply_all_deletes` applies every delete"
-_V1_HINT = "if Hive 2 reads the table, say so: `reader='hive2'`"
+_ALL = f"{_OVERWRITE_HINT}; a major compaction with --apply-all-deletes applies every delete"
+_V1_HINT = "if Hive 2 reads the table, say so: --for hive2"
 _DELETES_HINT = (
     "find out whether the rows should exist: `INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive settles it, as the "
     "reader that runs it sees them"
@@ -90,7 +83,7 @@ def refuse_moved(source: EventFile, ids: Ids, deletes: DeleteSet) -> None:
         raise RefusedError(
             f"delete events are older than rows of {source.fs.display(source.path)} that they name",
             "a minor compaction would put both into one directory, where Hive applies them",
-            "use `compact('major')`, which keeps these rows",
+            "use `acidctl compact --major`, which keeps these rows",
         )
 
 
@@ -230,95 +223,3 @@ def _passed_over(source: EventFile, what: str, why: str, hint: str = _OVERWRITE_
 
 def _shown(keys: Keys, place: int) -> str:
     return ":".join(str(int(column[place])) for column in (keys.original, keys.bucket, keys.row_id))
-
-
-_DAY = 86_400_000
-
-
-def refuse_differing(snapshot: Snapshot, sources: Iterable[EventFile], row: OrcType, reader: Hive | None) -> None:
-    """Refuse files that Hive reads differently from acidctl: the Hive of `reader`, or any Hive if it is unknown.
-
-    Args:
-        sources: the files of the rows.
-        row: the columns of the result.
-        reader: the Hive that reads the table; acidctl reads as Hive 4 does, except for old dates.
-
-    Raises:
-        RefusedError: the columns of a file have other names than those of the result, by which Hive 3 matches them, or
-            no names beside files with names; or a flush length beside a delta of one write id hides rows from Hive 3;
-            or Hive 4 moves old dates of a C++ writer; or the result would store other numbers for old dates, which
-            Hive 3 reads without a calendar.
-    """
-    sources = [source for source in sources if source.format is Format.ORC]
-    if reader is not Hive.HIVE4 and (source := _numbered_beside_named(snapshot, sources)):
-        raise _differing(source, "numbers its columns, and other files name them",
-                         "Hive 3 goes by places in the one and by names in the others", reader)  # fmt: skip
-    is_moved = not all(source.is_hybrid for source in sources if source.rows)
-    sides = {entry.path for entry in snapshot.listing.entries if entry.path.endswith(FLUSH_LENGTH_SUFFIX)}
-    for source in sources:
-        if reader is not Hive.HIVE4:
-            if renamed := next(_renamed(source.row_type, row), None):
-                raise _differing(source, f"calls a column {renamed[0]} that the result calls {renamed[1]}",
-                                 "Hive 3 goes by names, and Hive 4 by places", reader)  # fmt: skip
-            if _is_shortened(snapshot, source, sides):
-                raise _differing(source, "has a flush length that is not its size",
-                                 "Hive 3 heeds it in a delta of one write id, and Hive 4 does not", reader)  # fmt: skip
-            if is_moved and source.is_hybrid and _has_old_dates(source):
-                raise _differing(source, "has dates before 15 October 1582 by another calendar than other files",
-                                 "their numbers would change, and Hive 3 ignores calendars", reader)  # fmt: skip
-        is_unnamed = source.tail.calendar is None and not source.is_hybrid
-        if reader is not Hive.HIVE3 and is_unnamed and _has_old_dates(source):
-            raise _differing(source, "has dates before 15 October 1582, and names no calendar",
-                             "Hive 4 takes them for Julian dates, and Hive 3 does not", reader)  # fmt: skip
-
-
-def _differing(source: EventFile, what: str, why: str, reader: Hive | None) -> RefusedError:
-    hint = "let Hive compact it"
-    if reader is None:
-        hint = f"say which Hive reads the table, `reader='hive3'` or `reader='hive4'`; or {hint}"
-    return RefusedError(f"{source.fs.display(source.path)} {what}", why, hint)
-
-
-def _renamed(own: OrcType, target: OrcType) -> Iterator[tuple[str, str]]:
-    """Yield pairs of different column names; there are none in a file with Hive's numbered columns (``_col0``)."""
-    if is_numbered(own):
-        return
-    yield from ((one, other) for one, other in zip(own.names, target.names, strict=False) if one != other)
-
-
-def _numbered_beside_named(snapshot: Snapshot, sources: Iterable[EventFile]) -> EventFile | None:
-    """Return a file with numbered columns beside files with names that may not be those of the table.
-
-    In a file with names Hive 3 shows NULL for a column that was renamed, and would do so for all rows of the result.
-    """
-    table = {name for name, _ in snapshot.table_columns}
-    wide = [source for source in sources if source.row_type.names]
-    numbered = [source for source in wide if is_numbered(source.row_type)]
-    named = [source for source in wide if not is_numbered(source.row_type)]
-    is_known = table and all(table.issuperset(source.row_type.names) for source in named)
-    return numbered[0] if numbered and named and not is_known else None
-
-
-def _is_shortened(snapshot: Snapshot, source: EventFile, sides: Set[str]) -> bool:
-    directory = source.file.directory
-    if directory is None or directory.kind is not Kind.DELTA or directory.min_write_id != directory.max_write_id:
-        return False
-    side = source.file.path + FLUSH_LENGTH_SUFFIX
-    if side not in sides:
-        return False
-    path = snapshot.absolute(side)
-    return parse_flush_length(read_small(snapshot.fs, path, MOST_LENGTHS), path) != source.file.size
-
-
-def _has_old_dates(source: EventFile) -> bool:
-    """Say if a file has dates before the change of calendars in 1582."""
-    for column in source.tail.footer.statistics:
-        if column.HasField("dateStatistics") and column.dateStatistics.HasField("minimum"):
-            if column.dateStatistics.minimum < SWITCH:
-                return True
-        elif column.HasField("timestampStatistics"):
-            times = column.timestampStatistics
-            least = min((getattr(times, name) for name in ("minimum", "minimumUtc") if times.HasField(name)), default=0)
-            if least < (SWITCH + 1) * _DAY:  # in some time zone
-                return True
-    return False

@@ -163,7 +163,7 @@ class _Sorted(EventStream):
             rows = pa.concat_arrays(same_types(parts)).take(pa.array(np.argsort(as_stored)))
         except pa.ArrowInvalid as error:
             raise RefusedError(
-                f"the {share.count} rows of a bucket are too large to be sorted", str(error), "give more `buckets`"
+                f"the {share.count} rows of a bucket are too large to be sorted", str(error), "give more --buckets"
             ) from error
         for first in range(0, share.count, HELD_ROWS):
             new = share.new_keys(bucket, first, min(first + HELD_ROWS, share.count))

@@ -25,7 +25,6 @@ from acidctl.base.errors import (
     RefusedError,
     StorageError,
 )
-from acidctl.base.spelling import spelled
 from acidctl.location.change.own_files import write_checked
 from acidctl.location.change.owner import Owner, owner_at
 from acidctl.storage.port import FileSystem, join
@@ -98,7 +97,7 @@ class Locking:
                 if not _release(fs, join(location, LOCK), mine):
                     self._say(
                         f"the lock of {fs.display(location)} could not be removed: the next run on this machine takes"
-                        f" it over, one on another needs {spelled('`break_lock`')}"
+                        f" it over, one on another needs {'--break-lock'}"
                     )
 
     def _require_same_clock(self, fs: FileSystem, location: str) -> None:
@@ -141,7 +140,7 @@ class Locking:
             raise type(error)(
                 f"cannot lock {fs.display(location)}",
                 str(error),
-                error.hint or "give `no_lock`, and see to it that runs never meet",
+                error.hint or "give --no-lock, and see to it that runs never meet",
             ) from error
 
     def _say(self, text: str) -> None:
@@ -238,7 +237,7 @@ def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
         return ConflictError(
             what,
             "its lock is being written, or was torn when its process was killed",
-            "try again in a minute; if it is still so, and nothing works there, give `break_lock`",
+            "try again in a minute; if it is still so, and nothing works there, give --break-lock",
         )
     since = _since(owner)
     if owner.is_dead():
@@ -253,7 +252,7 @@ def _explained(fs: FileSystem, location: str, path: str) -> ConflictError:
     return ConflictError(
         what,
         f"{owner} took the lock, {since}; whether it still runs only {where} can tell",
-        "try again when it has ended; if it has, give `break_lock` to remove the lock",
+        "try again when it has ended; if it has, give --break-lock to remove the lock",
     )
 
 
@@ -302,7 +301,7 @@ def _break(fs: FileSystem, location: str, path: str, *, foreign: bool, torn: boo
         finally:
             fs.remove_tree(claim)
     whose = f"of {owner}, {_since(owner)}" if owner else "that was torn"
-    ended = "" if owner is None else ", which has ended" if owner.is_dead() else f", as {spelled('`break_lock`')} says"
+    ended = "" if owner is None else ", which has ended" if owner.is_dead() else f", as {'--break-lock'} says"
     return f"{fs.display(location)}: took over the lock {whose}{ended}"
 
 

@@ -127,7 +127,7 @@ def _half_shown(fs: FileSystem, location: str, step: Step, why: str) -> StorageE
     return StorageError(
         f"{fs.display(join(location, step.target))} {what}",
         why,
-        f"run `compact()` on {fs.display(location)}: it finishes that first",
+        f"run `acidctl compact` on {fs.display(location)}: it finishes that first",
     )
 
 
@@ -201,7 +201,7 @@ def refuse_half_published(snapshot: Snapshot) -> None:
         raise RefusedError(
             f"a compaction of {snapshot.fs.display(snapshot.path)} was interrupted while it was published",
             f"{some_of(waiting)} is still in {staging}",
-            "run `compact()` on it: it finishes that first",
+            "run `acidctl compact` on it: it finishes that first",
         )
 
 

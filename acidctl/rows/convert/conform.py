@@ -102,7 +102,7 @@ def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: st
         raise RefusedError(
             f"cannot compact {path} with newer files",
             f"column {name} is {hive_type(own)} there and {hive_type(target)} in the result: {error}",
-            "say which Hive reads the table, `reader='hive3'` or `reader='hive4'`; or let Hive compact it"
+            "say which Hive reads the table, --for hive3 or --for hive4; or let Hive compact it"
             if how.by is None
             else "let Hive compact it",
         ) from error

@@ -404,7 +404,7 @@ def _refuse_misnamed(snapshot: Snapshot, file: DataFile, *, full: bool) -> None:
         raise BadDataError(
             f"Hive does not read {snapshot.display(file.path)} as ACID events",
             why,
-            "move it away, or to where it belongs; or the table is of the other type: see `table_type`",
+            "move it away, or to where it belongs; or the table is of the other type: see --table-type",
         )
 
 
@@ -415,7 +415,7 @@ def _belongs(snapshot: Snapshot, source: EventFile, on_error: Callable[[DataFile
     error = BadDataError(
         f"{snapshot.display(source.file.path)} is not an ORC file",
         f"it is {source.format}, and other files here make this a full-ACID table",
-        "the file does not belong here, or was overwritten: restore it; or see `table_type`",
+        "the file does not belong here, or was overwritten: restore it; or see --table-type",
     )
     if on_error is None:
         raise error

@@ -192,7 +192,7 @@ def _wait(driver: Driver, info: Path, timeout: float) -> dict[str, str]:
     raise EnvironmentProblem(
         f"Spark did not start within {timeout:g} seconds",
         last_words(driver.log.text()),
-        "Try again on a less busy machine, or use `engine='local'`",
+        "Try again on a less busy machine, or use --engine local",
     )
 
 

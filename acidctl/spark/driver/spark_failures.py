@@ -106,7 +106,7 @@ def unreachable(master: str, why: str) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"Spark's master {master} cannot be reached",
         why,
-        "Check the address and that it runs, or leave `master` out to run on this machine",
+        "Check the address and that it runs, or leave --master out to run on this machine",
     )
 
 
@@ -116,7 +116,7 @@ def no_executors(master: str, log: str, seconds: float) -> EnvironmentProblem:
     return EnvironmentProblem(
         f"The cluster {master} gave no executor within {seconds:g} seconds",
         "it has no free resources, or fewer than were asked for" if told else last_words(log),
-        "Look at the cluster, or ask for less: `spark.executor.memory=1g` `spark.executor.cores=1`",
+        "Look at the cluster, or ask for less: --conf spark.executor.memory=1g --conf spark.executor.cores=1",
     )
 
 
@@ -182,7 +182,7 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: EnvironmentProblem(
             f"The executors run Python {m[1]}, this is Python {m[2]}",
             "PySpark needs the same version on both sides",
-            "Name a Python that exists on the executors with PYSPARK_PYTHON or `spark.pyspark.python=...`",
+            "Name a Python that exists on the executors with PYSPARK_PYTHON or --conf spark.pyspark.python=...",
         ),
     ),
     (
@@ -191,7 +191,7 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: EnvironmentProblem(
             f"An executor cannot start its Python {m[1]}",
             m[2],
-            "Name a Python that exists on the executors with PYSPARK_PYTHON or `spark.pyspark.python=...`",
+            "Name a Python that exists on the executors with PYSPARK_PYTHON or --conf spark.pyspark.python=...",
         ),
     ),
     (
@@ -250,12 +250,14 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: MemoryProblem(
             "Java did not get enough memory",
             m[0],
-            "Free some memory, or give Spark less: `spark.driver.memory=512m`",
+            "Free some memory, or give Spark less: --conf spark.driver.memory=512m",
         ),
     ),
     (
         r"No space left on device",
-        lambda m, _: StorageError("Spark's scratch folder is full", m[0], "Name another one: `spark.local.dir=...`"),
+        lambda m, _: StorageError(
+            "Spark's scratch folder is full", m[0], "Name another one: --conf spark.local.dir=..."
+        ),
     ),
     (
         r"env: \W*bash\W*: No such file or directory",
@@ -268,7 +270,7 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: EnvironmentProblem(
             "Java starts no Spark for a user without a name",
             f"the system knows no name of user {os.geteuid()}, as in a container: {m[0]}",
-            "Give it one in /etc/passwd, with useradd, or use `engine='local'`",
+            "Give it one in /etc/passwd, with useradd, or use --engine local",
         ),
     ),
     (
@@ -309,16 +311,16 @@ def _unknown(text: str, log: str, status: int | None) -> AcidctlError:
     if failure is not None:
         where = f" on {failure.host}" if failure.host else ""
         return EnvironmentProblem(
-            f"A task failed{where} outside of acidctl's own code", failure.cause, "See what Spark logged with `debug`"
+            f"A task failed{where} outside of acidctl's own code", failure.cause, "See what Spark logged with --debug"
         )
     thrown = re.search(r"^: (\S.*)", text, re.MULTILINE)  # how Py4J tells what Java threw
     # Once Java has ended, Py4J only tells that it lost the connection.
     why = _short(thrown[1]) if thrown else _short(last_words(log) or text)
-    hint = "See what it logged with `debug`, or use `engine='local'`"
+    hint = "See what it logged with --debug, or use --engine local"
     if status is None:
         return EnvironmentProblem("Spark failed", why, hint)
     if status >= 0:
         return EnvironmentProblem(f"The Java process of Spark ended with status {status}", why, hint)
     why = "often by the system, when memory runs out" if status == -signal.SIGKILL else why
     what = f"The Java process of Spark was killed by signal {-status}"
-    return EnvironmentProblem(what, why, "Free some memory, or use `engine='local'`")
+    return EnvironmentProblem(what, why, "Free some memory, or use --engine local")

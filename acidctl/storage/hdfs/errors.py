@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
-
 from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFoundError, StorageError
 from acidctl.base.printable import printable
-from acidctl.storage.port import parent_of
 from acidctl.storage.retry import PassingError
 
 _Row = tuple[type[AcidctlError], str, str]
@@ -79,38 +75,3 @@ def from_remote(what: str, exception: str | None, message: str) -> AcidctlError:
     if "could only be replicated to 0 nodes" in first or "could only be written to 0" in first:
         return StorageError(what, "no DataNode can take it", "look for full disks: hdfs dfsadmin -report")
     return StorageError(what, printable(f"{exception}: {first}"), "see the NameNode's log")
-
-
-Summary = Mapping[str, Any]
-"""The answer of WebHDFS's GETCONTENTSUMMARY."""
-
-QUOTA_HINT = "free some space there, or have it raised: hdfs dfsadmin -setSpaceQuota"
-
-
-def used_up(summary_of: Callable[[str], Summary], path: str, needed: int) -> str:
-    """Describe the nearest space quota above a path without room for `needed` more bytes; empty if none is known.
-
-    Args:
-        summary_of: returns the summary of a directory; raises an AcidctlError if that is not allowed.
-        needed: HDFS reserves a whole block, times its replication, before the first byte is written.
-    """
-    while path != "/":
-        path = parent_of(path)
-        try:
-            summary = summary_of(path)
-        except AcidctlError:
-            continue
-        for name, quota, consumed in _quotas(summary):
-            if 0 <= quota < consumed + needed:
-                return (
-                    f"the {name} of {printable(path)} is used up: {consumed:,} of {quota:,} bytes are taken, "
-                    f"and another block takes {needed:,}"
-                )
-    return ""
-
-
-def _quotas(summary: Summary) -> Iterator[tuple[str, int, int]]:
-    """Yield names, limits (negative: none) and consumed bytes."""
-    yield "space quota", int(summary.get("spaceQuota", -1)), int(summary.get("spaceConsumed", 0))
-    for kind, quota in (summary.get("typeQuota") or {}).items():
-        yield f"space quota for {kind}", int(quota.get("quota", -1)), int(quota.get("consumed", 0))

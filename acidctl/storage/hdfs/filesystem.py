@@ -14,7 +14,7 @@ from acidctl.base.errors import AccessError, AcidctlError, ConflictError, NotFou
 from acidctl.base.printable import printable
 from acidctl.storage import os_errors
 from acidctl.storage.hdfs.cluster import wants_kerberos, web_token
-from acidctl.storage.hdfs.errors import QUOTA_HINT, QuotaError, used_up
+from acidctl.storage.hdfs.errors import QuotaError
 from acidctl.storage.hdfs.new_file import CutShortError, NewFile
 from acidctl.storage.port import Access, FileSystemSpec, base_name, join
 from acidctl.storage.ranged import RangedReader, behind_the_end, clamp
@@ -40,7 +40,7 @@ class HdfsClient(Protocol):
         """Return the status of an entry under the keys of WebHDFS.
 
         These are ``type``, ``length``, ``modificationTime`` (milliseconds), ``owner``, ``group``, ``permission``
-        (octal) and ``aclBit``; for a file also ``blockSize`` and ``replication``.
+        (octal) and ``aclBit``.
         """
 
     def list_status(self, path: str) -> list[dict[str, Any]]:
@@ -83,9 +83,6 @@ class HdfsClient(Protocol):
 
     def set_acl(self, path: str, entries: tuple[str, ...]) -> None:
         """Set all entries of the ACL, including those of the mode; no entries remove it."""
-
-    def content_summary(self, path: str) -> dict[str, Any]:
-        """Return quotas and their use, under the keys of WebHDFS; the request is not repeated."""
 
 
 class HdfsFileSystem(RemoteStore):
@@ -172,11 +169,11 @@ class HdfsFileSystem(RemoteStore):
 
     def write_bytes(self, path: str, data: bytes) -> None:
         self._create(path, data)
-        require_length(self, path, len(data), self._why_short)
+        require_length(self, path, len(data))
 
     def create_exclusive(self, path: str, data: bytes) -> None:
         self._create(path, data)
-        require_content(self, path, data, self._why_short)
+        require_content(self, path, data)
 
     def access(self, path: str) -> Access | None:
         return self._access(path, self._client.status(path, "look at"))
@@ -231,28 +228,17 @@ class HdfsFileSystem(RemoteStore):
         except PassingError as error:
             if not data or not self._holds(path, data):  # an empty file may be anybody's
                 raise _unsure(error, "what it wrote may be there, incomplete") from error
-        except QuotaError as error:
-            raise self._cut_short(path, error) from error
+        except QuotaError:
+            self._remove_part(path)
+            raise
 
-    def _cut_short(self, path: str, error: StorageError) -> StorageError:
-        """Remove a file that HDFS has only in part, and return an error with the name of the quota.
+    def _remove_part(self, path: str) -> None:
+        """Remove a new file that HDFS has only in part.
 
         The file is ours: HDFS checks quotas of space when it allocates a block for a file that it has created.
         """
-        why, hint = self._why_short(path)
         with suppress(AcidctlError):
             self._client.delete(path, recursive=False)
-        return StorageError(error.what, why or error.why, hint or error.hint)
-
-    def _why_short(self, path: str) -> tuple[str, str]:
-        """Return the quota that keeps a file short; DataNodes of Hadoop 2 report success over WebHDFS."""
-        try:
-            status = self._client.status(path, "look at")
-            needed = int(status.get("blockSize", 1)) * int(status.get("replication", 1))
-        except AcidctlError:
-            needed = 1
-        why = used_up(self._client.content_summary, path, needed)
-        return why, QUOTA_HINT if why else ""
 
     def make_dirs(self, path: str, *, below: str = "") -> None:
         if below:
@@ -364,9 +350,10 @@ class _Output(io.BufferedWriter):
             return
         try:
             super().close()
-        except (QuotaError, CutShortError) as error:
-            raise self._fs._cut_short(self._path, error) from error
-        require_length(self._fs, self._path, self.raw.tell(), self._fs._why_short)
+        except (QuotaError, CutShortError):
+            self._fs._remove_part(self._path)
+            raise
+        require_length(self._fs, self._path, self.raw.tell())
 
 
 def full_acl(access: Access) -> tuple[str, ...]:

@@ -31,8 +31,6 @@ _PIECE = 32 << 20
 """Bytes of one read or write, to which the timeout applies."""
 
 _DIRECTORY_MODE = 0o755
-_NO_QUOTA = 1 << 63
-"""The package returns unsigned numbers, and this or more if no quota is set."""
 
 _ACL_BIT = 1 << 12
 _USER = "HADOOP_USER_NAME"
@@ -45,7 +43,7 @@ _KEYS_HINT = (
     "name it (`hadoop.security.key.provider.path`) in core-site.xml of HADOOP_CONF_DIR; else use webhdfs://, "
     "whose DataNodes decrypt"
 )
-_TOKEN_HINT = "this job has no token for it either: have Spark fetch one, `spark.kerberos.access.hadoopFileSystems={}`"
+_TOKEN_HINT = "this job has no token for it: have Spark fetch one, --conf spark.kerberos.access.hadoopFileSystems={}"
 _DATA_NODE_HINT = "this machine must reach the DataNodes; hdfs dfsadmin -report says which ones live"
 
 _Result = TypeVar("_Result")
@@ -162,12 +160,6 @@ class NativeClient:
         acl = [AclEntry(kind, scope, rights, name or None) for scope, kind, name, rights in map(_acl_parts, entries)]
         self._within("set the ACL of", path, lambda: self._client.set_acl(path, acl))
 
-    def content_summary(self, path: str) -> dict[str, Any]:
-        """Return quotas; unset ones are negative as in WebHDFS."""
-        summary = self._within("ask for the quota of", path, lambda: self._client.get_content_summary(path))
-        quota = -1 if summary.space_quota >= _NO_QUOTA else summary.space_quota
-        return {"spaceQuota": quota, "spaceConsumed": summary.space_consumed}
-
     def begin(self, path: str, mode: int | None = None) -> Any:
         """Return the package's writer of a new file."""
         options = self._write_options(permission=mode, create_parent=False)
@@ -262,8 +254,6 @@ def _status(info: Any) -> dict[str, Any]:
         "type": "DIRECTORY" if info.isdir else "FILE",
         "length": info.length,
         "modificationTime": info.modification_time,
-        "blockSize": info.blocksize or 1,
-        "replication": info.replication or 1,
         "owner": info.owner,
         "group": info.group,
         "permission": f"{info.permission & 0o777:o}",

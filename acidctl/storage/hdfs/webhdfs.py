@@ -182,9 +182,6 @@ class WebHdfsClient:
         else:
             self._call("set the ACL of", path, "REMOVEACL")
 
-    def content_summary(self, path: str) -> dict[str, Any]:
-        return dict(self._call("ask for the quota of", path, "GETCONTENTSUMMARY", "ContentSummary"))
-
     def create(self, path: str, data: Any, mode: int | None = None) -> None:
         """Create a file in WebHDFS's two steps: ask for a DataNode, then send the bytes to it.
 

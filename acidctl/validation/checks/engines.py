@@ -64,7 +64,7 @@ R1 = Rule(
 R4 = Rule(
     "R4", ERROR, LISTING, "A base is marked `truncated` or `dropped` in _metadata_acid.",
     "The reader knows `compacted` only, and refuses the base.",
-    "Run `compact('major')` after the next insert.", "1.4", ("hive3",),
+    "Run `acidctl compact --major` after the next insert.", "1.4", ("hive3",),
 )  # fmt: skip
 R7 = Rule(
     "R7", ERROR, LISTING, "A name has a statement id and a visibility id.",
@@ -94,12 +94,12 @@ R2 = Rule(
     "R2", ERROR, LISTING, "Bucket files have attempt ids, bucket_N_A.",
     "Hive before 4 does not match them: their rows are missed. Of delete events Trino does not match them either: "
     "deleted rows come back.",
-    "Run `compact('major')`: its files have none.", "1.4", ("hive2", "hive3", "trino"),
+    "Run `acidctl compact --major`: its files have none.", "1.4", ("hive2", "hive3", "trino"),
 )  # fmt: skip
 R5 = Rule(
     "R5", ERROR, LISTING, "A _flush_length file lies beside a data file.",
     "Impala refuses the directory; Trino takes it for a data file, and fails.",
-    "Compact when the streaming writer has closed its batch; if it died, run `repair('flush-length')`.", "12",
+    "Compact when the streaming writer has closed its batch; if it died, run `acidctl repair flush-length`.", "12",
     ("trino", "impala"),
 )  # fmt: skip
 R8 = Rule(
@@ -110,15 +110,15 @@ R8 = Rule(
 R10 = Rule(
     "R10", ERROR, LISTING, "Raw files lie in ACID directories, as LOAD DATA leaves them.",
     "Hive 2 expects the ACID columns in every file there.",
-    "Run `compact('major')`.", "5.2", ("hive2",),
+    "Run `acidctl compact --major`.", "5.2", ("hive2",),
 )  # fmt: skip
 
 
 R19 = Rule(
     "R19", ERROR, LISTING, "A base that hides other directories has no data file.",
     "Trino does not see such a base: rows that were truncated, or deleted by a DELETE of all rows, come back.",
-    "Where V43 is found as well, do what it says. Else clean what it hides, or run `compact('major')` after the next "
-    "insert.", "6.5", ("trino",),
+    "Where V43 is found as well, do what it says. Else clean what it hides, or run `acidctl compact --major` "
+    "after the next insert.", "6.5", ("trino",),
 )  # fmt: skip
 
 
@@ -151,12 +151,12 @@ def _of_its_files(directory: AcidDirectory, look: ListingToCheck, readers: Seque
 R9 = Rule(
     "R9", ERROR, LISTING, "Original files of several buckets have delete events.",
     "Trino numbers originals of unbucketed tables as bucket 0: deletes hit the wrong rows.",
-    "Run `compact('major')`.", "5.1", ("trino",),
+    "Run `acidctl compact --major`.", "5.1", ("trino",),
 )  # fmt: skip
 R20 = Rule(
     "R20", INFO, LISTING, "Original files are called _copy_N, or lie in folders, as UNION ALL leaves them.",
     "Their rows are numbered by the order of these names: their ROW__IDs change if a copy gets other names.",
-    "Run `compact('major')`: it writes the ROW__IDs down.", "5.1", ("hive3", "hive4"),
+    "Run `acidctl compact --major`: it writes the ROW__IDs down.", "5.1", ("hive3", "hive4"),
 )  # fmt: skip
 R16 = Rule(
     "R16", ERROR, LISTING, "Spark's own ORC reader shows events, not rows.",
@@ -201,12 +201,12 @@ def _of_the_location(look: ListingToCheck) -> Iterator[Finding]:
 R3 = Rule(
     "R3", ERROR, FOOTERS, "Neither _orc_acid_version nor the files say of which version they are.",
     "Trino takes them for files from before Hive 3 and refuses them.",
-    "Run `compact('major')`, or `repair('version-file')`.", "3.3", ("trino",),
+    "Run `acidctl compact --major`, or `acidctl repair version-file`.", "3.3", ("trino",),
 )  # fmt: skip
 R11 = Rule(
     "R11", ERROR, FOOTERS, "Files lack hive.acid.key.index.",
     "Hive up to 3.1 takes such a file for one without ids and shows the six columns as rows.",
-    "Run `compact('major')`.", "3.4", ("hive2", "hive3"),
+    "Run `acidctl compact --major`.", "3.4", ("hive2", "hive3"),
 )  # fmt: skip
 R12 = Rule(
     "R12", ERROR, FOOTERS, "Files are of ACID version 2.",
@@ -223,7 +223,7 @@ R15 = Rule(
     "R15", INFO, FOOTERS, "Files have no row index (stride 0).",
     "Their statistics mean nothing: the reader reads whole stripes, whatever the condition. Minor compactions of Hive "
     "by MapReduce write such files.",
-    "Run `compact('major')`.", "3.4", ("hive3", "hive4", "trino", "impala", "spark"),
+    "Run `acidctl compact --major`.", "3.4", ("hive3", "hive4", "trino", "impala", "spark"),
 )  # fmt: skip
 
 

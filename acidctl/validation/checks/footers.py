@@ -13,7 +13,7 @@ from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.names import AcidDirectory, Kind, parse_directory
 from acidctl.acid.sidefiles import parse_orc_acid_version
 from acidctl.base.errors import AcidctlError, BadDataError
-from acidctl.base.worker_pool import Beat
+from acidctl.base.worker_process import Beat
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import UnsupportedCodec
 from acidctl.orc.tail import KEY_INDEX, Tail, read_tail
@@ -133,13 +133,13 @@ V30 = Rule(
     "V30", ERROR, FOOTERS, "hive.acid.key.index is missing, or does not fit the stripes.",
     "Hive takes the ranges of its splits from it: deletes are skipped, or queries fail, and Hive up to 3.1 takes a "
     "file without it for one without ids. Of delete events no reader uses it, and Trino writes others.",
-    "Run `repair('key-index')`.", "13.3",
+    "Run `acidctl repair key-index`.", "13.3",
 )  # fmt: skip
 V31 = Rule(
     "V31", ERROR, FOOTERS, "hive.acid.stats or the statistics of the id columns are missing, or do not fit the rows.",
     "Readers leave out stripes and count rows by them; where they count too few delete events, Hive 3 fails or shows "
     "deleted rows.",
-    "Run `compact('major')`: it writes them anew.", "3.2",
+    "Run `acidctl compact --major`: it writes them anew.", "3.2",
 )  # fmt: skip
 V32 = Rule(
     "V32", WARNING, FOOTERS, "hive.acid.version is missing, or differs from _orc_acid_version.",
@@ -418,7 +418,7 @@ def across_tails(files: dict[str, TailFacts], markers: dict[str, int | None]) ->
 V12 = Rule(
     "V12", ERROR, DEEP, "An event's operation does not belong in such a directory, or a delete event has a row.",
     "Hive 3 and newer ignore the operation: updates and deletes are read as rows.",
-    "Before Hive 3 reads an ACID v1 table: a major compaction with `reader='hive2'`. Nothing else compacts it.", "4.2",
+    "Before Hive 3 reads an ACID v1 table: a major compaction with --for hive2. Nothing else compacts it.", "4.2",
 )  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from acidctl.validation.findings import DEEP, ERROR, WARNING, Rule
 V26 = Rule(
     "V26", ERROR, DEEP, "Events are not in ascending order of their key, or an event is there twice.",
     "Readers merge sorted files: deletes are missed, and rows appear twice.",
-    "Rows: run `compact('major')`, which sorts. Deletes: the same with `apply_all_deletes`, or `INSERT OVERWRITE TABLE "
-    "t SELECT * FROM t` in Hive, which keeps what it shows.", "4.2",
+    "Rows: run `acidctl compact --major`, which sorts. Deletes: the same with --apply-all-deletes, or "
+    "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive, which keeps what it shows.", "4.2",
 )  # fmt: skip
 V34 = Rule(
     "V34", WARNING, DEEP, "Several delete events name the same row.",

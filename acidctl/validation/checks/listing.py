@@ -170,7 +170,7 @@ def _unparseable(verdict: Verdict) -> Finding:
 V5 = Rule(
     "V5", ERROR, LISTING, "Two directories have the same numbers in a different spelling.",
     "Readers take both: rows appear twice, or in an order that nobody chose.",
-    "Keep one of them: compare their rows with `dump()`.", "1.1",
+    "Keep one of them: compare their rows with `acidctl dump`.", "1.1",
 )  # fmt: skip
 V7 = Rule(
     "V7", ERROR, LISTING, "Two deltas of one kind overlap, and neither holds the other's range.",
@@ -186,7 +186,7 @@ V9 = Rule(
 V17 = Rule(
     "V17", ERROR, LISTING, "A directory lies inside an ACID directory, as when a rename met an existing one.",
     "Hive 3 does not look into it: its rows are lost. Hive 4 does: copies are read twice, deleted rows may come back.",
-    "Run `repair('nested')`; where that refuses, move it to where it belongs by hand.",
+    "Run `acidctl repair nested`; where that refuses, move it to where it belongs by hand.",
 )  # fmt: skip
 V22 = Rule(
     "V22", ERROR, LISTING, "A directory holds several files for one bucket, or a stray file named like a bucket.",
@@ -250,7 +250,7 @@ def _ranges(look: ListingToCheck) -> Iterator[Finding]:
 V11 = Rule(
     "V11", ERROR, LISTING, "A minor compaction was shown half: a wide delta hides directories of the other kind.",
     "Deleted rows come back, or rows vanish.",
-    "If acidctl's own compaction died, run `compact()` again: it finishes it. Otherwise move the lone wide "
+    "If acidctl's own compaction died, run `acidctl compact` again: it finishes it. Otherwise move the lone wide "
     "directory away.", "8.6",
 )  # fmt: skip
 
@@ -272,7 +272,7 @@ def _half(look: ListingToCheck) -> Iterator[Finding]:
 V13 = Rule(
     "V13", ERROR, LISTING, "The marker _orc_acid_version is missing, is not a known version, or differs.",
     "Trino refuses deltas without it where their files do not say it either; before 356 it refuses all.",
-    "Run `repair('version-file')`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
+    "Run `acidctl repair version-file`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
 )  # fmt: skip
 
 
@@ -334,7 +334,7 @@ def _empty(look: ListingToCheck) -> Iterator[Finding]:
 V36 = Rule(
     "V36", ERROR, LISTING, "A _flush_length file is damaged, lies where none belongs, or says more than there is.",
     "Streaming writers record there how much of a file counts; too much means that rows are lost.",
-    "If no writer is at work, run `repair('flush-length')`.", "12",
+    "If no writer is at work, run `acidctl repair flush-length`.", "12",
 )  # fmt: skip
 
 
@@ -364,7 +364,7 @@ def _flush_lengths(look: ListingToCheck) -> Iterator[Finding]:
 V24 = Rule(
     "V24", ERROR, LISTING, "A data file cannot be read: it is damaged, not an ORC file, or crashes the reader.",
     "Queries fail on it, and its rows are lost.",
-    "Restore it from a copy; `dump()` shows what can still be read.",
+    "Restore it from a copy; `acidctl dump` shows what can still be read.",
 )  # fmt: skip
 V25 = Rule(
     "V25", ERROR, LISTING, "A file lacks the ACID columns where it must have them, or has them where it must not.",
@@ -374,7 +374,7 @@ V25 = Rule(
 V46 = Rule(
     "V46", ERROR, LISTING, "A data file has 0 bytes.",
     "Readers take it for a file without rows; in a delete delta Hive's vectorized queries fail on it.",
-    "Find out whether its writer died or the store lost it; `compact('major')` leaves it out.", "12",
+    "Find out whether its writer died or the store lost it; `acidctl compact --major` leaves it out.", "12",
 )  # fmt: skip
 
 
@@ -409,7 +409,7 @@ def _data_files(look: ListingToCheck) -> Iterator[Finding]:
 V18 = Rule(
     "V18", ERROR, LISTING, "Original files lie beside a base, or have names that Hive does not number.",
     "Beside a base they are obsolete; on a name without a number Hive fails, and reads nothing of the table.",
-    "Obsolete ones: `clean()`. Others: move away what is not data; rename data as 000000_0_copy_1.", "5.1",
+    "Obsolete ones: `acidctl clean`. Others: move away what is not data; rename data as 000000_0_copy_1.", "5.1",
 )  # fmt: skip
 
 
@@ -474,12 +474,12 @@ def _staging(look: ListingToCheck) -> Iterator[Finding]:
 V19 = Rule(
     "V19", WARNING, LISTING, "There are more deltas, or larger ones, than Hive's thresholds allow.",
     "Reading becomes slow; perhaps Hive's initiator is not running.",
-    "Run `compact()`.", "9",
+    "Run `acidctl compact`.", "9",
 )  # fmt: skip
 V20 = Rule(
     "V20", INFO, LISTING, "Obsolete or aborted directories take space.",
     "No reader needs them.",
-    "Run `clean()`.", "10",
+    "Run `acidctl clean`.", "10",
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ V41 = Rule(
 V42 = Rule(
     "V42", INFO, LISTING, "Nothing shows that the location is of a transactional table.",
     "A name like base_5 is not evidence: exports and tables of other formats have such directories, too.",
-    "If it is one, give `table_type` to the commands that change it.", "11",
+    "If it is one, give --table-type to the commands that change it.", "11",
 )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ V43 = Rule(
     "V43", ERROR, LISTING, "A compaction's result has no file, while what it replaced has rows that nobody deleted.",
     "Readers do not see these rows, and Hive's cleaner removes them for good. Hive 4 loses them where the path of a "
     "partition is not ASCII and it compacts by MapReduce.",
-    "Run `repair('empty-result')` before a cleaner does its work, and let Hive compact by queries.", "10",
+    "Run `acidctl repair empty-result` before a cleaner does its work, and let Hive compact by queries.", "10",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from acidctl.acid.layout import NO_BUCKET, DataFile, Role
 from acidctl.acid.names import MINL, NO_STATEMENT, AcidDirectory, Kind
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import BadDataError
-from acidctl.base.worker_pool import Beat
+from acidctl.base.worker_process import Beat
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.read.hostile_streams import NullMapKey
 from acidctl.orc.read.reader import OrcFile, open_orc
@@ -115,8 +115,8 @@ def _opened_file(
 V21 = Rule(
     "V21", ERROR, DEEP, "The bucket in an event is not the bucket of its file's name.",
     "Hive looks for deletes of bucket N in files of bucket N only: it ignores this one, or refuses to read the table.",
-    "To apply such deletes: `compact('major')` with `apply_all_deletes`. To keep what Hive shows: `INSERT OVERWRITE "
-    "TABLE t SELECT * FROM t` in Hive.", "2",
+    "To apply such deletes: `acidctl compact --major` with --apply-all-deletes. To keep what Hive shows: "
+    "`INSERT OVERWRITE TABLE t SELECT * FROM t` in Hive.", "2",
 )  # fmt: skip
 V23 = Rule(
     "V23", ERROR, DEEP, "A value of the bucket column has an unknown codec, or reserved bits set.",
@@ -132,12 +132,12 @@ V35 = Rule(
     "V35", ERROR, DEEP, "A delete event has a lower write id than the row that it deletes, or no later statement.",
     "Hive 4 does not apply the first kind, and the readers of Hive 3 disagree on it; those of Hive 4 disagree on the "
     "second. An UPDATE of Hive 3 that waited for a lock can leave the first.",
-    "Run `compact('major')`: it keeps the rows as Hive 4 does, or says which are disputed.", "4.2",
+    "Run `acidctl compact --major`: it keeps the rows as Hive 4 does, or says which are disputed.", "4.2",
 )  # fmt: skip
 V37 = Rule(
     "V37", WARNING, DEEP, "A compacted directory holds rows of write ids that are open or aborted.",
     "A compaction should have left them out; readers that filter by file show them.",
-    "Run `compact('major')` with the same `snapshot`.", "8.2",
+    "Run `acidctl compact --major` with the same --snapshot.", "8.2",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from support.tables import age, make
 from acidctl.acid.state import State
 from acidctl.base.errors import AccessError
 from acidctl.cli.inspect import ls
-from acidctl.cli.inspect.ls import SORT_KEYS
+from acidctl.cli.inspect.location_lines import SORT_KEYS
 from acidctl.cli.output.screen import STATE_STYLES
 from acidctl.cli.report.location_list import LocationList
 from acidctl.location import table_location

@@ -17,7 +17,7 @@ from support.tables import CLEAN_NOW, age, make
 from support.terminals import Terminals
 
 from acidctl.acid.listing import Listing
-from acidctl.cli.inspect.report import BEFORE, LARGEST, WORST
+from acidctl.cli.inspect.warehouse_report import BEFORE, LARGEST, WORST
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 Acidctl = Callable[..., Result]

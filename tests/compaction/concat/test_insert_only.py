@@ -26,10 +26,11 @@ from support.tables import json_rows, snapshot_of
 from acidctl.acid.compaction_kind import CompactionKind, Hive
 from acidctl.base.errors import AcidctlError, BadDataError, RefusedError, VerifyError
 from acidctl.compaction.concat import insert_only, orc, parquet
-from acidctl.compaction.concat.insert_only import concat_tasks, run_concat
+from acidctl.compaction.concat.insert_only import run_concat
 from acidctl.compaction.concat.parquet import renamed
 from acidctl.compaction.merge import stripe_copy
 from acidctl.compaction.output_settings import Writing
+from acidctl.compaction.plan_tasks import concat_tasks
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.tasks import BucketResult, ConcatTask
 from acidctl.location.metastore_schema import Declared, TextLayout

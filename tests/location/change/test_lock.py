@@ -144,7 +144,7 @@ def test_a_store_without_exclusive_creates_says_so(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(LocalFileSystem, "write_bytes", cannot)
     with pytest.raises(StorageError, match="cannot lock") as error, locked(FS, str(tmp_path)):
         raise AssertionError
-    assert "`no_lock`" in error.value.hint
+    assert "--no-lock" in error.value.hint
 
 
 def claim(table: Path, owner: Owner | bytes) -> Path:
@@ -354,7 +354,7 @@ def test_process_ids_of_another_container_say_nothing(
         raise AssertionError
     said: list[str] = []
     with locked(FS, str(tmp_path), break_stale=True, on_break=said.append):
-        assert said[0].endswith("as `break_lock` says")
+        assert said[0].endswith("as --break-lock says")
 
 
 def test_a_living_process_is_not_seen_from_a_container(tmp_path: Path) -> None:
@@ -420,4 +420,4 @@ def test_one_that_stays_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patch, Locking(True, tell=said.append).at(FS, str(tmp_path)):
         patch.setattr(LocalFileSystem, "remove_tree", cannot)
     assert "could not be removed" in said[0]
-    assert "`break_lock`" in said[0]
+    assert "--break-lock" in said[0]

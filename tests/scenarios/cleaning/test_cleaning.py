@@ -166,7 +166,7 @@ def test_an_error_half_way_says_what_was_done(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(StorageError) as raised:
         apply_plan(plan, how)
     assert raised.value.hint.startswith("delete the snapshots; 2 of 3 are ")
-    assert ("`restore()`" in raised.value.hint) == (how is How.TRASH)
+    assert ("`acidctl restore`" in raised.value.hint) == (how is How.TRASH)
     assert names_of(table) == {"base_5", "base_3"}
 
 

@@ -162,7 +162,6 @@ def test_one_result_is_one_object(acidctl: Acidctl, crud: Path) -> None:
 ENDLESS = """
 import os, signal, sys, time
 from types import SimpleNamespace
-from acidctl.cli.inspect import ls
 from acidctl.cli.main import main
 
 def slow(paths, storage, lists, on_error=None, **_):
@@ -176,10 +175,11 @@ def slow(paths, storage, lists, on_error=None, **_):
     for place in range(1000000):
         yield Found()
 
-import acidctl.cli.inspect.ls as listed
+import acidctl.cli.inspect.location_lines as lines
+import acidctl.location.find as found
 size = int(sys.argv[1])
-listed.location_report = lambda *_, **__: {"place": "\\n" * size, "entries": []}
-listed.find = slow
+lines.location_report = lambda *_, **__: {"place": "\\n" * size, "entries": []}
+found.find = slow
 print("ready", file=sys.stderr, flush=True)
 main(["ls", "-o", sys.argv[2], "x"])
 """

@@ -194,8 +194,8 @@ def test_several_buckets_are_refused(three: str, monkeypatch: pytest.MonkeyPatch
     error = run(plan_of(three, MAJOR)).error
     assert isinstance(error, RefusedError)
     assert "3 files, one a bucket" in error.why
-    assert "`offline`" in error.hint
-    assert "`visibility_txn`" in error.hint
+    assert "--offline" in error.hint
+    assert "--visibility-txn" in error.hint
     assert names(three) == before
 
 
@@ -205,14 +205,14 @@ def test_several_files_are_refused_at_the_end_too(three: str, monkeypatch: pytes
     before = names(three)
     error = run(plan_of(three, MAJOR)).error
     assert isinstance(error, RefusedError)
-    assert "`offline`" in error.hint
+    assert "--offline" in error.hint
     assert names(three) == before
 
 
 def test_both_kinds_of_delta_are_refused(one: str) -> None:
     error = run(plan_of(one, MINOR)).error
     assert isinstance(error, RefusedError)
-    assert "`major`" in error.hint
+    assert "--major" in error.hint
 
 
 def test_a_transaction_hides_them(three: str) -> None:
@@ -370,7 +370,7 @@ def test_what_cannot_be_taken_back_is_finished(three: str, monkeypatch: pytest.M
     monkeypatch.undo()
     assert error
     assert "base_0000003/bucket_00001 appeared" in error.what
-    assert "`compact()`" in error.hint
+    assert "`acidctl compact`" in error.hint
     assert finish_half_published(snapshot_at(three)) == ("base_0000003",)
     assert read_rows(three) == rows
 

@@ -23,15 +23,15 @@ from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.listing import TableType
 from acidctl.acid.writeids import ValidTxns
 from acidctl.base.errors import AcidctlError, RefusedError, VerifyError
-from acidctl.compaction import spread as spread_module
+from acidctl.compaction import plan_tasks
 from acidctl.compaction.kernel import run_task
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.output_settings import Writing
 from acidctl.compaction.plan import CompactionPlan, plan_compaction
+from acidctl.compaction.plan_tasks import Rebalance
 from acidctl.compaction.proof.verify import Verify
 from acidctl.compaction.rebalance.order import SortColumn
 from acidctl.compaction.run import Compacted, compact
-from acidctl.compaction.spread import Rebalance
 
 Rows = list[Any]
 Order = tuple[SortColumn, ...]
@@ -90,9 +90,9 @@ def test_a_table_with_any_past_is_spread_evenly(
     table = random_table(tmp_path_factory.mktemp("t") / "t", seed)
     before = read_rows(table)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spread_module, "_FEWEST", at_once)
-        patch.setattr(spread_module, "_AT_ONCE", 0)
-        patch.setattr(spread_module, "_COUNTED", at_once * 200)
+        patch.setattr(plan_tasks, "_FEWEST", at_once)
+        patch.setattr(plan_tasks, "_AT_ONCE", 0)
+        patch.setattr(plan_tasks, "_COUNTED", at_once * 200)
         outcome = rebalance(table, buckets, verify)
     assert read_rows(table) == spread(before, buckets)
     require_sound(table, outcome)
@@ -187,9 +187,9 @@ def many(table: Path, buckets: int = 3, rows: int = 3_000) -> None:
 def test_large_files_are_read_in_shares_by_several_processes(
     tmp_path: Path, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spread_module, "_COUNTED", 1)
-    monkeypatch.setattr(spread_module, "_AT_ONCE", 0)
-    monkeypatch.setattr(spread_module, "_FEWEST", 2_000)
+    monkeypatch.setattr(plan_tasks, "_COUNTED", 1)
+    monkeypatch.setattr(plan_tasks, "_AT_ONCE", 0)
+    monkeypatch.setattr(plan_tasks, "_FEWEST", 2_000)
     monkeypatch.setattr("acidctl.compaction.local_engine.WORTH_A_PROCESS", 1)
     many(tmp_path)
     before = read_rows(tmp_path)

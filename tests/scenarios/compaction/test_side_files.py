@@ -99,6 +99,6 @@ def test_a_copy_with_other_bytes_is_taken_back(tmp_path: Path, name: str, monkey
     shown = fs.exists(join(path, "base_0000003"))
     assert shown is (name != "bucket_00000")
     if shown:  # what has appeared is finished by the next run
-        assert "`compact()`" in outcome.error.hint
+        assert "`acidctl compact`" in outcome.error.hint
         assert half_published(take_snapshot(fs, path))
     assert half_published(snapshot_of(url)) or not shown

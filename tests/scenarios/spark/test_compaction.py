@@ -23,7 +23,7 @@ ENVIRON = {name: value for name, value in os.environ.items() if not name.startsw
 
 
 FINE = (
-    "import acidctl.compaction.plan as plan, acidctl.compaction.split as split; plan.FINEST = split.FINEST = 1; "
+    "import acidctl.compaction.plan_tasks as plan, acidctl.compaction.split as split; plan.FINEST = split.FINEST = 1; "
     "from acidctl.cli.main import main; main()"
 )
 """The command line, with segments as small as there can be."""

@@ -20,7 +20,7 @@ from support.stores import Store
 from acidctl.base.errors import AcidctlError, ConflictError, StorageError
 from acidctl.location.change.own_files import write_checked, write_whole
 from acidctl.storage import fsspec_fs
-from acidctl.storage.hdfs.errors import QuotaError, from_remote, used_up
+from acidctl.storage.hdfs.errors import QuotaError, from_remote
 from acidctl.storage.local import filesystem
 from acidctl.storage.port import FileSystem, FileSystemSpec, join
 from acidctl.storage.registry import open_location
@@ -57,7 +57,6 @@ class LyingNameNode(http.server.BaseHTTPRequestHandler):
 
     files: ClassVar[dict[str, bytes]] = {}
     keep: ClassVar[Keep] = staticmethod(lambda data: data)
-    summaries: ClassVar[dict[str, dict[str, Any]]] = {}
     refusal: ClassVar[dict[str, str]] = {}
     asked: ClassVar[list[str]] = []
 
@@ -75,12 +74,7 @@ class LyingNameNode(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         operation, name = self._operation, self._name
         self.asked.append(operation)
-        if operation == "GETCONTENTSUMMARY":
-            if name not in self.summaries:
-                self._say(403, {"RemoteException": {"exception": "AccessControlException", "message": "no"}})
-            else:
-                self._say(200, {"ContentSummary": self.summaries[name]})
-        elif name not in self.files:
+        if name not in self.files:
             self._say(404, {"RemoteException": {"exception": "FileNotFoundException", "message": name}})
         elif operation == "OPEN":
             self._say(200, self.files[name])
@@ -124,7 +118,7 @@ class LyingNameNode(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def name_node() -> Iterator[tuple[type[LyingNameNode], FileSystem]]:
-    handler = type("ThisNameNode", (LyingNameNode,), {"files": {}, "summaries": {}, "refusal": {}, "asked": []})
+    handler = type("ThisNameNode", (LyingNameNode,), {"files": {}, "refusal": {}, "asked": []})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -333,27 +327,6 @@ def test_a_copy_that_is_not_whole(objects: Liar, monkeypatch: pytest.MonkeyPatch
 
 # --- HDFS and its quotas ---------------------------------------------------------------------------------------------
 
-FULL = {"spaceQuota": 200, "spaceConsumed": 150}
-FREE = {"spaceQuota": 1_000_000, "spaceConsumed": 150}
-NONE = {"spaceQuota": -1, "spaceConsumed": 150}
-SSD_FULL = {**NONE, "typeQuota": {"SSD": {"quota": 9, "consumed": 9}, "DISK": {"quota": -1, "consumed": 7}}}
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_the_quota_that_has_no_room_is_named(
-    name_node: tuple[type[LyingNameNode], FileSystem], call: Callable[..., None]
-) -> None:
-    handler, fs = name_node
-    handler.keep = staticmethod(NOTHING)
-    handler.summaries |= {"/w/db/t": FREE, "/w": FULL, "/": NONE}
-    with pytest.raises(StorageError) as raised:
-        call(fs, "/w/db/t/new")
-    assert raised.value.why == (
-        "the space quota of /w is used up: 150 of 200 bytes are taken, and another block takes 3,000"
-    )
-    assert "setSpaceQuota" in raised.value.hint
-    assert handler.files == {}
-
 
 @pytest.mark.parametrize("call", CALLS)
 def test_newer_data_nodes_say_it_themselves(
@@ -362,9 +335,6 @@ def test_newer_data_nodes_say_it_themselves(
     handler, fs = name_node
     handler.refusal = {"exception": "DSQuotaExceededException", "message": "The DiskSpace quota of /w is exceeded"}
     with pytest.raises(StorageError, match="the space quota is used up"):
-        call(fs, "/w/new")
-    handler.summaries |= {"/w": FULL}
-    with pytest.raises(StorageError, match="the space quota of /w is used up"):
         call(fs, "/w/new")
     assert handler.files == {}  # of which there would be nothing but the names
 
@@ -375,32 +345,6 @@ def test_webhdfs_is_asked_once_before_and_once_after_a_file(name_node: tuple[typ
         handler.asked.clear()
         call(fs, f"/{call.__name__}")
         assert handler.asked == ["GETFILESTATUS"] * 2  # whether the name is free, and what came
-
-
-@pytest.mark.parametrize(
-    ("summary", "needed", "found"),
-    [
-        (FULL, 51, "space quota of /w "),
-        (FULL, 50, ""),
-        (FREE, 51, ""),
-        (NONE, 1 << 62, ""),
-        (SSD_FULL, 1, "space quota for SSD of /w "),
-        ({}, 1, ""),
-    ],
-)
-def test_used_up_quota_is_found_at_its_directory(summary: dict[str, Any], needed: int, found: str) -> None:
-    asked = []
-
-    def of(path: str) -> dict[str, Any]:
-        asked.append(path)
-        if path != "/w":
-            raise StorageError("not to be asked")
-        return summary
-
-    text = used_up(of, "/w/t/f", needed)
-    assert found in text
-    assert bool(text) is bool(found)
-    assert asked == (["/w/t", "/w"] if found else ["/w/t", "/w", "/"])
 
 
 @pytest.mark.parametrize("name", ["DSQuotaExceededException", "QuotaByStorageTypeExceededException"])

@@ -48,7 +48,7 @@ def test_table_on_s3_is_cleaned_without_trash(bucket: str, s3_options: dict[str,
     assert plan_cleaning(take_snapshot(fs, path)).removals == ()
     with pytest.raises(RefusedError, match="can have no trash") as refused:
         apply_plan(plan)
-    assert "`no_trash`" in refused.value.hint
+    assert "--no-trash" in refused.value.hint
     with pytest.raises(UsageProblem, match="no trash of HDFS"):
         apply_plan(plan, How.HDFS)
     with locked(fs, path):

@@ -119,7 +119,7 @@ def test_bytes_are_told_and_time_is_kept() -> None:
         pool.submit("late", crashers.Toy("hang"))
         pool.until = Deadline(time.monotonic() + 0.2)
         assert list(pool.results()) == []
-        assert pool.is_over
+        assert pool.until.is_over
 
 
 def test_an_answer_that_cannot_travel() -> None:

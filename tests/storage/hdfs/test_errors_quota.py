@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+import requests
 from support.servers.hdfs_server import HdfsServer
 from support.servers.hdfs_tables import acidctl, names_of, rows_of
 from support.tables import CLEAN_NOW
@@ -37,8 +38,8 @@ def folder_of(url: str) -> str:
 
 def leave(hdfs: HdfsServer, url: str, free: int) -> None:
     """Set a quota that leaves so many bytes."""
-    client = open_location(url)[0]._client  # type: ignore[attr-defined]
-    taken = client.content_summary(folder_of(url))["spaceConsumed"]
+    summary = f"http://{hdfs.authority}/webhdfs/v1{folder_of(url)}?op=GETCONTENTSUMMARY&user.name=root"
+    taken = requests.get(summary, timeout=60).json()["ContentSummary"]["spaceConsumed"]
     hdfs.admin("-setSpaceQuota", str(taken + free), folder_of(url))
 
 
@@ -49,8 +50,7 @@ def test_with_a_used_up_quota_nothing_is_published(hdfs: HdfsServer, table: str)
     for kind in (("--major",), ("--minor", "--offline")):
         status, _, err = acidctl(*COMPACT, *kind, table)
         assert status == 6, err
-        assert f"the space quota of {folder_of(table)} is used up" in err
-        assert "setSpaceQuota" in err
+        assert "quota is used up" in err
         assert names_of(table) == before
     assert rows_of(table) == rows
     hdfs.admin("-clrSpaceQuota", folder_of(table))
@@ -65,7 +65,7 @@ def test_nothing_is_promised_to_be_undone(hdfs: HdfsServer, table: str) -> None:
     leave(hdfs, table, 1000)
     status, _, err = acidctl(*CLEAN_NOW, table)
     assert status == 6, err
-    assert f"the space quota of {folder_of(table)} is used up" in err
+    assert "quota is used up" in err
     assert names_of(table) == before
     assert rows_of(table) == rows
 
@@ -75,7 +75,7 @@ def test_file_that_outgrows_the_quota_is_an_error(hdfs: HdfsServer, table: str) 
     """The first block fits, the second does not: the server ends the transfer in the middle, or waits for the end."""
     fs, path = open_location(table)
     leave(hdfs, table, 200 << 20)
-    with pytest.raises(StorageError, match="the space quota of") as raised, fs.open_output(f"{path}/big") as output:
+    with pytest.raises(StorageError, match="quota") as raised, fs.open_output(f"{path}/big") as output:
         for _ in range(140):
             output.write(bytes(1 << 20))
     assert fs.display(f"{path}/big") in raised.value.what

@@ -542,7 +542,7 @@ class Story:
         kind = self._chance.choice(list(CompactionKind))
         finest = self._chance.choice([1, 1 << 30])
         self.statements.append(f"-- acidctl compact --{kind.value} {location.path}")
-        with patch("acidctl.compaction.plan.FINEST", finest), patch("acidctl.compaction.split.FINEST", finest):
+        with patch("acidctl.compaction.plan_tasks.FINEST", finest), patch("acidctl.compaction.split.FINEST", finest):
             self._by_path(told, location).compact(_by_path(kind.value))
 
     def _by_path(self, told: Told, location: Location) -> Location:

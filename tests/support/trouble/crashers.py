@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from acidctl.base.errors import NotFoundError
-from acidctl.base.worker_pool import Beat
+from acidctl.base.worker_process import Beat
 from acidctl.orc.byte_source import native_read
 from acidctl.validation.checks.footers import MarkerTask, TailTask
 from acidctl.validation.checks.rows import RowTask

@@ -1,0 +1,133 @@
+"""The worker's side of :mod:`acidctl.base.worker_pool`: a process that serves tasks until its parent ends."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import resource
+import signal
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from acidctl.base.errors import AcidctlError
+from acidctl.base.guardian import NOTES, end_with
+from acidctl.base.imports import leave_out_pandas
+from acidctl.base.memory_growth import address_space
+
+_BEAT_SECONDS = 0.1
+"""Between two signs of life of a worker."""
+
+
+class Beat(Protocol):
+    """A sign of life: a task that works in steps calls it after each."""
+
+    def __call__(self, done: int = 0, /) -> None:
+        """Report it, and how many more bytes of the input are done."""
+        ...
+
+
+class Task(Protocol):
+    """A piece of work: picklable, as is what it returns.
+
+    Attributes:
+        weight: bytes that it reads, roughly.
+    """
+
+    @property
+    def weight(self) -> int: ...
+
+    def run(self, beat: Beat) -> Any:
+        """Do the work. AcidctlErrors are passed on; any other exception counts as a crash."""
+        ...
+
+
+def serve_as_fork(connection: Connection, line: int, others: list[int]) -> NoReturn:
+    """Serve tasks, and exit: a fork ends nothing that its parent began, runs no handlers and flushes no buffers."""
+    gc.freeze()  # finalizers of the parent's garbage would use its locks and sockets, py4j's for example
+    try:
+        for descriptor in others:
+            os.close(descriptor)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN if number is signal.SIGINT else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        end_with(line)
+        leave_out_pandas()
+        _serve(connection)
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def serve_tasks(descriptor: int, memory: int) -> None:
+    """The life of a worker process: tasks come through a pipe, which closes when the parent ends."""
+    leave_out_pandas()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends us
+    _end_with_parent()
+    if memory:
+        _limit_memory(memory)
+    _serve(Connection(descriptor))
+
+
+def _serve(connection: Connection) -> None:
+    NOTES.isolates, NOTES.shared = False, None  # it is isolated already, and the notes are its parent's
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(EOFError, OSError):  # nobody listens any more
+        while True:
+            task = connection.recv()
+            connection.send(("beat", 0))
+            _answer(connection, task)
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end this process when its standard input closes."""
+    line = os.dup(0)
+    with Path(os.devnull).open() as empty:  # for whatever a library starts
+        os.dup2(empty.fileno(), 0)
+    end_with(line)
+
+
+class _Beats:
+    """Passes signs of life on, not too many."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._last = time.monotonic()
+        self._waiting = 0
+
+    def __call__(self, done: int = 0, /) -> None:
+        self._waiting += done
+        if time.monotonic() - self._last >= _BEAT_SECONDS:
+            self._connection.send(("beat", self._waiting))
+            self._last, self._waiting = time.monotonic(), 0
+
+
+def _answer(connection: Connection, task: Task) -> None:
+    answer: tuple[str, Any]
+    try:
+        answer = "done", task.run(_Beats(connection))
+    except AcidctlError as error:
+        answer = "done", error
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file does to a reader is a result
+        answer = "failed", described(error)
+    try:
+        connection.send(answer)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - an error of a store's library may not be fit to travel
+        connection.send(("failed", described(error)))
+
+
+def _limit_memory(more: int) -> None:
+    """Let the address space grow by `more` bytes."""
+    if size := address_space():  # on Linux only
+        with contextlib.suppress(OSError, ValueError):  # a lower limit is set already
+            resource.setrlimit(resource.RLIMIT_AS, (size + more, size + more))
+
+
+def described(error: Exception) -> str:
+    text = " ".join(str(error).split())[:200]
+    return type(error).__name__ + (f": {text}" if text else "")

@@ -1,0 +1,359 @@
+"""The tasks of a plan: one for each bucket of the result, with the types and settings that all of them share."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import accumulate, groupby
+from typing import Any
+
+from acidctl.acid.bucket import MAX_BUCKET
+from acidctl.acid.compaction_kind import CompactionKind
+from acidctl.acid.layout import Role
+from acidctl.acid.names import BucketFile, is_visible_path, parse_file
+from acidctl.base.errors import RefusedError
+from acidctl.compaction.output_settings import Writing, output_row_type
+from acidctl.compaction.rebalance.order import SORTABLE, SortColumn
+from acidctl.compaction.rebalance.shares import Runs, shares_of, sorted_shares
+from acidctl.compaction.refusals import one_format, refuse_differing, require_known_widths, require_plain_lines
+from acidctl.compaction.split import FINEST, cut, split
+from acidctl.compaction.tasks import (
+    JULIAN_GREGORIAN,
+    PROLEPTIC_GREGORIAN,
+    BucketTask,
+    ConcatTask,
+    CountTask,
+    FileTask,
+    Input,
+    StripeGroup,
+)
+from acidctl.location.snapshot import Snapshot
+from acidctl.orc.tail import FIRST_READ
+from acidctl.orc.types import OrcType
+from acidctl.orc.write.bloom import bloom_ids
+from acidctl.rows.convert.matching import merge_row_types
+from acidctl.rows.foreign.format import Format
+from acidctl.rows.read.bucket_numbers import BucketNumbers, Kills
+from acidctl.rows.read.events import EventFile
+
+_COUNTED = 256 << 20
+"""Stored bytes of files whose rows one task of a rebalance counts; it reads only their ids."""
+_AT_ONCE = 64 << 20
+_FEWEST = 100_000
+"""A task of a rebalance has rows of this many stored bytes in memory, or this many rows if those are more."""
+
+_MOST_OF_BUCKET = 128 << 20
+_MOST_SORTED = 50_000_000
+"""A task that sorts has a bucket's inputs in memory, and the sort columns of all rows."""
+
+
+def bucket_tasks(
+    snapshot: Snapshot,
+    kind: CompactionKind,
+    sources: Sequence[EventFile],
+    attempts: str,
+    writing: Writing,
+    *,
+    acid_version: int,
+) -> list[BucketTask]:
+    """Return the tasks of a full-ACID location, one for each bucket, or several if the task size is set.
+
+    Args:
+        attempts: absolute path of the directory for outputs.
+
+    Raises:
+        RefusedError: Hive reads a file differently from acidctl, or the output cannot hold all values.
+    """
+    inserts, deletes = _by_role(sources)
+    shared = _shared(
+        snapshot, kind, inserts, _row_type(snapshot, inserts or deletes), attempts=attempts, writing=writing
+    )
+    killing = [source for source in sources if source.is_delete or source.may_hold_changes]
+    least = writing.task_bytes or FINEST
+    inserts_of, deletes_of = _by_bucket(inserts), _by_bucket(deletes if kind is CompactionKind.MINOR else ())
+    buckets = sorted({source.file.bucket for source in sources})
+    kills_of = [Kills(tuple(killing) if bucket in inserts_of else ()) for bucket in buckets]
+    if killing and len(buckets) > 1:
+        kills_of = BucketNumbers(sources).kills_of([inserts_of[bucket] for bucket in buckets], killing)
+    tasks = []
+    for bucket, kills in zip(buckets, kills_of, strict=True):
+        rows, events = inserts_of[bucket], deletes_of[bucket]
+        if not rows and not events:
+            continue
+        pieces = split(rows, least) if sum(file.file.size for file in rows) > least else []
+        whole = BucketTask(
+            **shared,
+            **_amount([*rows, *events]),
+            bucket=bucket,
+            calendar=_calendar_of(rows),
+            kind=kind,
+            inserts=_inputs_of(rows),
+            deletes=_inputs_of(events),
+            kills=_inputs_of(kills.files),
+            kills_of=kills.buckets,
+            write_ids=snapshot.write_ids,
+            acid_version=acid_version,
+            pieces=_several(pieces),
+        )
+        tasks += cut(whole, writing.task_bytes) if writing.task_bytes else [whole]
+    return tasks
+
+
+def concat_tasks(
+    snapshot: Snapshot, kind: CompactionKind, sources: Sequence[EventFile], attempts: str, writing: Writing
+) -> list[ConcatTask]:
+    """Return the tasks of an insert-only location, one for each bucket number.
+
+    Args:
+        kind: decides the size of stripes.
+        sources: the files, in read order, none with ACID columns; a file without a number in its name goes to bucket 0.
+        attempts: absolute path of the directory for outputs.
+        writing: if it overrides settings of ORC, no stripe is copied.
+
+    Raises:
+        RefusedError: the files have several formats, or are text that cannot be concatenated; or settings of ORC are
+            given for files of another format.
+    """
+    if not sources:
+        return []
+    format_ = one_format(snapshot, sources)
+    if format_ is Format.TEXT:
+        require_plain_lines(snapshot, sources)
+    by_age = _by_age(sources)
+    # Hive also writes empty files without columns.
+    types = [source.row_type for source in by_age if source.rows] or [by_age[-1].row_type]
+    # Parquet and text have their own conversions, which refuse what they cannot convert.
+    row = output_row_type(snapshot, types) if format_ is Format.ORC else merge_row_types(types)
+    if format_ is Format.PARQUET:
+        require_known_widths(snapshot, types, row)
+    if writing.overrides and format_ is not Format.ORC:
+        raise RefusedError(
+            f"cannot compact {snapshot.fs.display(snapshot.path)} with these settings",
+            f"its files are {format_}, and settings such as compression and stripe size are ORC's",
+            "leave them out: the newest file's are taken",
+        )
+    shared = _shared(snapshot, kind, sources, row, attempts=attempts, writing=writing)
+    by_bucket: defaultdict[int, list[EventFile]] = defaultdict(list)
+    for source in sources:
+        by_bucket[max(source.file.bucket, 0)].append(source)
+    return [
+        ConcatTask(
+            **shared,
+            **_amount(files),
+            bucket=bucket,
+            sources=_inputs_of(files),
+            format=format_,
+            calendar=_calendar_of([source for source in files if source.rows]),
+            declared=snapshot.declared if format_ is Format.TEXT else None,
+        )
+        for bucket, files in sorted(by_bucket.items())
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """The options of a rebalance: all live rows get new ids and are spread evenly over buckets, as Hive 4 does it.
+
+    Attributes:
+        buckets: 0 keeps the present number.
+        order: the columns by which all rows are sorted.
+    """
+
+    buckets: int = 0
+    order: tuple[SortColumn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The plan by which a rebalance writes its buckets once all rows are counted.
+
+    Attributes:
+        buckets: the requested number of buckets.
+        like: a task with all inputs, without a share.
+        kills: for each input, the files with events that may delete its rows.
+        most: the most rows that a task has in memory.
+        order: the columns by which all rows are sorted.
+    """
+
+    buckets: int
+    like: BucketTask
+    kills: tuple[Kills, ...]
+    most: int
+    order: tuple[SortColumn, ...] = ()
+
+    def tasks_for(self, runs: Runs) -> list[BucketTask]:
+        """Return a task for each bucket that gets rows."""
+        if self.order:
+            return [
+                replace(self.like, bucket=bucket, sorted_share=share, rows=share.count)
+                for bucket, share in enumerate(sorted_shares(runs, self.buckets, self.order))
+            ]
+        tasks, total = [], int(runs.count.sum())
+        for bucket, shares in enumerate(shares_of(runs, self.buckets, self.most)):
+            rows = sum(share.count for share in shares)
+            files = sorted({file for share in shares for file in share.spans})
+            renumbered = tuple(
+                replace(share, spans={files.index(file): span for file, span in share.spans.items()})
+                for share in shares
+            )
+            inserts = tuple(self.like.inserts[file] for file in files)
+            weight = self.like.weight * rows // total
+            whole = replace(self.like, bucket=bucket, shares=renumbered, inserts=inserts, weight=weight, rows=rows)
+            tasks.append(replace(whole, **_killing([self.kills[file] for file in files])))
+        return tasks
+
+
+def rebalance_tasks(
+    snapshot: Snapshot, sources: Sequence[EventFile], attempts: str, writing: Writing, wanted: Rebalance
+) -> tuple[Spread, list[CountTask]]:
+    """Return the plan of a rebalance, and the tasks that count its rows first.
+
+    Raises:
+        RefusedError: there are too many buckets, or acidctl cannot sort by these columns or this many rows.
+    """
+    inserts, _ = _by_role(sources)
+    row = _row_type(snapshot, inserts)
+    shared = _shared(snapshot, CompactionKind.MAJOR, inserts, row, attempts=attempts, writing=writing) | {
+        "may_copy": False
+    }
+    killing = [source for source in sources if source.is_delete or source.may_hold_changes]
+    kills = [Kills(())] * len(inserts)
+    if killing:
+        kills = BucketNumbers(sources).kills_of([(source,) for source in inserts], killing)
+    like = BucketTask(
+        **shared,
+        **_amount(inserts),
+        bucket=0,
+        calendar=_calendar_of(inserts),
+        kind=CompactionKind.MAJOR,
+        inserts=_inputs_of(inserts),
+        deletes=(),
+        kills=_inputs_of(killing),
+        write_ids=snapshot.write_ids,
+        acid_version=2,
+    )
+    of_file = {field.name: getattr(like, field.name) for field in fields(FileTask)}
+    tasks = []
+    ends = list(accumulate(source.file.size for source in inserts))
+    portions = groupby(range(len(inserts)), key=lambda at: (ends[at] - inserts[at].file.size) // _COUNTED)
+    for first, *others in (list(portion) for _, portion in portions):
+        part = slice(first, first + 1 + len(others))
+        counted = {"inserts": like.inserts[part], "first": first, "write_ids": like.write_ids}
+        tasks.append(CountTask(**of_file | _amount(inserts[part]) | counted | _killing(kills[part])))
+    buckets = wanted.buckets or _buckets_of(snapshot)
+    _refuse_too_much(snapshot, like, buckets, wanted)
+    most = max(_FEWEST, like.rows * _AT_ONCE // max(like.weight, 1))
+    return Spread(buckets, like, tuple(kills), most, wanted.order), tasks
+
+
+def _refuse_too_much(snapshot: Snapshot, like: BucketTask, buckets: int, wanted: Rebalance) -> None:
+    what, row = f"cannot rebalance {snapshot.fs.display(snapshot.path)}", like.row
+    if min(buckets, like.rows) > MAX_BUCKET + 1:
+        raise RefusedError(
+            f"{what} over {buckets} buckets", f"a ROW__ID has room for {MAX_BUCKET + 1}", "give fewer --buckets"
+        )
+    stored = (column.position for column in wanted.order if column.position < len(row.children))
+    odd = [row.names[position] for position in stored if row.children[position].kind not in SORTABLE]
+    if odd:
+        raise RefusedError(what, f"acidctl does not sort by columns of the type of {odd[0]}", "sort by others")
+    if wanted.order and (like.rows > _MOST_SORTED or like.weight > _MOST_OF_BUCKET * buckets):
+        raise RefusedError(
+            what,
+            f"rows are sorted in memory: at most {_MOST_SORTED:,}, and {_MOST_OF_BUCKET >> 20} MiB of inputs a bucket",
+            "give more --buckets, leave --order-by out, or let Hive's own workers do it",
+        )
+
+
+def _buckets_of(snapshot: Snapshot) -> int:
+    """Return the number of buckets as Hive counts it for a rebalance: by all files with a bucket in their name."""
+    names = (entry.path.rpartition("/")[2] for entry in snapshot.listing.entries if is_visible_path(entry.path))
+    buckets = {parsed.bucket for name in names if isinstance(parsed := parse_file(name), BucketFile)}
+    return len(buckets) or max(1, len({file.bucket for file in snapshot.files()}))
+
+
+# --- the fields of several kinds of task -----------------------------------------------------------------------------
+
+
+def _shared(
+    snapshot: Snapshot,
+    kind: CompactionKind,
+    rows: Sequence[EventFile],
+    row: OrcType,
+    *,
+    attempts: str,
+    writing: Writing,
+) -> dict[str, Any]:
+    """Return the fields that all tasks of a location share.
+
+    Args:
+        rows: the files of rows.
+        row: the columns of the output.
+    """
+    refuse_differing(snapshot, rows, row, writing.reader)
+    settings = writing.settings_for(_by_age(rows)[-1] if rows else None, kind)
+    bloom_ids(settings.bloom_columns, row)  # refuses columns that cannot have them
+    return {
+        "storage": snapshot.fs.spec,
+        "attempts": attempts,
+        "row": row,
+        "settings": settings,
+        "may_copy": not writing.overrides,
+        "verify": writing.verify,
+        "reader": writing.reader,
+        "applies_all": writing.apply_all_deletes,
+    }
+
+
+def _amount(files: Iterable[EventFile]) -> dict[str, Any]:
+    listed = list(files)
+    return {"weight": sum(source.file.size for source in listed), "rows": sum(source.rows for source in listed)}
+
+
+def _killing(kills: Sequence[Kills]) -> dict[str, Any]:
+    files = {source.path: source for kill in kills for source in kill.files}
+    return {
+        "kills": _inputs_of(list(files.values())),
+        "kills_of": frozenset[int]().union(*(kill.buckets or () for kill in kills)),
+    }
+
+
+def _by_age(sources: Iterable[EventFile]) -> list[EventFile]:
+    return sorted(sources, key=lambda source: source.file.max_write_id)
+
+
+def _by_role(sources: Iterable[EventFile]) -> tuple[list[EventFile], list[EventFile]]:
+    inserts: list[EventFile] = []
+    deletes: list[EventFile] = []
+    for source in sources:
+        (deletes if source.file.role is Role.DELETE else inserts).append(source)
+    return inserts, deletes
+
+
+def _by_bucket(sources: Iterable[EventFile]) -> defaultdict[int, list[EventFile]]:
+    by_bucket = defaultdict[int, list[EventFile]](list)
+    for source in sources:
+        by_bucket[source.file.bucket].append(source)
+    return by_bucket
+
+
+def _row_type(snapshot: Snapshot, sources: Sequence[EventFile]) -> OrcType:
+    types = [source.row_type for source in _by_age(sources)]
+    return output_row_type(snapshot, types) if types else OrcType("struct")
+
+
+def _several(pieces: Sequence[StripeGroup]) -> tuple[StripeGroup, ...]:
+    return tuple(pieces) if len(pieces) > 1 else ()
+
+
+def _calendar_of(sources: Sequence[EventFile]) -> int:
+    """Return the calendar of the inputs if all have the same; else all dates move to the proleptic calendar."""
+    return JULIAN_GREGORIAN if sources and all(source.is_hybrid for source in sources) else PROLEPTIC_GREGORIAN
+
+
+def _inputs_of(sources: Sequence[EventFile]) -> tuple[Input, ...]:
+    """Return the files in the form that a task carries."""
+    return tuple(
+        Input(s.file, s.path, s.length, s.synthetic, tail=s.tail if s.tail.length <= FIRST_READ else None)
+        for s in sources
+    )
