@@ -95,7 +95,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     show_default=True,
     help="End a process that reads one stripe for longer: its file is a finding.",
 )
-@shared.reading_options("table", "json", "jsonl", default="table")
+@shared.reading_options("table", "json", "jsonl", default="table", more=("exclude", "read_lock"))
 @shared.runs(pages=True)
 def command(
     *,

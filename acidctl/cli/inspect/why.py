@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 )
 @click.argument("location", metavar="LOCATION", type=LOCATION)
 @click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=complete_entries)
-@shared.reading_options("table", "json", "jsonl", default="table")
+@shared.reading_options("table", "json", "jsonl", default="table", more=())
 @shared.runs(pages=True)
 def command(
     *, location: str, names: tuple[str, ...], resolver: SnapshotResolver, storage: dict[str, str], output: str

@@ -174,8 +174,8 @@ def _resolver(
     snapshot: str | None,
     assume_committed: float | None,
     metastore: str | None,
-    exclude: tuple[str, ...],
-    read_lock: bool,
+    exclude: tuple[str, ...] = (),
+    read_lock: bool = False,
 ) -> SnapshotResolver:
     from acidctl.acid.assumed_commits import Assumption  # noqa: PLC0415 - --help does without
     from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
@@ -237,28 +237,38 @@ def _by_path(locations: tuple[str, ...], metastore: str | None, exclude: tuple[s
 named_locations = passed_as("locations", _by_path, *metastore_options, exclude_option)
 """For commands without a snapshot: names of tables among `locations` are replaced by their paths."""
 
-snapshot_options = passed_as(
-    "resolver",
-    _resolver,
-    typed_option(
-        "--snapshot",
-        metavar="TEXT|@FILE|-",
-        help="Hive's valid write-id lists, one per line or txn$list$list: db.table:hwm:minOpen:open:aborted. A line "
-        "txns=hwm:minOpen:open:aborted decides which _v directories count.",
-    ),
-    typed_option(
-        "--assume-committed",
-        type=DURATION,
-        metavar="AGE",
-        help="Treat all that was last written more than AGE ago (1h) as committed, up to the first younger directory. "
-        "Refused if a metastore knows the table, unless --metastore none is typed as well.",
-    ),
-    *metastore_options,
-    exclude_option,
-    read_lock_option,
-)
-"""Hive's lists of write ids and transactions, or their sources: passed on as the keyword `lists`, a SnapshotSpec."""
 
+def _snapshot_options(*more: str) -> Callable[[F], F]:
+    """Return the options of a snapshot.
+
+    Args:
+        more: ``exclude`` for a command that takes many tables, ``read_lock`` for a command that reads rows.
+    """
+    further = {"exclude": exclude_option, "read_lock": read_lock_option}
+    return passed_as(
+        "resolver",
+        _resolver,
+        typed_option(
+            "--snapshot",
+            metavar="TEXT|@FILE|-",
+            help="Hive's valid write-id lists, one per line or txn$list$list: db.table:hwm:minOpen:open:aborted. A "
+            "line txns=hwm:minOpen:open:aborted decides which _v directories count.",
+        ),
+        typed_option(
+            "--assume-committed",
+            type=DURATION,
+            metavar="AGE",
+            help="Treat all that was last written more than AGE ago (1h) as committed, up to the first younger "
+            "directory. Refused if a metastore knows the table, unless --metastore none is typed as well.",
+        ),
+        *metastore_options,
+        *(further[name] for name in more),
+        takes=("snapshot", "assume_committed", "metastore", *more),
+    )
+
+
+snapshot_options = _snapshot_options("exclude")
+"""Hive's lists of write ids and transactions, or their sources: passed on as the keyword `resolver`."""
 
 _OF_SNAPSHOT = frozenset(inspect.signature(_resolver).parameters)
 _OF_METASTORE = ("metastore",)
@@ -451,9 +461,13 @@ def retention_option(
     return click.option("--older-than", type=DURATION, default="24h", show_default=True, help=text)
 
 
-def reading_options(*forms: str, default: str) -> Callable[[F], F]:
-    """Return the options for snapshot, storage and output of commands that only read."""
-    return together(snapshot_options, storage_options, output_option(*forms, default=default))
+def reading_options(*forms: str, default: str, more: tuple[str, ...] = ("exclude",)) -> Callable[[F], F]:
+    """Return the options for snapshot, storage and output of commands that only read.
+
+    Args:
+        more: ``exclude`` for a command that takes many tables, ``read_lock`` for a command that reads rows.
+    """
+    return together(_snapshot_options(*more), storage_options, output_option(*forms, default=default))
 
 
 def report_options(function: F) -> F:

@@ -35,7 +35,7 @@ _MEANING = {
 )
 @click.argument("location", metavar="LOCATION", type=LOCATION)
 @click.argument("row", metavar="ROWID")
-@shared.reading_options("text", "json", default="text")
+@shared.reading_options("text", "json", default="text", more=("read_lock",))
 @shared.runs(pages=True, isolates=False)
 def command(
     *,

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     default=None,
     help="With -o table: a line for every value, done where rows are wider than the terminal.",
 )
-@shared.reading_options(*shared.EXPORT_FORMS, default="jsonl")
+@shared.reading_options(*shared.EXPORT_FORMS, default="jsonl", more=("read_lock",))
 @click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 @click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
 @shared.runs(pages=True, isolates="skip_bad_files")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--row-id", is_flag=True, help="Put ROW__ID after the change.")
 @shared.columns_option
 @click.option("--count", is_flag=True, help="Print the number of rows that went and came only.")
-@shared.reading_options(*shared.ROW_FORMS, default="jsonl")
+@shared.reading_options(*shared.ROW_FORMS, default="jsonl", more=("read_lock",))
 @click.option("--out", "to_file", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 @shared.runs(pages=True, isolates=False)
 def command(

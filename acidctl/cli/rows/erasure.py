@@ -69,7 +69,7 @@ _TEXTS = {
 )
 @shared.typed_option("--hdfs-trash/--no-hdfs-trash", default=True, help="Look into the trashes of HDFS. [default: do]")
 @click.option("-v", "--verbose", is_flag=True, help="Name every file.")
-@shared.reading_options("table", "json", default="table")
+@shared.reading_options("table", "json", default="table", more=("exclude", "read_lock"))
 @shared.runs(isolates=False)
 def command(
     *,

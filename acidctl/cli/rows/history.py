@@ -37,7 +37,7 @@ _COLUMNS = (
     "acidctl history -o json orders | jq '.[].writeIds[] | select(.deleted > 1000)'",
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
-@shared.reading_options("table", "json", "jsonl", "csv", default="table")
+@shared.reading_options("table", "json", "jsonl", "csv", default="table", more=("read_lock",))
 @shared.runs(pages=True, isolates=False)
 def command(
     *,

@@ -33,7 +33,6 @@ class SparkOptions:
         master: the master URL; None takes Spark's own setting, else ``local[*]``.
         conf: pairs of ``spark.*`` properties, which win over acidctl's own.
         app_name: the name that the cluster shows.
-        queue: the YARN queue.
         start_timeout: seconds to wait for Java, for the master and for the first executor.
         stores: what tasks read and write: where Kerberos opens it, executors get tokens for it.
     """
@@ -41,7 +40,6 @@ class SparkOptions:
     master: str | None = None
     conf: tuple[tuple[str, str], ...] = ()
     app_name: str = "acidctl"
-    queue: str | None = None
     start_timeout: float = 180.0
     stores: tuple[FileSystemSpec, ...] = ()
 
@@ -114,7 +112,7 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
             f"spark.executorEnv.{key}": value for key, value in environ.items() if key.startswith(PREFIX) and value
         }
     # An administrator's file comes before our taste, the command line before both.
-    ours = {"spark.app.name", "spark.master"} | ({"spark.yarn.queue"} if options.queue else set())
+    ours = {"spark.app.name", "spark.master"}
     conf |= {key: value for key, value in defaults.items() if key not in ours}
     conf |= asked | user | {"spark.master": master}
     if master.startswith(_GIVES_TOKENS):
@@ -194,8 +192,6 @@ def _defaults(master: str, options: SparkOptions, *, loopback: bool) -> dict[str
         # The work is done by Python, outside the heap: about 1.2 GB a task with stripes of 64 MB.
         cores = dict(options.conf).get("spark.executor.cores", "1")
         conf["spark.executor.memoryOverhead"] = f"{1536 * (int(cores) if cores.isdigit() else 1)}m"
-    if options.queue:
-        conf["spark.yarn.queue"] = options.queue
     return conf
 
 

@@ -53,7 +53,7 @@ def test_defaults_of_a_local_run(environ: dict[str, str], spark_home: Path) -> N
 
 
 def test_a_cluster_is_not_told_about_this_machine(environ: dict[str, str], spark_home: Path) -> None:
-    made = plan(SparkOptions(master="spark://node1:7077", queue="nightly"), environ, spark_home)
+    made = plan(SparkOptions(master="spark://node1:7077", conf=(("spark.yarn.queue", "nightly"),)), environ, spark_home)
     assert not {"spark.driver.host", "spark.driver.bindAddress"} & made.conf.keys()
     assert not {"SPARK_LOCAL_IP", "PYTHONPATH", "PYTHONSAFEPATH"} & (made.environ.keys() - environ.keys())
     assert made.conf["spark.yarn.queue"] == "nightly"
@@ -95,7 +95,7 @@ def test_defaults_of_an_administrator_are_kept(environ: dict[str, str], spark_ho
         "# spark.master nothing\n  spark.master   yarn\nspark.ui.enabled=true\nspark.yarn.queue default\n"
         "spark.driver.extraJavaOptions -Da=b -Dc=d  \nspark.hadoop.x:1\nspark.app.name theirs\n"
     )
-    made = plan(SparkOptions(queue="q", app_name="ours"), environ, spark_home)
+    made = plan(SparkOptions(conf=(("spark.yarn.queue", "q"),), app_name="ours"), environ, spark_home)
     assert made.master == "yarn"
     assert made.conf["spark.ui.enabled"] == "true"
     assert made.conf["spark.yarn.queue"] == "q"
