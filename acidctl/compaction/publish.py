@@ -6,15 +6,13 @@ copy the result file by file; a single data file appears in one step there as we
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from acidctl.acid.bucket import encode
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.layout import crossing, straddles
-from acidctl.acid.listing import Ages, Listing
+from acidctl.acid.listing import Listing
 from acidctl.acid.names import MAXL, METADATA_ACID, ORC_ACID_VERSION, AcidDirectory, Kind
 from acidctl.acid.sidefiles import METADATA_ACID_COMPACTED, ORC_ACID_VERSION_2
 from acidctl.acid.state import AcidState
@@ -24,12 +22,11 @@ from acidctl.compaction.proof.checksum import RowProof
 from acidctl.compaction.refusals import deletes_above
 from acidctl.compaction.tasks import ATTEMPTS, BucketResult, OutputFile
 from acidctl.location.change.lock import require_locked
-from acidctl.location.change.own_files import not_ours, write_checked
-from acidctl.location.change.owner import OWNER, Owner, owner_at
+from acidctl.location.change.own_files import write_checked
+from acidctl.location.change.owner import OWNER, Owner
 from acidctl.location.change.publication import (
     INTENT,
     Copy,
-    half_published,
     remove_staging,
     show,
     show_copies,
@@ -60,46 +57,6 @@ def require_place(plan: CompactionPlan) -> None:
             "its store has no rename and no copy that appears in one step, so a result could be seen half-written",
             "copy the location to HDFS or a local disk, compact it there and copy the result back",
         )
-
-
-def remove_dead_staging(snapshot: Snapshot) -> tuple[str, ...]:
-    """Remove the staging directories of killed compactions, unless they are half published, and return their names.
-
-    Staging of this machine is removed if its process has ended. Staging without a note of its owner, from a compaction
-    that was killed before it wrote any data, is removed if nothing was written to it for a day. Staging of other
-    machines, and whatever cannot be removed, stays hidden and does no harm.
-    """
-    fs = snapshot.fs
-    half = {staging for staging, _ in half_published(snapshot)}
-    owned = {name for name, _, rest in _parts(snapshot) if rest == OWNER} - half
-    removed = []
-    for name in sorted({name for name, _, _ in _parts(snapshot) if name.startswith("_tmp_")} - half):
-        try:
-            owner = owner_at(fs, snapshot.absolute(f"{name}/{OWNER}")) if name in owned else None
-            is_dead = owner.is_dead() if owner else _is_nameless(snapshot, name, time.time())
-            if is_dead and not not_ours(fs, snapshot.path, name):
-                remove_staging(fs, snapshot.absolute(name))
-                removed.append(name)
-        except AcidctlError:
-            continue
-    return tuple(removed)
-
-
-_NAMELESS = re.compile(r"_tmp_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_DEAD_SECONDS = 86400.0
-"""The owner's note follows a moment after a staging directory is made; Hive's directory may wait for MapReduce."""
-
-
-def _parts(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
-    return (entry.path.partition("/") for entry in snapshot.listing.entries)
-
-
-def _is_nameless(snapshot: Snapshot, name: str, now: float) -> bool:
-    """Say if the compaction was killed before it noted its owner; the directory then holds no data yet."""
-    files = snapshot.listing.files_by_child.get(name, ())
-    is_empty = all(entry.path == f"{name}/{OWNER}" or not entry.size for entry in files)
-    is_old = Ages.of(snapshot.listing).is_old(name, now - _DEAD_SECONDS)
-    return bool(_NAMELESS.fullmatch(name)) and is_empty and is_old
 
 
 def publish(plan: CompactionPlan, results: Sequence[BucketResult], *, offline: bool) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def refuse_of_insert_only(snapshot: Snapshot, kind: CompactionKind, *, is_rebala
             f"cannot compact {snapshot.fs.display(snapshot.path)}",
             f"the first base would hide {some_of(beside)} without including it: Hive reads it only if"
             " hive.mm.allow.originals is set",
-            "load it with LOAD DATA, or move it away; or use `minor`, which hides nothing",
+            "load it with LOAD DATA, or move it away; or use --minor, which hides nothing",
         )
 
 

@@ -30,18 +30,13 @@ from acidctl.compaction.plan import (
     plan_compaction,
 )
 from acidctl.compaction.plan_tasks import Rebalance
-from acidctl.compaction.publish import remove_dead_staging
 from acidctl.compaction.rebalance.order import parse_order
 from acidctl.compaction.refusals import refuse_unsafe
 from acidctl.compaction.run import Compacted, Engine, compact, failed, refuse_before_work
 from acidctl.compaction.tasks import BucketTask, Task
+from acidctl.location.change.interrupted import finish_interrupted
 from acidctl.location.change.lock import Locking
-from acidctl.location.change.publication import (
-    finish_half_published,
-    half_published,
-    refuse_half_published,
-    shows_by_copies,
-)
+from acidctl.location.change.publication import refuse_half_published, shows_by_copies
 from acidctl.location.metastore_schema import TableProperties
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver
@@ -224,10 +219,12 @@ def plan_location(
         request = _for_table(found.shown, request, facts)
         skips_single = facts.decides and not request.visibility_txn
         busy = facts.busy(found.shown, skips_single=skips_single, take_over=request.take_over)
-        if busy is None:
-            snapshot, finished = _finished(found, request)
-        else:  # Hive may be at work in the location
+        if busy is None and not request.changes_nothing:  # if it is busy, Hive may be at work in the location
+            snapshot, finished = finish_interrupted(found, request.locking)
+        else:
             snapshot = found.snapshot(compactor=True)
+            if busy is None:
+                refuse_half_published(snapshot)
         snapshot = below_straddlers(snapshot)
         is_rebalance = request.mode is Mode.REBALANCE
         if is_rebalance:
@@ -320,21 +317,6 @@ def as_its_owner_wishes(request: CompactionRequest, table: HiveTable, wishes: Ta
         auto_off_by="" if request.is_auto_off else wishes.auto_off_by,
         table_type=request.table_type or table.table_type,
     )
-
-
-def _finished(found: TableLocation, request: CompactionRequest) -> tuple[Snapshot, tuple[str, ...]]:
-    """Finish an interrupted publication; return the snapshot after that, and what was published."""
-    snapshot = found.snapshot(compactor=True)
-    if request.changes_nothing:
-        refuse_half_published(snapshot)
-        return snapshot, ()
-    remove_dead_staging(snapshot)
-    if not half_published(snapshot):
-        return snapshot, ()
-    with request.locking.at(snapshot.fs, snapshot.path, always=shows_by_copies(snapshot.fs)):
-        # List it again: the process that held the lock until now may have finished it.
-        finished = finish_half_published(found.reload().snapshot(compactor=True))
-    return found.reload().snapshot(compactor=True), finished
 
 
 def decision_on(snapshot: Snapshot, request: CompactionRequest) -> tuple[Decision, Figures | None]:

@@ -191,7 +191,7 @@ def test_policies_exclude_choose_and_rank(acidctl: Acidctl, warehouse: Path, tmp
     [
         ('[policy."sales.*"]\nexlude = true\n', "did you mean exclude?"),
         ('[policy."sales.*"]\nolder_than = "2h"\n', "did you mean older-than"),
-        ('[policy."sales.*"]\nnothing-near = 1\n', "keys: exclude, kind, priority, min-deltas"),
+        ('[policy."sales.*"]\nnothing-near = 1\n', "keys: exclude, kind, priority, max-ratio"),
         ('[policy."sales.*"]\nolder-than = "10m"\n', "a retention below 1h is not safe"),
         ('[policy."sales.*"]\nolder-than = "soon"\n', "is not a duration"),
         ('[policy."sales.*"]\nmin-deltas = 0\n', "0 is not in the range"),
