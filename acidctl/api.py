@@ -230,8 +230,7 @@ class Location:
         return report
 
     def erasure(self, condition: str, *, prove: bool = False, hdfs_trash: bool = True) -> TableErasure:
-        """Which of its files still hold rows that meet a condition, whatever became of the rows, and what makes them
-        go; files that cannot be read, or lack a column, are not known.
+        """Return which files still hold rows that meet a condition, deleted ones included, and what removes them.
 
         Args:
             condition: in SQL, as for :meth:`acidctl.rows.scan.table.Table.scan`.

@@ -1,4 +1,4 @@
-"""What callers of the library give: a wrong type is refused in the words of the argument, not in Python's."""
+"""Check the arguments of library calls: an error about a wrong type names the argument."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from acidctl.base.errors import UsageProblem
 
 Duration = float | str | timedelta
-"""How callers in Python give a duration: seconds, ``"24h"`` or a timedelta."""
+"""A duration in Python: seconds, ``"24h"`` or a timedelta."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -64,11 +64,11 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Whether the moment has come."""
+        """True once the moment has come."""
         return time.monotonic() >= self.at
 
     def end_now(self) -> None:
-        """The moment has come."""
+        """Let the moment be now."""
         self.at = -math.inf
 
 

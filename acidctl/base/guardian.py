@@ -24,7 +24,7 @@ FAULTS = frozenset((signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE
 """Signals that a process gets because of a fault of its own."""
 
 SILENT_SECONDS = 600.0
-"""How long one native read may take where the command goes on without the file."""
+"""The time limit of one native read, if the command goes on without the file."""
 _LOOK_SECONDS = 5.0
 _HANDLED = (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCONT)
 """Any other signal ends the parent as it would end the command, and the kernel ends the child with it."""
@@ -100,7 +100,7 @@ class Notes:
 
 
 NOTES = Notes()
-"""Those of this process."""
+"""The notes of this process."""
 
 
 def watched(*, ends_hanging: bool = False) -> bool:

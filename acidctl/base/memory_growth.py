@@ -93,4 +93,4 @@ class MemoryGrowth:
 
 
 GROWTH = MemoryGrowth()
-"""That of this process."""
+"""The limit of this process."""

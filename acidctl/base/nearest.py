@@ -1,4 +1,4 @@
-"""What a mistyped name may have meant."""
+"""Suggest names that a mistyped one may have meant."""
 
 from __future__ import annotations
 

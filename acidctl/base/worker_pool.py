@@ -69,7 +69,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a worker process may take.
+    """The limits of a worker process.
 
     Attributes:
         seconds: without a sign of life.

@@ -52,8 +52,8 @@ def read_changes(
 
 
 def pair_changes(changes: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Changes with what was and what is: ``_change`` (``insert``, ``update`` or ``delete``), ``_write_id``, ``old``,
-    ``new``.
+    """Return changes with the row before and after: ``_change`` (``insert``, ``update`` or ``delete``), ``_write_id``,
+    ``old`` and ``new``.
 
     Of the rows that one write id deleted and inserted with equal keys, the n-th and the n-th are one update; NULL is
     equal to NULL. Good for batches of a stream, too (``foreachBatch``).

@@ -1,4 +1,4 @@
-"""Which Python, packages, Java and Spark this machine has, for ``acidctl doctor``."""
+"""Find out the Python, packages, Java and Spark of this machine, for ``acidctl doctor``."""
 
 from __future__ import annotations
 

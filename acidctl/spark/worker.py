@@ -1,6 +1,6 @@
-"""What runs inside Spark's Python workers: nothing but the standard library is needed to import it.
+"""Run tasks inside Spark's Python workers; importing this module needs nothing but the standard library.
 
-Cluster executors get this package as a zip file, and what is missing there must be told in plain words.
+Cluster executors get this package as a zip file, and must say in plain words which packages they lack.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOR_SOME = ("hdfs", "hdfs-native", "s3fs", "pyorc")
 
 @dataclass(frozen=True, slots=True)
 class ExecutorFacts:
-    """What a Python worker found around it.
+    """The machine, Python and packages of a Python worker.
 
     Attributes:
         host: its host name.
@@ -81,7 +81,7 @@ def _versions(distributions: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 class ResultMail:
-    """How results travel, as PySpark's accumulator: lists on the executors, put into a queue in the driver.
+    """Carries results, as PySpark's accumulator: lists on the executors, put into a queue in the driver.
 
     No subclass of PySpark's ``AccumulatorParam``, which would load PySpark.
     """

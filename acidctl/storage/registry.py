@@ -16,7 +16,6 @@ from acidctl.base.nearest import asked, near_names
 from acidctl.base.printable import printable
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.local.rooted_directory import RootedDirectory, held
-from acidctl.storage.options import StorageOptions
 from acidctl.storage.os_errors import mapped
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
@@ -31,6 +30,48 @@ _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "fi
 _DEFAULT_PORTS = {"hdfs": 8020, "webhdfs": 9870, "swebhdfs": 9871}
 _ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
 _MOST_PARENTS = 3
+
+
+class StorageOptions(dict[str, str]):
+    """Options for every store, which take precedence, and more for the URLs below a prefix.
+
+    A password must not reach a host it is not meant for: a prefix ends where a part of the URL ends, so that
+    ``webhdfs://nn:98`` does not match ``webhdfs://nn:9870``.
+
+    Attributes:
+        below: options by prefix of URL; ``s3://`` matches the whole scheme.
+        own_links: follow no symbolic link at or below a location.
+    """
+
+    def __init__(
+        self,
+        given: Mapping[str, str] | None = None,
+        below: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        own_links: bool = False,
+    ):
+        super().__init__(given or {})
+        self.below = dict(below or {})
+        self.own_links = own_links
+
+    def of(self, url: str) -> dict[str, str]:
+        """Return the options for one URL; the longest prefix that has a key decides its value."""
+        options: dict[str, str] = {}
+        plain = _plain(url)
+        for prefix in sorted(self.below, key=lambda prefix: len(_plain(prefix))):
+            if plain.startswith(_plain(prefix)):
+                options |= self.below[prefix]
+        return options | self
+
+
+def _plain(url: str) -> str:
+    """Return a URL with its scheme in one spelling, without a user, and with a slash at the end."""
+    scheme, colon, rest = url.partition("://")
+    scheme = scheme.lower()
+    authority, slash, path = rest.partition("/")
+    host = authority.rpartition("@")[2] if scheme in _DEFAULT_PORTS else authority
+    plain = f"{_ALIASES.get(scheme, scheme)}{colon}{host}{slash}{path}"
+    return plain if plain.endswith("/") else plain + "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +122,7 @@ def open_location(
             ``client_kwargs.NAME``); for HDFS ``user``, ``timeout``, ``retries``, ``keytab``, ``principal``; for WebHDFS
             also those of :func:`acidctl.storage.hdfs.webhdfs.log_in`; for ``hdfs://`` also Hadoop's own,
             ``dfs.client...``.  With :class:`StorageOptions` that set `own_links`, the local disk is accessed only below
-            this path, and without following other users' links.
+            this path, and no link is followed there.
 
     Raises:
         UsageProblem: the URL cannot be used.

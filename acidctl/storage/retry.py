@@ -23,7 +23,7 @@ class PassingError(StorageError):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long to wait for an answer, and how often to repeat a request.
+    """A time limit for one answer, and a number of repetitions of a request.
 
     Attributes:
         timeout: seconds to wait for one answer; a request is not repeated once this much time has passed.

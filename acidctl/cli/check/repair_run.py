@@ -27,8 +27,7 @@ from acidctl.repair.apply import SETTLED, forget, require_possible, undo_last
 from acidctl.repair.backup import RepairRun, backup_runs
 from acidctl.repair.plan import RepairKind, Scope
 from acidctl.repair.request import BackedUp, RepairOutcome, carry_out, location_of, plan_location
-from acidctl.storage.options import StorageOptions
-from acidctl.storage.registry import open_location
+from acidctl.storage.registry import StorageOptions, open_location
 from acidctl.wording import human_bytes, human_count
 
 

@@ -101,7 +101,7 @@ def _node(one: Any, columns: Mapping[str, ColumnRef]) -> Node | None:
 
 
 def _literal(value: Any) -> Literal:
-    """A value of Spark's in terms of :mod:`acidctl.rows.scan.compare`; None for kinds that statistics do not decide."""
+    """Return a value of Spark for :mod:`acidctl.rows.scan.compare`; None for kinds that statistics do not decide."""
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         return None
     if isinstance(value, datetime.date):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class HiveAcidError(Exception):
-    """What acidctl says inside a failure of Spark's: one line what, then why and what to do.
+    """An error of acidctl inside a failure of Spark: a line that says what, then why and what to do.
 
     Spark shows it as the end of a Python traceback; :func:`explain` finds it there.
     """
@@ -128,7 +128,7 @@ def explain(error: BaseException) -> AcidctlError | None:
 
 @contextlib.contextmanager
 def _told() -> Iterator[None]:
-    """Errors in the words of acidctl, and without the frames that nobody needs."""
+    """Raise errors in the words of acidctl, without frames that nobody needs."""
     try:
         yield
     except Exception as error:
@@ -314,7 +314,7 @@ class HiveAcidStreamReader(_ChangesReader, DataSourceStreamReader):
             return {_OFFSET: newest if self._changes.after is None else self._changes.after}
 
     def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802 - Spark takes both forms
-        """Up to where changes can be told by now."""
+        """Return the last write id whose changes can be read by now."""
         with _told():
             newest = self._driver.newest(require_told=True)
             last = self._changes.upto

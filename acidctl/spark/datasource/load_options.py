@@ -35,7 +35,7 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30}
 
 @dataclass(frozen=True, slots=True)
 class ChangeRange:
-    """Which changes are wanted.
+    """A range of write ids whose changes are wanted.
 
     Attributes:
         after: those of the write ids above it; None for those that come from now on.
@@ -169,7 +169,7 @@ def _age(text: str | None) -> float | None:
 
 
 def _columns(text: str | None) -> tuple[str, ...] | None:
-    """Names separated by commas; in back quotes, doubled inside, where a name holds a comma itself."""
+    """Return names separated by commas; a name with a comma stands in back quotes, doubled inside."""
     if text is None:
         return None
     names, at = [], 0

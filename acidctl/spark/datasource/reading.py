@@ -41,7 +41,7 @@ _IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a task must know of the table: small, picklable.
+    """The part of a plan that every task needs: small, picklable.
 
     Attributes:
         columns: of Spark's schema, in its order; None, alone, for one whose values nobody looks at.

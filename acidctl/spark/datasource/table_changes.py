@@ -51,7 +51,7 @@ INSERT, DELETE = "insert", "delete"
 
 @dataclass(frozen=True, slots=True)
 class ChangeReading:
-    """What a task must know of the table: small, picklable.
+    """The part of a plan that every task needs: small, picklable.
 
     Attributes:
         rows: of the table's columns.
@@ -66,7 +66,7 @@ class ChangeReading:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSplit:
-    """What a task reads in one location: stripes for one pass over events, or the difference of two snapshots.
+    """A task's share of one location: stripes for one pass over events, or the difference of two snapshots.
 
     Attributes:
         after: of the pass.

@@ -1,4 +1,4 @@
-"""What a load reads, settled once on the driver: locations, schema, and the pieces that Spark's tasks share.
+"""Plan a load once on the driver: locations, schema, and the pieces that Spark's tasks share.
 
 A task gets no more than it needs: the files of its stripes, the delete files whose keys may hit them, and of files
 without ids those that come before, for their rows are numbered on from file to file (format section 5).
@@ -34,17 +34,17 @@ from acidctl.storage.registry import open_file_system
 # Opening a file costs about as much as reading this many bytes.
 FILE_COST = 1 << 20
 LOOKED_AT = 512
-"""Of locations with more files the tasks find out which stripes a condition leaves, each of its own files."""
+"""If a location has more files, each task finds out which stripes of its files a condition leaves."""
 
 StripeCost = Callable[[int, int], int]
-"""What a stripe of so many bytes and rows costs, in bytes."""
+"""Returns the cost of a stripe, in bytes, from its bytes and rows."""
 
 CRUMB = 4
 """One of so many parts of a task is too little for a task of its own."""
 
 
 def bytes_alone(size: int, _: int) -> int:
-    """Return a stripe costs its bytes."""
+    """Return the bytes of a stripe as its cost."""
     return size
 
 
@@ -98,7 +98,7 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class LocationSplit:
-    """What a task reads in one location: small, picklable.
+    """A task's share of one location: small, picklable.
 
     Attributes:
         snapshot: trimmed to the files that matter.
@@ -194,7 +194,7 @@ def plan_splits(
 
 
 _Wanted = Callable[[FileFacts, int], bool]
-"""Whether a stripe of a file, by its number, is to be read."""
+"""Returns whether a stripe of a file, by its number, must be read."""
 
 
 def _wanted(location: LocationPlan, condition: Predicate | None, row_type: OrcType | None) -> _Wanted:

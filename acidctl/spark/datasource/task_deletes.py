@@ -1,4 +1,4 @@
-"""What kills the rows of a load, read once by each process of Python: its tasks come one after the other.
+"""Read the deletes of a load once in each Python process, whose tasks come one after the other.
 
 A task names the delete files whose keys may hit its stripes; those of one bucket mostly name the same.  Spark gives the
 next task to a process that has ended one (``spark.python.worker.reuse``), and ends one that had none for a minute.
@@ -15,7 +15,7 @@ from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import load_deletes
 
 MOST_BYTES, MOST_SETS = 64 << 20, 64
-"""What is held beside the set that was asked for last, in bytes, and how many sets: a session may live for days."""
+"""Limits on the sets that are kept besides the last one, since a session may live for days."""
 
 _Key = tuple[str, bool, tuple[str, ...]]
 _held: OrderedDict[_Key, DeleteSet] = OrderedDict()

@@ -36,7 +36,7 @@ NOISE = re.compile(
 
 
 class DriverLog:
-    """What the driver's Java process said: the last lines, without the noise.  Safe to read from any thread."""
+    """The last lines of output of the driver's Java process, without the noise; may be shared by threads."""
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)

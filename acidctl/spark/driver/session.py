@@ -58,12 +58,12 @@ class Session:
 
     @property
     def is_local(self) -> bool:
-        """Whether the tasks run on this machine, with this very Python."""
+        """True if the tasks run on this machine, with this Python."""
         return is_local(self.master)
 
     @property
     def has_ended(self) -> bool:
-        """Whether the Java process that was started is gone."""
+        """True if the Java process that was started is gone."""
         return self.driver is not None and self.driver.status is not None
 
     def executors(self) -> int:
@@ -120,7 +120,7 @@ def start_session(options: SparkOptions) -> Iterator[Session]:
 
     Raises:
         EnvironmentProblem: no Java, no PySpark, versions that do not fit, or a master that cannot be reached.
-        UsageProblem: a master or queue that Spark does not know, or another master than that of the Spark that runs.
+        UsageProblem: a master that Spark does not know, or another master than that of the Spark that runs.
     """
     try:
         import pyspark  # noqa: PLC0415 - half a second, after all checks

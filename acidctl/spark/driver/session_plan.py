@@ -1,4 +1,4 @@
-"""What a Spark session will be: master, Java, environment and properties, decided before a process runs."""
+"""Decide master, Java, environment and properties of a Spark session before any process runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AS_PROPERTY = {"--master": "spark.master", "--driver-java-options": "spark.driv
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """What the user asked of Spark.
+    """The user's choices for Spark.
 
     Attributes:
         master: the master URL; None takes Spark's own setting, else ``local[*]``.
@@ -45,13 +45,13 @@ class SparkOptions:
 
 
 def is_local(master: str) -> bool:
-    """Whether a master URL means this process' machine alone (``local``, ``local[4]``; not ``local-cluster``)."""
+    """Return whether a master URL means this machine alone (``local``, ``local[4]``; not ``local-cluster``)."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
-    """How Spark will be started: everything decided before a process runs.
+    """Everything that is decided before Spark is started.
 
     Attributes:
         conf: all properties for Java.

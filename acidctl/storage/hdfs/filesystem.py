@@ -27,7 +27,7 @@ _LISTERS = 16
 
 _WRITE_BUFFER = 1 << 20
 _AGAIN = 4
-"""How many times a tree is listed while directories vanish from it."""
+"""A tree is listed this many times at most, if directories vanish from it."""
 
 _NOT_PASSED_ON = ("kerberos", "keytab", "principal")
 """Options that executors do not get with a delegation token."""

@@ -144,7 +144,7 @@ class RootedDirectory:
 
 
 class Anywhere:
-    """The same operations for any path, with links followed as the kernel does, for paths that need no protection."""
+    """The operations of a rooted directory for any path that needs no protection: the kernel follows links."""
 
     def open(self, path: str, flags: int) -> int:
         return os.open(path, flags | os.O_CLOEXEC)

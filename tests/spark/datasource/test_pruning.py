@@ -478,7 +478,8 @@ def test_where_the_rule_cannot_work_plans_stay_and_the_state_says_why(
     # A package of its own: py4j would call the methods of the first class of a name with objects of the second.
     source = (Path(pruning.__file__).parent / "Pruning.java").read_text().replace(what, instead)
     source = source.replace("package acidctl;", "package broken;")
-    monkeypatch.setattr(pruning, "_source", lambda: source)
+    usual = pruning.java_source
+    monkeypatch.setattr(pruning, "java_source", lambda name: source if name == "Pruning.java" else usual(name))
     monkeypatch.setattr(pruning, "RULE", "broken.Pruning")
     register(without_rules)
     frame = session.spark.sql("SELECT i FROM acid_t")

@@ -53,10 +53,9 @@ def test_defaults_of_a_local_run(environ: dict[str, str], spark_home: Path) -> N
 
 
 def test_a_cluster_is_not_told_about_this_machine(environ: dict[str, str], spark_home: Path) -> None:
-    made = plan(SparkOptions(master="spark://node1:7077", conf=(("spark.yarn.queue", "nightly"),)), environ, spark_home)
+    made = plan(SparkOptions(master="spark://node1:7077"), environ, spark_home)
     assert not {"spark.driver.host", "spark.driver.bindAddress"} & made.conf.keys()
     assert not {"SPARK_LOCAL_IP", "PYTHONPATH", "PYTHONSAFEPATH"} & (made.environ.keys() - environ.keys())
-    assert made.conf["spark.yarn.queue"] == "nightly"
     assert (
         plan(SparkOptions(master="spark://localhost:1"), environ, spark_home).conf["spark.driver.host"] == "127.0.0.1"
     )
@@ -92,13 +91,13 @@ def test_what_the_user_says_wins(environ: dict[str, str], spark_home: Path) -> N
 def test_defaults_of_an_administrator_are_kept(environ: dict[str, str], spark_home: Path) -> None:
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "spark-defaults.conf").write_text(
-        "# spark.master nothing\n  spark.master   yarn\nspark.ui.enabled=true\nspark.yarn.queue default\n"
+        "# spark.master nothing\n  spark.master   yarn\nspark.ui.enabled=true\nspark.yarn.queue theirs\n"
         "spark.driver.extraJavaOptions -Da=b -Dc=d  \nspark.hadoop.x:1\nspark.app.name theirs\n"
     )
-    made = plan(SparkOptions(conf=(("spark.yarn.queue", "q"),), app_name="ours"), environ, spark_home)
+    made = plan(SparkOptions(app_name="ours"), environ, spark_home)
     assert made.master == "yarn"
     assert made.conf["spark.ui.enabled"] == "true"
-    assert made.conf["spark.yarn.queue"] == "q"
+    assert made.conf["spark.yarn.queue"] == "theirs"
     assert made.conf["spark.app.name"] == "ours"
     assert made.conf["spark.driver.extraJavaOptions"] == "-Da=b -Dc=d"
     assert made.conf["spark.hadoop.x"] == "1"
@@ -250,7 +249,6 @@ def test_stage_failure_names_task_host_and_cause() -> None:
             AccessError,
             "Spark cannot log in to M",
         ),
-        ("Could not parse Master URL: 'x'", UsageProblem, "'M' is not a master that Spark knows"),
         ("java.lang.UnsupportedClassVersionError: a/b", EnvironmentProblem, "Java is too old for this Spark"),
         (
             "java.io.IOException: Invalid UID, could not determine effective user",

@@ -18,8 +18,8 @@ pytest.importorskip("pyspark.sql.datasource", reason="PySpark older than 4.0")
 
 from pyspark.sql import functions
 
-from acidctl.spark.datasource import columnar, pruning, register
-from acidctl.spark.datasource.java_classes import java_source
+from acidctl.spark.datasource import pruning, register
+from acidctl.spark.datasource.pruning import java_source
 
 EXCLUDED = "spark.sql.optimizer.excludedRules"
 DIGESTS = [f"sum(hash({name}))" for name in ("id", "customer", "city", "amount", "score", "day", "updated")]
@@ -27,9 +27,9 @@ DIGESTS = [f"sum(hash({name}))" for name in ("id", "customer", "city", "amount",
 
 def test_a_spark_of_which_nothing_is_known_is_left_alone() -> None:
     with pytest.raises(ValueError, match=r"Spark 5\.1\.0 may read"):
-        columnar.ship_columns(SimpleNamespace(version="5.1.0"))
+        pruning.ship_columns(SimpleNamespace(version="5.1.0"))
     with pytest.raises(ValueError, match=r"Spark 4\.31\.0 may read"):
-        columnar.ship_columns(SimpleNamespace(version="4.31.0"))
+        pruning.ship_columns(SimpleNamespace(version="4.31.0"))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_every_type_that_hive_wrote_comes_by_columns_as_by_rows(spark: Any, tabl
 def test_where_columns_cannot_be_had_rows_are_handed_over(
     without_rules: Any, table: str, monkeypatch: pytest.MonkeyPatch, change: tuple[str, Any], why: str
 ) -> None:
-    monkeypatch.setattr(columnar, *change)
+    monkeypatch.setattr(pruning, *change)
     register(without_rules)
     frame = load(without_rules, table)
     assert "reads 7 of 7" in str(frame._jdf.queryExecution().executedPlan().toString())
