@@ -2,7 +2,7 @@
 
 ``acidctl.open_table(url)`` reads the rows of a table; ``acidctl.Location(url)`` has the verbs of the command line for a
 table or a partition, and ``acidctl.Hive(address)`` those for a metastore. See :mod:`acidctl.rows.scan.table`,
-:mod:`acidctl.api` and :mod:`acidctl.hive.hive`.
+:mod:`acidctl.api` and :mod:`acidctl.verbs.hive.hive`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "CompactOptions": "acidctl.verbs.compact_options",
-    "Hive": "acidctl.hive.hive",
+    "Hive": "acidctl.verbs.hive.hive",
     "Location": "acidctl.api",
     "Table": "acidctl.rows.scan.table",
     "PartitionLocation": "acidctl.rows.scan.table",

@@ -1,11 +1,11 @@
 from acidctl.api import Location as Location
-from acidctl.hive.hive import Hive as Hive
 from acidctl.locations import find as find
 from acidctl.rows.scan.table import PartitionLocation as PartitionLocation
 from acidctl.rows.scan.table import Table as Table
 from acidctl.rows.scan.table import TableScan as TableScan
 from acidctl.rows.scan.table import open_table as open_table
 from acidctl.verbs.compact_options import CompactOptions as CompactOptions
+from acidctl.verbs.hive.hive import Hive as Hive
 
 __all__ = [
     "CompactOptions",

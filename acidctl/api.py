@@ -8,7 +8,6 @@ gives values; what changes is planned first (``plan_...`` gives the plan, or why
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,27 +23,23 @@ from acidctl.base.nearest import member
 from acidctl.cleaning.explain import VerdictProof, proof_inputs, prove_all
 from acidctl.cleaning.outcomes import Cleaned, InTrash, PlannedCleaning, Restored
 from acidctl.cleaning.request import RefusedCleaning
-from acidctl.cleaning.trash import TrashRun, trash_runs
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.compaction.proof.values import RowDigest, row_digest
 from acidctl.compaction.request import Mode, NoWork, Planned, PlanRefused
 from acidctl.compaction.run import Compacted, Engine
 from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
-from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.evidence import Evidence, not_known
-from acidctl.location.find import find, found_again
+from acidctl.location.find import find
 from acidctl.location.named_metastore import open_warehouse
-from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
-from acidctl.repair import request as repairs
-from acidctl.repair.apply import require_possible, undo_last
 from acidctl.repair.backup import RepairRun
-from acidctl.repair.plan import RepairKind, RepairPlan, Scope
+from acidctl.repair.plan import RepairPlan
+from acidctl.repair.request import InBackup, RepairOutcome
 from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
 from acidctl.rows.past.diff import Difference, table_difference
 from acidctl.rows.past.history import History, read_history
@@ -57,8 +52,10 @@ from acidctl.verbs.clean import CleanOptions, clean
 from acidctl.verbs.compact import compact
 from acidctl.verbs.compact_options import CompactOptions
 from acidctl.verbs.events import Events
+from acidctl.verbs.kept_runs import KeptRun, kept_runs
 from acidctl.verbs.options import LockOptions
 from acidctl.verbs.purge import PurgeOptions, purge
+from acidctl.verbs.repair import RepairOptions, repair
 from acidctl.verbs.restore import RestoreOptions, restore
 from acidctl.verbs.selection import Selection
 
@@ -359,12 +356,12 @@ class Location:
         assert isinstance(last, PlannedCleaning)
         return Cleaned.after(last.plan)
 
-    def trash(self) -> list[TrashRun]:
-        """Return what cleanings moved to the trash of the location, oldest first."""
-        return trash_runs(self._found.fs, self._found.location.path)
+    def trash(self) -> list[KeptRun]:
+        """Return the cleanings and repairs that can be undone, oldest first."""
+        return kept_runs(self._found)
 
-    def restore(self, run_id: str | None = None, *, locks: LockOptions | None = None) -> Restored:
-        """Undo a cleaning.
+    def restore(self, run_id: str | None = None, *, locks: LockOptions | None = None) -> Restored | InBackup:
+        """Undo a cleaning or a repair.
 
         Args:
             run_id: the id of the run, or how it begins; by default the newest.
@@ -376,26 +373,26 @@ class Location:
         options = RestoreOptions(run_id=run_id, locks=locks or LockOptions())
         events = _Strict()
         *_, last = _done(restore(self._path_alone(), options, events), events)
-        assert isinstance(last, Restored)
+        assert isinstance(last, Restored | InBackup)
         return last
 
     def purge(
         self, run_id: str | None = None, *, older_than: Duration | None = None, locks: LockOptions | None = None
-    ) -> list[InTrash]:
-        """Delete the contents of the trash for good; runs that cannot be used stay.
+    ) -> list[InTrash | InBackup]:
+        """Delete the trash of cleanings and the backups of repairs for good; runs that cannot be used stay.
 
         Args:
             run_id: the id of the only run to delete, or how it begins.
             older_than: only runs that began at least this long ago.
 
         Raises:
-            NotFoundError: the trash holds no such run.
+            NotFoundError: there is no such run.
         """
         age = None if older_than is None else as_seconds(older_than, "older_than")
         options = PurgeOptions(run_id=run_id, older_than=age, locks=locks or LockOptions())
         events = _Strict()
         done = _done(purge(self._path_alone(), options, events), events)
-        return [one for one in done if isinstance(one, InTrash) and one.result is Result.PURGED]
+        return [one for one in done if isinstance(one, InTrash | InBackup) and one.result is Result.PURGED]
 
     def _only(self, outcomes: Iterator[Outcome], events: Events) -> Outcome:
         """Return the one outcome of a verb that only plans, or compacts; raises why there is none."""
@@ -416,61 +413,45 @@ class Location:
 
     # -- repairs -----------------------------------------------------------------------------------------------
 
-    def plan_repair(self, kind: str, path: str = "", *, force: bool = False) -> RepairPlan:
+    def plan_repair(self, *kinds: str, path: str = "", force: bool = False) -> RepairPlan:
         """Return what a repair would mend, and what it would refuse to mend; nothing is changed.
 
         Args:
-            kind: key-index, flush-length, nested or version-file.
-            path: relative to the location, to look at that only.
-            force: what was written just now counts as finished.
+            kinds: empty-result, nested, flush-length, key-index or version-file; all by default.
+            path: relative to the location, to examine only this directory or file.
+            force: treat what was written within the last hour as finished.
         """
-        return self._plan_repair(kind, path, force=force).plan
+        outcome = self._repaired(RepairOptions(only=kinds, force=force, dry_run=True), path)
+        assert isinstance(outcome, RepairOutcome)
+        return outcome.plan
 
     def repair(
-        self, kind: str, path: str = "", *, force: bool = False, offline: bool = False, locking: Locking | None = None
+        self,
+        *kinds: str,
+        path: str = "",
+        force: bool = False,
+        offline: bool = False,
+        locks: LockOptions | None = None,
     ) -> RepairRun | None:
-        """Mend what is wrong, with a backup; None when there is nothing to mend. :meth:`undo_repair` takes it back.
+        """Mend what is wrong, with a backup; None if there is nothing to mend. :meth:`restore` takes it back.
 
         Args:
-            kind, path, force: as for :meth:`plan_repair`.
+            kinds, path, force: as for :meth:`plan_repair`.
             offline: nothing reads the table: a directory may be missing for a moment.
 
         Raises:
             RefusedError: a directory would be missing for a moment.
             AcidctlError: it failed; what was begun is finished by the next repair.
         """
-        planned = self._plan_repair(kind, path, force=force)
-        require_possible(planned.plan, offline=offline)
-        return repairs.carry_out(planned, locking).run
+        options = RepairOptions(only=kinds, force=force, offline=offline, locks=locks or LockOptions())
+        outcome = self._repaired(options, path)
+        return outcome.run if isinstance(outcome, RepairOutcome) else None
 
-    def _plan_repair(self, kind: str, path: str, *, force: bool) -> repairs.RepairOutcome:
-        scope = Scope(time.time(), path, force)
-        return repairs.plan_location(
-            self._changeable(None).reload(SnapshotResolver()), member(RepairKind, kind, "repair"), scope
-        )
-
-    def undo_repair(self, run_id: str | None = None, *, locking: Locking | None = None) -> RepairRun:
-        """Take a repair back: the newest, or the one named.
-
-        Raises:
-            NotFoundError: there is none.
-            ConflictError: what it made was changed since.
-        """
-        return undo_last(self._found.fs, self._found.location.path, run_id, locking)
-
-    def _changeable(self, said: TableType | None) -> TableLocation:
-        """Find the location again, and return it if it may be changed.
-
-        Raises:
-            RefusedError: it is not known to be transactional, or lies in something that is not ours.
-            NotFoundError: the metastore does not have its table any more.
-        """
-        found = found_again(self._now(), self._storage, FormatDetector())
-        found = found.said_to_be(said)
-        evidence = found.evidence()
-        if not evidence.may_change:
-            raise not_known(found.shown, evidence)
-        return found
+    def _repaired(self, options: RepairOptions, path: str) -> Outcome:
+        events, where = _Strict(), self._path_alone()
+        if path:
+            where = replace(where, places=(f"{self.path}/{path}",))
+        return _done(repair(where, options, events), events)[-1]
 
 
 class _Strict(Events):

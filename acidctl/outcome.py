@@ -29,7 +29,6 @@ class Result(StrEnum):
     REFUSED = "refused"
     REQUESTED = "requested"
     REPAIRED = "repaired"
-    UNDONE = "undone"
 
     @property
     def words(self) -> str:

@@ -581,7 +581,7 @@ MEANINGS: Mapping[Code, Meaning] = dict((
     ),
     _means(
         Code.LOST_ROWS, lambda reason: lost_events(reason.value("rows"), reason.value("deletes"), reason.by[0]),
-        "run `acidctl repair empty-result`", by=(_BASE,), rows=12, deletes=0,
+        "run `acidctl repair`", by=(_BASE,), rows=12, deletes=0,
     ),
     _means(
         Code.NO_CLEANUP, "no_cleanup is set for the {who}", "set no_cleanup to false when nothing needs it any more",

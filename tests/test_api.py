@@ -359,17 +359,18 @@ def test_a_repair_is_planned_done_and_undone(shell: Shell, crud: Path) -> None:
     age(crud, 2)
     one = acidctl.Location(crud)
     plan = one.plan_repair("version-file")
-    (record,) = shell.json("repair", "version-file", "-n", crud)
+    (record,) = shell.json("repair", "--only", "version-file", "-n", crud)
     assert [fix.path for fix in plan.fixes] == [fix["path"] for fix in record["fixes"]]
     run = one.repair("version-file")
     assert run
     assert marker.read_bytes() == b"2"
     assert one.repair("version-file") is None
-    assert one.undo_repair().id == run.id
+    assert [kept.id for kept in one.trash()] == [run.id]
+    assert one.restore(run.id).run.id == run.id
     assert not marker.exists()
     with pytest.raises(NotFoundError):
-        one.undo_repair()
-    with pytest.raises(UsageProblem, match="no repair 'key-indx'"):
+        one.restore(run.id)
+    with pytest.raises(UsageProblem, match="key-indx"):
         one.repair("key-indx")
 
 

@@ -61,7 +61,8 @@ _TO_CLEAN = {
     "hdfsTrash?": ["str"],
 }  # fmt: skip
 _IN_TRASH = {
-    "trashRun?": "str", "isComplete?": "bool", "names?": ["str"], "bytes?": "int", "changes?": ["str"],
+    "trashRun?": "str", "repairRun?": "str", "isComplete?": "bool", "names?": ["str"], "repairs?": ["str"],
+    "paths?": ["str"], "bytes?": "int", "changes?": ["str"],
 }  # fmt: skip
 _DONE_THERE = {
     "at": "time", "verb": "str", "result": "str", "run": "str?", "user": "str?", "owner": "str?", "host": "str?",
@@ -288,10 +289,10 @@ SHAPES: dict[str, Shape] = {
         ]
     },
     "repair": {
-        **_OUTCOME, "repair?": "str?", "bytes?": "int",
-        "fixes?": [{"path": "str", "problem": "str", "remedy": "str", "bytes": "int"}],
-        "refused?": [{"path": "str", "reason": "str", "hint": "str"}],
-        "interrupted?": ["str"], "run?": "str?", "paths?": ["str"],
+        **_OUTCOME, "bytes?": "int",
+        "fixes?": [{"kind": "str", "path": "str", "problem": "str", "remedy": "str", "bytes": "int"}],
+        "refused?": [{"kind": "str", "path": "str", "reason": "str", "hint": "str"}],
+        "interrupted?": ["str"], "run?": "str?",
     },
     "meta": {
         "path": "str", "fileLength": "int", "rows": "int", "type": "str", "isAcid": "bool", "encrypted": "bool",

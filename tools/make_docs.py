@@ -93,7 +93,7 @@ FILES: tuple[tuple[str, str], ...] = (
     ),
     (
         "LOCATION/.acidctl-backup/",
-        "What `acidctl repair` replaced, one directory per run. `acidctl repair undo` brings it back, `acidctl repair "
+        "What `acidctl repair` replaced, one directory per run. `acidctl restore` brings it back, `acidctl "
         "forget` deletes it.",
     ),
     (

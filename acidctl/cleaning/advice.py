@@ -20,7 +20,6 @@ class Action(StrEnum):
     COMPACT = "compact"
     DECIDE = "decide"
     FOLLOW_HINT = "follow-hint"
-    FORGET_REPAIR = "forget-repair"
     GIVE_LISTS = "give-lists"
     LOOK_INSIDE = "look-inside"
     PURGE = "purge"
@@ -92,7 +91,7 @@ _OTHERS = (
     ),
     HiddenKind(
         ".acidctl-backup", "what earlier repairs replaced",
-        Advice(Action.FORGET_REPAIR, "`acidctl repair forget` deletes it for good"),
+        Advice(Action.PURGE, "`acidctl purge` deletes it for good"),
     ),
     QUERY_STAGING,
     COMPACTION_STAGING,

@@ -390,7 +390,7 @@ def _next_of_kept_back(why: Reason) -> Iterator[Advice]:
         yield Advice(Action.BY_HAND, twin)
     elif why.code is Code.LOST_ROWS:
         away = f"it takes {why.by[0]} away, so that readers see this again, or says why it cannot"
-        yield Advice(Action.REPAIR, f"run `acidctl repair empty-result`: {away}")
+        yield Advice(Action.REPAIR, f"run `acidctl repair`: {away}")
     elif why.code is Code.ONLY_BY_DOUBT and not why.parts:
         yield _GIVE_TRANSACTIONS
     yield from dict.fromkeys(_REMEDIES[part.code] for part in (why, *why.parts) if part.code in _REMEDIES)

@@ -144,7 +144,7 @@ class InTrash(Outcome):
         """Return the run's id, state, names and size."""
         return {
             "trashRun": self.run.id,
-            "isComplete": self.run.is_complete,
+            "isComplete": self.run.can_be_undone,
             "names": list(self.run.names),
             "bytes": self.run.bytes,
         }

@@ -10,7 +10,6 @@ from acidctl.cleaning.apply import How, apply_plan, never
 from acidctl.cleaning.outcomes import Cleaned, InTrash, Restored, in_trash
 from acidctl.cleaning.plan import CleaningPlan, Removal
 from acidctl.cleaning.trash import TrashRun, changes_since, purge, restore, trash_runs
-from acidctl.location.change.journal import RunState
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
 from acidctl.outcome import Outcome, Result
@@ -61,19 +60,6 @@ def _clean_entry(cleaned: Cleaned, how: How, night: str) -> LogEntry:
     }
     source = cleaned.plan.snapshot.source.kind
     return LogEntry("clean", cleaned.result.value, cleaned.run.id if cleaned.run else "", source=source, facts=facts)
-
-
-USABLE = (RunState.WRITTEN, RunState.UNDONE, RunState.DAMAGED, RunState.FOREIGN)
-"""States of runs that a restore undoes, or refuses with a reason; runs in other states moved nothing."""
-
-
-def newest(runs: Sequence[TrashRun], beginning: str = "") -> TrashRun | None:
-    """Return the newest run that can be restored and has an id with this beginning.
-
-    Args:
-        runs: oldest first.
-    """
-    return next((run for run in reversed(runs) if run.state in USABLE and run.id.startswith(beginning)), None)
 
 
 def bring_back(fs: FileSystem, run: TrashRun, locking: Locking) -> Restored:

@@ -7,7 +7,7 @@ Its note is written before the first entry moves, and renamed before the first o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -77,11 +77,6 @@ class TrashRun(Run):
         """Return the names of the entries that it took."""
         return tuple(step.source for step in self.steps)
 
-    @property
-    def is_complete(self) -> bool:
-        """Say if the run can be restored."""
-        return self.state is RunState.WRITTEN
-
     def write_note(self, fs: FileSystem) -> None:
         """Make the run's directory with its note."""
         begin(fs, self)
@@ -106,9 +101,13 @@ def _steps(run: TrashRun, names: Iterable[str]) -> tuple[Step, ...]:
     return tuple(Step(Act.MOVE, name, f"{run.relative}/{name}") for name in names)
 
 
-def trash_runs(fs: FileSystem, location: str) -> list[TrashRun]:
-    """Return the runs in a location's trash, oldest first; the state of each shows if it can be used."""
-    return journal.list_runs(fs, location, TrashRun, _parsed)
+def trash_runs(fs: FileSystem, location: str, names: Collection[str] | None = None) -> list[TrashRun]:
+    """Return the runs in a location's trash, oldest first; the state of each shows if it can be used.
+
+    Args:
+        names: the children of the location, if they were just listed.
+    """
+    return journal.list_runs(fs, location, TrashRun, _parsed, names)
 
 
 def _parsed(run: TrashRun, note: Any) -> TrashRun:
@@ -142,7 +141,7 @@ def restore(fs: FileSystem, run: TrashRun) -> tuple[str, ...]:
         return ()
     if run.problem:
         raise unusable(fs, run)
-    if not run.is_complete:
+    if not run.can_be_undone:
         why = "it was being purged" if run.state is RunState.FORGOTTEN else "it has no manifest: it was interrupted"
         raise NotFoundError(f"cannot restore {fs.display(run.path)}", why, "look into it, or purge it")
     in_trash = {entry.path for entry in fs.list_dir(run.path).entries}
@@ -215,7 +214,7 @@ def purge(fs: FileSystem, runs: Sequence[TrashRun], *, are_more: bool = False) -
     for run in runs:
         if run.problem:
             raise unusable(fs, run)
-        if run.is_complete:
+        if run.can_be_undone:
             with suppress(NotFoundError):
                 mark(fs, run, RunState.FORGOTTEN)
         drop(fs, run, are_more=are_more or run is not runs[-1])

@@ -29,8 +29,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Compact and clean": {
         "compact": "Merge deltas: minor, major, or what thresholds ask for.",
         "clean": "Remove obsolete and aborted directories, after showing the plan.",
-        "restore": "Bring back what a cleaning moved to the trash.",
-        "purge": "Delete the trash of earlier cleanings for good.",
+        "restore": "Undo a cleaning or a repair.",
+        "purge": "Delete the trash of cleanings and the backups of repairs for good.",
         "nightly": "Compact, clean and purge in one go, for cron.",
     },
     "Ask the metastore": {
@@ -85,7 +85,7 @@ AFTER_INTERRUPT = {
     "hive cleaner": "start it again: it goes on with what is left",
     "hive worker": "start it again: what it worked on is given back to the queue",
     "hive housekeep": "run it again: it ends what is left",
-    "repair": "run it again: it finishes what was begun; `acidctl repair undo` takes it back",
+    "repair": "run it again: it finishes what was begun; `acidctl restore` takes it back",
 }
 """What to do when a command that changes a table was interrupted."""
 

@@ -83,7 +83,7 @@ def refuse_lost_rows(snapshot: Snapshot) -> None:
             raise BadDataError(
                 f"cannot compact {snapshot.fs.display(snapshot.path)}",
                 f"{lost_events(lost.rows, lost.deletes, lost.result.name)} (V43)",
-                "run `acidctl repair empty-result`, which brings that back, or says why it cannot",
+                "run `acidctl repair`, which brings that back, or says why it cannot",
             )
 
 

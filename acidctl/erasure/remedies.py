@@ -30,7 +30,6 @@ class Remedy(StrEnum):
     CLEAN = "clean"
     CLEAN_LEFTOVERS = "clean-leftovers"
     PURGE = "purge"
-    FORGET = "forget-repair"
     EMPTY_HDFS_TRASH = "empty-hdfs-trash"
     REMOVE = "remove"
     """Remove by hand: its owner is unknown."""
@@ -91,10 +90,10 @@ def _steps(survey: Survey | None, held: list[Holder], unknown: list[Holder], liv
         yield ErasureStep(Remedy.CLEAN_LEFTOVERS, staging, until, why=why)
     elif names[HolderKind.STAGING]:
         yield ErasureStep(Remedy.CLEAN_LEFTOVERS, names[HolderKind.STAGING])
-    if survey and (names[HolderKind.TRASH] or current or dead or names[HolderKind.STAGING]):
-        yield ErasureStep(Remedy.PURGE, names[HolderKind.TRASH])
+    kept = names[HolderKind.TRASH] + names[HolderKind.BACKUP]
+    if kept or (survey and (current or dead or names[HolderKind.STAGING])):
+        yield ErasureStep(Remedy.PURGE, kept)
     for kind, remedy in (
-        (HolderKind.BACKUP, Remedy.FORGET),
         (HolderKind.HDFS_TRASH, Remedy.EMPTY_HDFS_TRASH),
         (HolderKind.OTHER, Remedy.REMOVE),
     ):

@@ -57,9 +57,6 @@ class Strangers:
 
         Returns:
             None if nothing waits, or if the next entry is a stranger's that has not held ours up for long.
-
-        Raises:
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         with self._lock:
             if not self._may_claim(metastore):
@@ -73,9 +70,6 @@ class Strangers:
         """Put a claimed entry back if it is a stranger; return the reason, empty if the entry is for acidctl.
 
         It goes to the end of the queue under another id, otherwise unchanged.
-
-        Raises:
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         try:
             why = self._known.get(entry.id)

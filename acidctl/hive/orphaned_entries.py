@@ -117,9 +117,6 @@ def free(metastore: Metastore, entry: Compaction, why: str, *, again: bool = Tru
     Args:
         again: request the compaction again; else mark the entry as failed.
         initiator: of the new request, see :class:`Wish`.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     struct = _struct_of(entry)
     with suppress(ConflictError):  # another worker has the entry now
@@ -136,9 +133,6 @@ def free_dead(metastore: Metastore) -> list[int]:
 
     Returns:
         The ids of the freed entries.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     dead = [entry for entry in find_compactions(metastore, state=WORKING) if is_dead(entry.worker)]
     freed = [entry.id for entry in dead if _free_of_dead(metastore, entry)]
@@ -175,9 +169,6 @@ def free_uncommitted(metastore: Metastore, entry: Compaction, aborted: Container
 
     Returns:
         Whether the removal of the entry is confirmed.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     is_ready = entry.state == READY and entry.committed is None and entry.cleaner_start is None
     if not is_ready or entry.txn not in aborted:
@@ -191,9 +182,6 @@ def free_single(metastore: Metastore, entry: Compaction) -> bool:
     """End an entry of a single compaction whose process was killed; return whether this is confirmed.
 
     In any pool, this also ends a ready entry whose transaction was aborted, as it would stay ready forever.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     if entry.state == READY:
         if not entry.txn or entry.committed is not None or entry.txn not in find_transactions(metastore).aborted_ids:

@@ -83,7 +83,6 @@ class QueueEntryLease:
         Raises:
             RefusedError: the queue has another compaction of the location.
             ConflictError: somebody holds a conflicting lock.
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         worker = worker_id()
         if not desk.has_queue:
@@ -134,7 +133,6 @@ class QueueEntryLease:
 
         Raises:
             ConflictError: somebody holds a conflicting lock; the entry is marked as failed.
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         table, partition = _table(found), partition_of(found)
         level = interface.LockLevel.PARTITION if partition else interface.LockLevel.TABLE
@@ -154,11 +152,7 @@ class QueueEntryLease:
         return cls(desk, found.reload(found.resolver.refreshed()), worker, entry, transaction)
 
     def plan(self, request: CompactionRequest) -> Planned | NoWork | PlanRefused:
-        """Plan the compaction by lists that were read after taking the lock.
-
-        Raises:
-            MetastoreError: the metastore cannot be reached, or failed.
-        """
+        """Plan the compaction by lists that were read after taking the lock."""
         txn = self.transaction.id if self.desk.has_queue else 0
         request = replace(request, in_queue=True, visibility_txn=txn)
         self.found.resolver.opened()
@@ -174,7 +168,6 @@ class QueueEntryLease:
             LostTransaction: the transaction is no longer open.
             ConflictError: another worker has the entry.
             RefusedError: before Hive 4, Hive's own compaction has begun.
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         self.transaction.beat()
         if self.entry:

@@ -58,9 +58,6 @@ def count_ready(metastore: Metastore, places: Container[tuple[str, str, str]]) -
 
     Args:
         places: locations, in the form of :func:`acidctl.metastore.activity.key_of`.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     if not metastore.features.txn_types:
         return 0
@@ -93,7 +90,6 @@ def find_waiting(
 
     Raises:
         NotFoundError: a named table does not exist.
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     resolver = SnapshotResolver(warehouse=warehouse).opened()
     if names:

@@ -150,11 +150,7 @@ def seconds(milliseconds: int | None) -> float | None:
 
 
 def find_transactions(metastore: Metastore) -> KnownTxns:
-    """Return all open and aborted transactions; on Hive 4 with their types, which takes a few more calls.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
-    """
+    """Return all open and aborted transactions; on Hive 4 with their types, which takes a few more calls."""
     types = _types(metastore)
     answer = open_txns_info(metastore)
     txns = sorted((_txn(info, types) for info in answer.txns), key=lambda txn: txn.id)
@@ -172,9 +168,6 @@ def open_txns_info(metastore: Metastore) -> interface.OpenTxnsInfo:
 
     A restart can skip transaction ids. Hive 4 counts these as open for a second, and closes the connection, because it
     cannot serialize a transaction without a user (4.0.1: "Required field 'user' is unset").
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     try:
         answer: interface.OpenTxnsInfo = metastore.call(interface.GET_OPEN_TXNS_INFO)
@@ -240,11 +233,7 @@ def _listed(metastore: Metastore, without: Sequence[int]) -> interface.OpenTxns:
 
 
 def find_locks(metastore: Metastore, database: str | None = None, table: str | None = None) -> tuple[Lock, ...]:
-    """Return the held and waiting locks, on everything or on one table, sorted by id.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
-    """
+    """Return the held and waiting locks, on everything or on one table, sorted by id."""
     answer = metastore.call(interface.SHOW_LOCKS, interface.ShowLocksRequest(database, table))
     return tuple(sorted(map(_lock, answer.locks), key=lambda lock: (lock.id, lock.part)))
 

@@ -46,9 +46,6 @@ def server_time(metastore: Metastore) -> float:
     """Return the time of the server's clock, by which it times clients out, in seconds since the epoch.
 
     The time is the start of a transaction that this function opens and ends at once.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     own = OwnTransaction(metastore)
     try:
@@ -112,9 +109,6 @@ def find_dead(metastore: Metastore, older_than: float, now: float | None = None)
 
     Args:
         now: time of the server's clock; default: read it.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     now = server_time(metastore) if now is None else now
     known, locks = find_transactions(metastore), find_locks(metastore)
@@ -152,11 +146,7 @@ def _may_be_replicated(
 
 
 def is_replication_target(metastore: Metastore, database: str) -> bool:
-    """Return whether another warehouse is replicated into a database; False if the database was dropped.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
-    """
+    """Return whether another warehouse is replicated into a database; False if the database was dropped."""
     try:
         parameters = metastore.call(interface.GET_DATABASE, database).parameters
     except NotFoundError:
@@ -169,7 +159,6 @@ def end_dead(metastore: Metastore, dead: Dead, older_than: float) -> Dead:
 
     Raises:
         UsageProblem: `older_than` is not positive.
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     if older_than <= 0:
         raise UsageProblem("what is alive would be ended", "no time was given that it may be silent", "")
@@ -188,11 +177,7 @@ def end_dead(metastore: Metastore, dead: Dead, older_than: float) -> Dead:
 
 
 def abort_txn(metastore: Metastore, txn: int) -> bool:
-    """Abort a transaction; return whether it was open, False if it was committed meanwhile or is unknown.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
-    """
+    """Abort a transaction; return whether it was open, False if it was committed meanwhile or is unknown."""
     try:
         metastore.call(interface.ABORT_TXN, interface.AbortTxnRequest(txn))
     except LostTransaction:

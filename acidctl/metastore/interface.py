@@ -22,7 +22,6 @@ from acidctl.metastore.wire import (
     method,
     set_of,
     struct,
-    struct_type,
 )
 
 
@@ -100,16 +99,12 @@ INSERT_ONLY_TABLES = 2
 
 @struct
 class FieldSchema(Struct):
-    """A column."""
-
     name: str = field(1, STRING, "")
     type: str = field(2, STRING, "")
 
 
 @struct
 class SerDeInfo(Struct):
-    """The serialization of rows in files."""
-
     name: str | None = field(1, STRING)
     serialization_lib: str | None = field(2, STRING)
     parameters: Mapping[str, str] = field(3, map_of(STRING, STRING), {})
@@ -117,36 +112,30 @@ class SerDeInfo(Struct):
 
 @struct
 class Order(Struct):
-    """A column that rows are sorted by; 1 is ascending."""
-
     column: str = field(1, STRING, "")
     order: int = field(2, I32, 1)
 
 
 @struct
 class StorageDescriptor(Struct):
-    """Location and format of a table or a partition."""
-
-    columns: tuple[FieldSchema, ...] = field(1, list_of(struct_type(FieldSchema)), ())
+    columns: tuple[FieldSchema, ...] = field(1, list_of(FieldSchema), ())
     location: str | None = field(2, STRING)
     input_format: str | None = field(3, STRING)
     buckets: int = field(6, I32, -1)
-    serde: SerDeInfo | None = field(7, struct_type(SerDeInfo))
+    serde: SerDeInfo | None = field(7, SerDeInfo)
     bucket_columns: tuple[str, ...] = field(8, list_of(STRING), ())
-    sort_columns: tuple[Order, ...] = field(9, list_of(struct_type(Order)), ())
+    sort_columns: tuple[Order, ...] = field(9, list_of(Order), ())
     parameters: Mapping[str, str] = field(10, map_of(STRING, STRING), {})
 
 
 @struct
 class Table(Struct):
-    """A table."""
-
     name: str = field(1, STRING, "")
     database: str = field(2, STRING, "")
     owner: str | None = field(3, STRING)
     created: int = field(4, I32, 0)
-    storage: StorageDescriptor | None = field(7, struct_type(StorageDescriptor))
-    partition_keys: tuple[FieldSchema, ...] = field(8, list_of(struct_type(FieldSchema)), ())
+    storage: StorageDescriptor | None = field(7, StorageDescriptor)
+    partition_keys: tuple[FieldSchema, ...] = field(8, list_of(FieldSchema), ())
     parameters: Mapping[str, str] = field(9, map_of(STRING, STRING), {})
     table_type: str | None = field(12, STRING)
     catalog: str | None = field(17, STRING)
@@ -155,43 +144,33 @@ class Table(Struct):
 
 @struct
 class PartitionStorage(Struct):
-    """The location of a partition, without the rest of its :class:`StorageDescriptor`."""
-
     location: str | None = field(2, STRING)
 
 
 @struct
 class Partition(Struct):
-    """A partition, without the fields that repeat its table's."""
-
     values: tuple[str, ...] = field(1, list_of(STRING), ())
-    storage: PartitionStorage | None = field(6, struct_type(PartitionStorage))
+    storage: PartitionStorage | None = field(6, PartitionStorage)
     parameters: Mapping[str, str] = field(7, map_of(STRING, STRING), {})
 
 
 @struct
 class PartitionFiles(Struct):
-    """Location and format of a partition."""
-
-    columns: tuple[FieldSchema, ...] = field(1, list_of(struct_type(FieldSchema)), ())
+    columns: tuple[FieldSchema, ...] = field(1, list_of(FieldSchema), ())
     location: str | None = field(2, STRING)
     input_format: str | None = field(3, STRING)
-    serde: SerDeInfo | None = field(7, struct_type(SerDeInfo))
+    serde: SerDeInfo | None = field(7, SerDeInfo)
 
 
 @struct
 class PartitionWithFiles(Struct):
-    """A partition with its file format, which may differ from its table's."""
-
     values: tuple[str, ...] = field(1, list_of(STRING), ())
-    storage: PartitionFiles | None = field(6, struct_type(PartitionFiles))
+    storage: PartitionFiles | None = field(6, PartitionFiles)
     parameters: Mapping[str, str] = field(7, map_of(STRING, STRING), {})
 
 
 @struct
 class Database(Struct):
-    """A database."""
-
     name: str = field(1, STRING, "")
     location: str | None = field(3, STRING)
     parameters: Mapping[str, str] = field(4, map_of(STRING, STRING), {})
@@ -200,8 +179,6 @@ class Database(Struct):
 
 @struct
 class TableMeta(Struct):
-    """A table's name and kind."""
-
     database: str = field(1, STRING, "")
     name: str = field(2, STRING, "")
     table_type: str = field(3, STRING, "")
@@ -209,65 +186,51 @@ class TableMeta(Struct):
 
 @struct
 class ClientCapabilities(Struct):
-    """Capabilities that a client declares."""
-
     values: tuple[int, ...] = field(1, list_of(I32), (INSERT_ONLY_TABLES,))
 
 
 @struct
 class GetTableRequest(Struct):
-    """Request for a table."""
-
     database: str = field(1, STRING, "")
     name: str = field(2, STRING, "")
-    capabilities: ClientCapabilities = field(3, struct_type(ClientCapabilities), ClientCapabilities())
+    capabilities: ClientCapabilities = field(3, ClientCapabilities, ClientCapabilities())
     processor_capabilities: tuple[str, ...] | None = field(8, list_of(STRING))
     processor: str | None = field(9, STRING)
 
 
 @struct
 class GetTableResult(Struct):
-    """Answer to :class:`GetTableRequest`."""
-
-    table: Table | None = field(1, struct_type(Table))
+    table: Table | None = field(1, Table)
 
 
 @struct
 class GetTablesRequest(Struct):
-    """Request for tables of a database."""
-
     database: str = field(1, STRING, "")
     names: tuple[str, ...] = field(2, list_of(STRING), ())
-    capabilities: ClientCapabilities = field(3, struct_type(ClientCapabilities), ClientCapabilities())
+    capabilities: ClientCapabilities = field(3, ClientCapabilities, ClientCapabilities())
     processor_capabilities: tuple[str, ...] | None = field(5, list_of(STRING))
     processor: str | None = field(6, STRING)
 
 
 @struct
 class GetTablesResult(Struct):
-    """The requested tables that exist."""
-
-    tables: tuple[Table, ...] = field(1, list_of(struct_type(Table)), ())
+    tables: tuple[Table, ...] = field(1, list_of(Table), ())
 
 
 GET_ALL_DATABASES = method("get_all_databases", (), list_of(STRING), "MetaException")
-GET_DATABASE = method("get_database", (STRING,), struct_type(Database), "NoSuchObjectException MetaException")
-GET_TABLE_META = method(
-    "get_table_meta", (STRING, STRING, list_of(STRING)), list_of(struct_type(TableMeta)), "MetaException"
-)
+GET_DATABASE = method("get_database", (STRING,), Database, "NoSuchObjectException MetaException")
+GET_TABLE_META = method("get_table_meta", (STRING, STRING, list_of(STRING)), list_of(TableMeta), "MetaException")
 GET_TABLE_NAMES_BY_FILTER = method(
     "get_table_names_by_filter",
     (STRING, STRING, I16),
     list_of(STRING),
     "MetaException InvalidOperationException UnknownDBException",
 )
-GET_TABLE = method(
-    "get_table_req", (struct_type(GetTableRequest),), struct_type(GetTableResult), "MetaException NoSuchObjectException"
-)
+GET_TABLE = method("get_table_req", (GetTableRequest,), GetTableResult, "MetaException NoSuchObjectException")
 GET_TABLES = method(
     "get_table_objects_by_name_req",
-    (struct_type(GetTablesRequest),),
-    struct_type(GetTablesResult),
+    (GetTablesRequest,),
+    GetTablesResult,
     "MetaException InvalidOperationException UnknownDBException",
 )
 GET_PARTITION_NAMES = method(
@@ -283,13 +246,13 @@ GET_PARTITION_NAMES_PS = method(
 GET_PARTITIONS_BY_NAMES = method(
     "get_partitions_by_names",
     (STRING, STRING, list_of(STRING)),
-    list_of(struct_type(Partition)),
+    list_of(Partition),
     "MetaException NoSuchObjectException InvalidObjectException",
 )
 GET_PARTITIONS_WITH_FILES = method(
     "get_partitions_by_names",
     (STRING, STRING, list_of(STRING)),
-    list_of(struct_type(PartitionWithFiles)),
+    list_of(PartitionWithFiles),
     "MetaException NoSuchObjectException InvalidObjectException",
 )
 
@@ -299,8 +262,6 @@ GET_PARTITIONS_WITH_FILES = method(
 
 @struct
 class OpenTxnRequest(Struct):
-    """Request to open transactions."""
-
     count: int = field(1, I32, 1)
     user: str = field(2, STRING, "")
     host: str = field(3, STRING, "")
@@ -310,50 +271,33 @@ class OpenTxnRequest(Struct):
 
 @struct
 class OpenTxnsResponse(Struct):
-    """Ids of the opened transactions."""
-
     txn_ids: tuple[int, ...] = field(1, list_of(I64), ())
 
 
 @struct
 class AbortTxnRequest(Struct):
-    """Request to abort a transaction; `error_code` is one of Hive's (Hive 4)."""
-
     txn: int = field(1, I64, 0)
     error_code: int | None = field(4, I64)
 
 
 @struct
 class AbortTxnsRequest(Struct):
-    """Request to abort transactions; `error_code` is one of Hive's."""
-
     txns: tuple[int, ...] = field(1, list_of(I64), ())
     error_code: int | None = field(2, I64)
 
 
 @struct
 class CommitTxnRequest(Struct):
-    """Request to commit a transaction."""
-
     txn: int = field(1, I64, 0)
 
 
 @struct
 class GetOpenTxnsRequest(Struct):
-    """Request for the open transactions, without those of some types (Hive 4)."""
-
     excluded_types: tuple[int, ...] = field(1, list_of(I32), ())
 
 
 @struct
 class OpenTxns(Struct):
-    """Ids of open and aborted transactions.
-
-    Attributes:
-        txns: ascending.
-        aborted_bits: bit i, least significant first, is set if `txns[i]` is aborted. Hive 2.3 does not send it.
-    """
-
     high_watermark: int = field(1, I64, 0)
     txns: tuple[int, ...] = field(2, list_of(I64), ())
     min_open: int | None = field(3, I64)
@@ -362,8 +306,6 @@ class OpenTxns(Struct):
 
 @struct
 class TxnInfo(Struct):
-    """An open or aborted transaction."""
-
     id: int = field(1, I64, 0)
     state: int = field(2, I32, 0)
     user: str = field(3, STRING, "")
@@ -376,44 +318,29 @@ class TxnInfo(Struct):
 
 @struct
 class OpenTxnsInfo(Struct):
-    """All open and aborted transactions."""
-
     high_watermark: int = field(1, I64, 0)
-    txns: tuple[TxnInfo, ...] = field(2, list_of(struct_type(TxnInfo)), ())
+    txns: tuple[TxnInfo, ...] = field(2, list_of(TxnInfo), ())
 
 
 @struct
 class ValidWriteIdsRequest(Struct):
-    """Request for the write ids of tables (``db.table``), as seen by a list of transactions."""
-
     tables: tuple[str, ...] = field(1, list_of(STRING), ())
     txns: str | None = field(2, STRING)
 
 
 @struct
 class MaxAllocatedRequest(Struct):
-    """Request for the highest write id of a table."""
-
     database: str = field(1, STRING, "")
     table: str = field(2, STRING, "")
 
 
 @struct
 class MaxAllocated(Struct):
-    """The highest write id that a table was ever given; 0 without any."""
-
     write_id: int = field(1, I64, 0)
 
 
 @struct
 class TableWriteIds(Struct):
-    """The write ids of one table.
-
-    Attributes:
-        invalid: open and aborted write ids, ascending.
-        aborted_bits: as in :class:`OpenTxns`.
-    """
-
     table: str = field(1, STRING, "")
     high_watermark: int = field(2, I64, 0)
     invalid: tuple[int, ...] = field(3, list_of(I64), ())
@@ -423,63 +350,43 @@ class TableWriteIds(Struct):
 
 @struct
 class ValidWriteIdsResponse(Struct):
-    """The write ids of all requested tables."""
-
-    tables: tuple[TableWriteIds, ...] = field(1, list_of(struct_type(TableWriteIds)), ())
+    tables: tuple[TableWriteIds, ...] = field(1, list_of(TableWriteIds), ())
 
 
 @struct
 class HeartbeatRequest(Struct):
-    """Heartbeat of a lock, a transaction, or both."""
-
     lock: int | None = field(1, I64)
     txn: int | None = field(2, I64)
 
 
 @struct
 class HeartbeatTxnRangeRequest(Struct):
-    """Heartbeat of a range of transactions."""
-
     first: int = field(1, I64, 0)
     last: int = field(2, I64, 0)
 
 
 @struct
 class HeartbeatTxnRangeResponse(Struct):
-    """The transactions of the range that are not open."""
-
     aborted: frozenset[int] = field(1, set_of(I64), frozenset())
     unknown: frozenset[int] = field(2, set_of(I64), frozenset())
 
 
 _GONE = "NoSuchTxnException TxnAbortedException"
 
-GET_OPEN_TXNS = method("get_open_txns", (), struct_type(OpenTxns), loose=True)
-GET_OPEN_TXNS_REQ = method("get_open_txns_req", (struct_type(GetOpenTxnsRequest),), struct_type(OpenTxns))
-GET_OPEN_TXNS_INFO = method("get_open_txns_info", (), struct_type(OpenTxnsInfo))
+GET_OPEN_TXNS = method("get_open_txns", (), OpenTxns, loose=True)
+GET_OPEN_TXNS_REQ = method("get_open_txns_req", (GetOpenTxnsRequest,), OpenTxns)
+GET_OPEN_TXNS_INFO = method("get_open_txns_info", (), OpenTxnsInfo)
 GET_VALID_WRITE_IDS = method(
-    "get_valid_write_ids",
-    (struct_type(ValidWriteIdsRequest),),
-    struct_type(ValidWriteIdsResponse),
-    "NoSuchTxnException MetaException",
+    "get_valid_write_ids", (ValidWriteIdsRequest,), ValidWriteIdsResponse, "NoSuchTxnException MetaException"
 )
-GET_MAX_ALLOCATED = method(
-    "get_max_allocated_table_write_id",
-    (struct_type(MaxAllocatedRequest),),
-    struct_type(MaxAllocated),
-    "MetaException",
-)
-OPEN_TXNS = method("open_txns", (struct_type(OpenTxnRequest),), struct_type(OpenTxnsResponse), repeatable=False)
-ABORT_TXN = method("abort_txn", (struct_type(AbortTxnRequest),), None, "NoSuchTxnException", repeatable=False)
-ABORT_TXNS = method("abort_txns", (struct_type(AbortTxnsRequest),), None, "NoSuchTxnException", repeatable=False)
-COMMIT_TXN = method("commit_txn", (struct_type(CommitTxnRequest),), None, _GONE, repeatable=False)
+GET_MAX_ALLOCATED = method("get_max_allocated_table_write_id", (MaxAllocatedRequest,), MaxAllocated, "MetaException")
+OPEN_TXNS = method("open_txns", (OpenTxnRequest,), OpenTxnsResponse, repeatable=False)
+ABORT_TXN = method("abort_txn", (AbortTxnRequest,), None, "NoSuchTxnException", repeatable=False)
+ABORT_TXNS = method("abort_txns", (AbortTxnsRequest,), None, "NoSuchTxnException", repeatable=False)
+COMMIT_TXN = method("commit_txn", (CommitTxnRequest,), None, _GONE, repeatable=False)
 ADD_WRITE_IDS_TO_MIN_HISTORY = method("add_write_ids_to_min_history", (I64, map_of(STRING, I64)), None, "MetaException")
-HEARTBEAT = method(
-    "heartbeat", (struct_type(HeartbeatRequest),), None, "NoSuchLockException NoSuchTxnException TxnAbortedException"
-)
-HEARTBEAT_TXN_RANGE = method(
-    "heartbeat_txn_range", (struct_type(HeartbeatTxnRangeRequest),), struct_type(HeartbeatTxnRangeResponse)
-)
+HEARTBEAT = method("heartbeat", (HeartbeatRequest,), None, "NoSuchLockException NoSuchTxnException TxnAbortedException")
+HEARTBEAT_TXN_RANGE = method("heartbeat_txn_range", (HeartbeatTxnRangeRequest,), HeartbeatTxnRangeResponse)
 
 
 # --- locks ----------------------------------------------------------------------------------------------------------
@@ -487,8 +394,6 @@ HEARTBEAT_TXN_RANGE = method(
 
 @struct
 class LockComponent(Struct):
-    """One object of a lock."""
-
     type: int = field(1, I32, LockType.SHARED_READ)
     level: int = field(2, I32, LockLevel.TABLE)
     database: str = field(3, STRING, "")
@@ -500,9 +405,7 @@ class LockComponent(Struct):
 
 @struct
 class LockRequest(Struct):
-    """Request for a lock."""
-
-    components: tuple[LockComponent, ...] = field(1, list_of(struct_type(LockComponent)), ())
+    components: tuple[LockComponent, ...] = field(1, list_of(LockComponent), ())
     txn: int | None = field(2, I64)
     user: str = field(3, STRING, "")
     host: str = field(4, STRING, "")
@@ -512,8 +415,6 @@ class LockRequest(Struct):
 
 @struct
 class LockResponse(Struct):
-    """Id and state of the requested lock."""
-
     lock: int = field(1, I64, 0)
     state: int = field(2, I32, 0)
     message: str | None = field(3, STRING)
@@ -521,23 +422,17 @@ class LockResponse(Struct):
 
 @struct
 class CheckLockRequest(Struct):
-    """Request for the state of a waiting lock."""
-
     lock: int = field(1, I64, 0)
     txn: int | None = field(2, I64)
 
 
 @struct
 class UnlockRequest(Struct):
-    """Request to release a lock without a transaction."""
-
     lock: int = field(1, I64, 0)
 
 
 @struct
 class ShowLocksRequest(Struct):
-    """Request for a list of locks; of all if no field is set."""
-
     database: str | None = field(1, STRING)
     table: str | None = field(2, STRING)
     partition: str | None = field(3, STRING)
@@ -546,8 +441,6 @@ class ShowLocksRequest(Struct):
 
 @struct
 class LockInfo(Struct):
-    """One component of a held or waiting lock."""
-
     lock: int = field(1, I64, 0)
     database: str = field(2, STRING, "")
     table: str | None = field(3, STRING)
@@ -567,17 +460,13 @@ class LockInfo(Struct):
 
 @struct
 class ShowLocksResponse(Struct):
-    """The requested locks."""
-
-    locks: tuple[LockInfo, ...] = field(1, list_of(struct_type(LockInfo)), ())
+    locks: tuple[LockInfo, ...] = field(1, list_of(LockInfo), ())
 
 
-LOCK = method("lock", (struct_type(LockRequest),), struct_type(LockResponse), _GONE, repeatable=False)
-CHECK_LOCK = method(
-    "check_lock", (struct_type(CheckLockRequest),), struct_type(LockResponse), f"{_GONE} NoSuchLockException"
-)
-UNLOCK = method("unlock", (struct_type(UnlockRequest),), None, "NoSuchLockException TxnOpenException", repeatable=False)
-SHOW_LOCKS = method("show_locks", (struct_type(ShowLocksRequest),), struct_type(ShowLocksResponse))
+LOCK = method("lock", (LockRequest,), LockResponse, _GONE, repeatable=False)
+CHECK_LOCK = method("check_lock", (CheckLockRequest,), LockResponse, f"{_GONE} NoSuchLockException")
+UNLOCK = method("unlock", (UnlockRequest,), None, "NoSuchLockException TxnOpenException", repeatable=False)
+SHOW_LOCKS = method("show_locks", (ShowLocksRequest,), ShowLocksResponse)
 
 
 # --- the queue of compactions ---------------------------------------------------------------------------------------
@@ -585,8 +474,6 @@ SHOW_LOCKS = method("show_locks", (struct_type(ShowLocksRequest),), struct_type(
 
 @struct
 class CompactionRequest(Struct):
-    """Request for a compaction; the fields after `properties` belong to Hive 4."""
-
     database: str = field(1, STRING, "")
     table: str = field(2, STRING, "")
     partition: str | None = field(3, STRING)
@@ -602,8 +489,6 @@ class CompactionRequest(Struct):
 
 @struct
 class CompactionResponse(Struct):
-    """Answer to a request for a compaction."""
-
     id: int = field(1, I64, 0)
     state: str = field(2, STRING, "")
     accepted: bool = field(3, BOOL, False)
@@ -612,8 +497,6 @@ class CompactionResponse(Struct):
 
 @struct
 class ShowCompactRequest(Struct):
-    """Request for entries of the queue; before Hive 4 always of all."""
-
     id: int | None = field(1, I64)
     pool: str | None = field(2, STRING)
     database: str | None = field(3, STRING)
@@ -627,8 +510,6 @@ class ShowCompactRequest(Struct):
 
 @struct
 class CompactionInfo(Struct):
-    """An entry of the queue or of its history, as SHOW COMPACTIONS lists it."""
-
     database: str = field(1, STRING, "")
     table: str = field(2, STRING, "")
     partition: str | None = field(3, STRING)
@@ -656,22 +537,16 @@ class CompactionInfo(Struct):
 
 @struct
 class ShowCompactResponse(Struct):
-    """The requested entries."""
-
-    entries: tuple[CompactionInfo, ...] = field(1, list_of(struct_type(CompactionInfo)), ())
+    entries: tuple[CompactionInfo, ...] = field(1, list_of(CompactionInfo), ())
 
 
 @struct
 class AbortCompactionsRequest(Struct):
-    """Request to remove waiting entries from the queue (Hive 4)."""
-
     ids: tuple[int, ...] = field(1, list_of(I64), ())
 
 
 @struct
 class AbortedCompaction(Struct):
-    """Result for one entry."""
-
     id: int = field(1, I64, 0)
     status: str | None = field(2, STRING)
     message: str | None = field(3, STRING)
@@ -679,30 +554,16 @@ class AbortedCompaction(Struct):
 
 @struct
 class AbortCompactionsResponse(Struct):
-    """Results of all entries, by id."""
-
-    aborted: Mapping[int, AbortedCompaction] = field(1, map_of(I64, struct_type(AbortedCompaction)), {})
+    aborted: Mapping[int, AbortedCompaction] = field(1, map_of(I64, AbortedCompaction), {})
 
 
-COMPACT = method("compact2", (struct_type(CompactionRequest),), struct_type(CompactionResponse), repeatable=False)
-SHOW_COMPACT = method("show_compact", (struct_type(ShowCompactRequest),), struct_type(ShowCompactResponse))
-ABORT_COMPACTIONS = method(
-    "abort_Compactions",
-    (struct_type(AbortCompactionsRequest),),
-    struct_type(AbortCompactionsResponse),
-    repeatable=False,
-)
+COMPACT = method("compact2", (CompactionRequest,), CompactionResponse, repeatable=False)
+SHOW_COMPACT = method("show_compact", (ShowCompactRequest,), ShowCompactResponse)
+ABORT_COMPACTIONS = method("abort_Compactions", (AbortCompactionsRequest,), AbortCompactionsResponse, repeatable=False)
 
 
 @struct
 class QueueEntry(Struct):
-    """An entry of the queue in the calls of workers (Hive 4).
-
-    Attributes:
-        properties: in the form of Hive's StringableMap.
-        state: one character.
-    """
-
     id: int = field(1, I64, 0)
     database: str = field(2, STRING, "")
     table: str = field(3, STRING, "")
@@ -726,59 +587,27 @@ class QueueEntry(Struct):
 
 @struct
 class MaybeQueueEntry(Struct):
-    """A claimed entry; None if nothing waits."""
-
-    entry: QueueEntry | None = field(1, struct_type(QueueEntry))
+    entry: QueueEntry | None = field(1, QueueEntry)
 
 
 @struct
 class FindNextCompactRequest(Struct):
-    """Request to claim an entry of a pool; without a pool, of those that have none."""
-
     worker: str | None = field(1, STRING)
     worker_version: str | None = field(2, STRING)
     pool: str | None = field(3, STRING)
 
 
 FIND_NEXT_COMPACT = method(
-    "find_next_compact2",
-    (struct_type(FindNextCompactRequest),),
-    struct_type(MaybeQueueEntry),
-    "MetaException",
-    repeatable=False,
+    "find_next_compact2", (FindNextCompactRequest,), MaybeQueueEntry, "MetaException", repeatable=False
 )
-UPDATE_COMPACTOR_STATE = method("update_compactor_state", (struct_type(QueueEntry), I64))
+UPDATE_COMPACTOR_STATE = method("update_compactor_state", (QueueEntry, I64))
 
 
-class DeltaFigure(IntEnum):
-    """Metrics of deltas."""
-
-    NUM_OBSOLETE_DELTAS = 0
-    NUM_DELTAS = 1
-    NUM_SMALL_DELTAS = 2
-
-
-@struct
-class DeltaFigureData(Struct):
-    """A number of deltas in a location; the metastore removes it if it is below the threshold."""
-
-    database: str = field(1, STRING, "")
-    table_name: str = field(2, STRING, "")
-    partition: str | None = field(3, STRING)
-    metric_type: int = field(4, I32, 0)
-    metric_value: int = field(5, I32, 0)
-    version: int = field(6, I32, 0)
-    threshold: int = field(7, I32, 0)
-
-
-UPDATE_COMPACTION_METRICS_DATA = method(
-    "update_compaction_metrics_data", (struct_type(DeltaFigureData),), BOOL, "MetaException"
-)
 SET_HADOOP_JOBID = method("set_hadoop_jobid", (STRING, I64))
-MARK_COMPACTED = method("mark_compacted", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
-MARK_FAILED = method("mark_failed", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
-MARK_REFUSED = method("mark_refused", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
-MARK_CLEANED = method("mark_cleaned", (struct_type(QueueEntry),), None, "MetaException", repeatable=False)
+MARK_COMPACTED = method("mark_compacted", (QueueEntry,), None, "MetaException", repeatable=False)
+MARK_FAILED = method("mark_failed", (QueueEntry,), None, "MetaException", repeatable=False)
+MARK_REFUSED = method("mark_refused", (QueueEntry,), None, "MetaException", repeatable=False)
+MARK_CLEANED = method("mark_cleaned", (QueueEntry,), None, "MetaException", repeatable=False)
 
 
 # --- the server itself ----------------------------------------------------------------------------------------------

@@ -45,11 +45,7 @@ class Switches:
 
 
 def find_switches(metastore: Metastore) -> Switches:
-    """Read a server's configuration.
-
-    Raises:
-        MetastoreError: the server cannot be reached.
-    """
+    """Read a server's configuration."""
     value_of = partial(_value_of, metastore)
     is_hive4 = metastore.features.txn_types
     initiator = _is_true(value_of("compactor.initiator.on", "false"))
@@ -73,11 +69,7 @@ def find_switches(metastore: Metastore) -> Switches:
 
 
 def txn_timeout(metastore: Metastore) -> float:
-    """Return after how many seconds without a heartbeat the server ends a transaction.
-
-    Raises:
-        MetastoreError: the server cannot be reached.
-    """
+    """Return after how many seconds without a heartbeat the server ends a transaction."""
     return _seconds(_value_of(metastore, "txn.timeout", "300s"), 300.0) or 300.0
 
 

@@ -131,7 +131,6 @@ def get_table(metastore: Metastore, database: str, name: str) -> HiveTable:
 
     Raises:
         NotFoundError: the table does not exist.
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     settings = metastore.settings
     request = interface.GetTableRequest(
@@ -213,7 +212,6 @@ def tables_named(metastore: Metastore, database: str, names: Sequence[str]) -> I
 
     Raises:
         NotFoundError: the database does not exist.
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     settings = metastore.settings
     for batch in batches(names, BATCH):

@@ -87,9 +87,6 @@ def given_write_id(metastore: Metastore, database: str, table: str) -> int:
 
     The high watermark of a list may be lower: replication can bring ids, and ids may be given after the list's
     transactions were read.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     if not metastore.features.write_ids:
         return given_txn(metastore)
@@ -103,11 +100,7 @@ def given_write_id(metastore: Metastore, database: str, table: str) -> int:
 
 
 def given_txn(metastore: Metastore) -> int:
-    """Return the highest transaction id that was ever opened.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
-    """
+    """Return the highest transaction id that was ever opened."""
     way = interface.GET_OPEN_TXNS if metastore.features.write_ids else interface.GET_OPEN_TXNS_INFO
     return int(metastore.call(way).high_watermark)
 

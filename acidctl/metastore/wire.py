@@ -37,8 +37,27 @@ STRING = WireType(TType.STRING, "UTF8")
 BINARY = WireType(TType.STRING, "BINARY")
 
 
-def list_of(element: WireType) -> WireType:
+class Struct(TFrozenBase):  # type: ignore[misc]
+    """Base of all structs that are sent or received."""
+
+    __slots__ = ()
+    thrift_spec: ClassVar[tuple[Any, ...]] = ()
+
+
+Declared = WireType | type[Struct]
+"""A type as declarations write it: a struct stands for its own type."""
+
+
+def wire_type(declared: Declared) -> WireType:
+    """Return the type of a declaration."""
+    if isinstance(declared, WireType):
+        return declared
+    return WireType(TType.STRUCT, [declared, declared.thrift_spec])  # Thrift's accelerator requires a list
+
+
+def list_of(element: Declared) -> WireType:
     """Return the type of a list, which is read as a tuple."""
+    element = wire_type(element)
     return WireType(TType.LIST, (element.code, element.detail, True))
 
 
@@ -47,33 +66,23 @@ def set_of(element: WireType) -> WireType:
     return WireType(TType.SET, (element.code, element.detail, True))
 
 
-def map_of(key: WireType, value: WireType) -> WireType:
+def map_of(key: WireType, value: Declared) -> WireType:
     """Return the type of a map, which is read as a dictionary."""
+    value = wire_type(value)
     return WireType(TType.MAP, (key.code, key.detail, value.code, value.detail, False))
 
 
-def struct_type(struct: type[Struct]) -> WireType:
-    """Return the type of a declared struct."""
-    return WireType(TType.STRUCT, [struct, struct.thrift_spec])  # Thrift's accelerator requires a list
-
-
-class Struct(TFrozenBase):  # type: ignore[misc]
-    """Base of all structs that are sent or received."""
-
-    __slots__ = ()
-    thrift_spec: ClassVar[tuple[Any, ...]] = ()
-
-
-def field(number: int, wire_type: WireType, default: Any = None) -> Any:
+def field(number: int, declared: Declared, default: Any = None) -> Any:
     """Declare a field of a struct.
 
     Args:
         number: the field's id on the wire.
         default: value if a server does not send the field; None is not sent.
     """
+    metadata = {"wire": (number, wire_type(declared))}
     if isinstance(default, dict):
-        return dataclasses.field(default_factory=dict, metadata={"wire": (number, wire_type)})
-    return dataclasses.field(default=default, metadata={"wire": (number, wire_type)})
+        return dataclasses.field(default_factory=dict, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -88,8 +97,8 @@ def struct(cls: type[_T]) -> type[_T]:
 def _specification(fields: Mapping[int, tuple[str, WireType]]) -> tuple[Any, ...]:
     """Return a struct's description for Thrift's library: a row for each number, None without a field."""
     rows: list[Any] = [None] * (max(fields, default=-1) + 1)
-    for number, (name, wire_type) in fields.items():
-        rows[number] = (number, wire_type.code, name, wire_type.detail, None)
+    for number, (name, type_) in fields.items():
+        rows[number] = (number, type_.code, name, type_.detail, None)
     return tuple(rows)
 
 
@@ -144,8 +153,8 @@ class Method:
 
 def method(
     name: str,
-    arguments: Sequence[WireType] = (),
-    result: WireType | None = None,
+    arguments: Sequence[Declared] = (),
+    result: Declared | None = None,
     raises: str = "",
     *,
     repeatable: bool = True,
@@ -157,8 +166,8 @@ def method(
         raises: names of exceptions, separated by spaces.
     """
     names = tuple(raises.split())
-    fields = {at + 1: (f"raised{at + 1}", struct_type(Refusal)) for at in range(len(names))}
+    fields = {at + 1: (f"raised{at + 1}", wire_type(Refusal)) for at in range(len(names))}
     if result:
-        fields[0] = ("success", result)
+        fields[0] = ("success", wire_type(result))
     answer = type(f"{name}_answer", (Reply,), {"__slots__": (), "thrift_spec": _specification(fields)})
-    return Method(name, tuple(arguments), names, answer, repeatable, loose)
+    return Method(name, tuple(map(wire_type, arguments)), names, answer, repeatable, loose)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -20,7 +20,7 @@ from acidctl.base.errors import (
 from acidctl.location.change.journal import Act, RunState, Step, begin, drop
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
-from acidctl.location.change.work_log import LogEntry, log_done
+from acidctl.location.change.work_log import LogEntry, log_all, log_done, signed
 from acidctl.location.snapshot import Snapshot
 from acidctl.repair import empty_result, flush_length, key_index, nested, version_file
 from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, undo, write_note
@@ -31,27 +31,37 @@ _CHUNK = 8 << 20
 
 _SUSPECTS = {
     RepairKind.EMPTY_RESULT: empty_result.suspects,
-    RepairKind.KEY_INDEX: key_index.suspects,
-    RepairKind.FLUSH_LENGTH: flush_length.suspects,
     RepairKind.NESTED: nested.suspects,
+    RepairKind.FLUSH_LENGTH: flush_length.suspects,
+    RepairKind.KEY_INDEX: key_index.suspects,
     RepairKind.VERSION_FILE: version_file.suspects,
 }
 
 
-def plan_repair(snapshot: Snapshot, kind: RepairKind, scope: Scope) -> RepairPlan:
-    """Plan the repair of everything of one kind that is wrong in a location.
+def plan_repair(snapshot: Snapshot, kinds: Collection[RepairKind], scope: Scope) -> RepairPlan:
+    """Plan the repair of everything of some kinds that is wrong in a location.
+
+    A problem in a file or directory that an earlier fix changes is refused: the next repair mends it.
 
     Raises:
         AccessError, StorageError, NotFoundError: a file cannot be opened.
     """
-    fixes, refused = [], []
-    for path, find_fix in _SUSPECTS[kind](snapshot, scope):
-        try:
-            if fix := find_fix():
+    fixes: list[Fix] = []
+    refused: list[CannotRepair] = []
+    for kind in (kind for kind in RepairKind if kind in kinds):
+        for path, find_fix in _SUSPECTS[kind](snapshot, scope):
+            try:
+                fix = find_fix()
+            except BadDataError as error:
+                refused.append(CannotRepair(kind, path, error.why or error.what, error.hint))
+                continue
+            earlier = next((other for other in fixes if fix and fix.meets(other)), None)
+            if fix and earlier:
+                why = f"{fix.problem}; {earlier.kind} changes {earlier.path} first"
+                refused.append(CannotRepair(kind, path, why, "run `acidctl repair` again"))
+            elif fix:
                 fixes.append(fix)
-        except BadDataError as error:
-            refused.append(CannotRepair(path, error.why or error.what, error.hint))
-    return RepairPlan(snapshot, kind, tuple(fixes), tuple(refused))
+    return RepairPlan(snapshot, tuple(fixes), tuple(refused))
 
 
 def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
@@ -59,8 +69,11 @@ def unfinished(fs: FileSystem, location: str) -> list[RepairRun]:
     return [run for run in backup_runs(fs, location) if run.state in (RunState.INTERRUPTED, RunState.UNDOING)]
 
 
-def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None) -> RepairRun | None:
+def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None, run_id: str = "") -> RepairRun | None:
     """Carry a plan out, after finishing interrupted repairs and listing the location again.
+
+    Args:
+        run_id: the id of the run; by default a new one.
 
     Returns:
         The run, by which it can be undone; None if nothing was left to do.
@@ -77,21 +90,21 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None)
         interrupted = unfinished(fs, location)
         settle(fs, backup_runs(fs, location))
         again = before.again()
-        paths = frozenset(fix.path for fix in plan.fixes)
-        now = plan_repair(again, plan.kind, replace(scope, among=paths))
-        now = replace(now, fixes=tuple(fix for fix in now.fixes if fix.path in paths))
+        planned = {(fix.kind, fix.path) for fix in plan.fixes}
+        now = plan_repair(again, plan.kinds, replace(scope, among=frozenset(path for _, path in planned)))
+        now = replace(now, fixes=tuple(fix for fix in now.fixes if (fix.kind, fix.path) in planned))
         if not interrupted:  # finishing a repair may change what the next one does
             _require_as_shown(plan, now)
-        run = _carry_out(now) if now.fixes else None
+        run = _carry_out(now, run_id or new_run_id()) if now.fixes else None
         if run:
             log_done(fs, location, _entry("repair", "repaired", run), locking.tell if locking else None)
         return run
 
 
 def _require_as_shown(shown: RepairPlan, now: RepairPlan) -> None:
-    meant = {fix.path: (fix.problem, fix.remedy) for fix in shown.fixes}
+    meant = {(fix.kind, fix.path): (fix.problem, fix.remedy) for fix in shown.fixes}
     for fix in now.fixes:
-        if (fix.problem, fix.remedy) != meant[fix.path]:
+        if (fix.problem, fix.remedy) != meant[fix.kind, fix.path]:
             raise ConflictError(
                 f"{shown.snapshot.display(fix.path)} changed since it was planned",
                 f"{fix.problem}; now it would be: {fix.remedy}",
@@ -100,7 +113,9 @@ def _require_as_shown(shown: RepairPlan, now: RepairPlan) -> None:
 
 
 def _entry(verb: str, result: str, run: RepairRun) -> LogEntry:
-    return LogEntry(verb, result, run.id, facts={"repair": run.kind, "paths": list(run.paths), "bytes": run.bytes})
+    return LogEntry(
+        verb, result, run.id, facts={"repair": ", ".join(run.kinds), "paths": list(run.paths), "bytes": run.bytes}
+    )
 
 
 def require_possible(plan: RepairPlan, *, offline: bool) -> None:
@@ -129,12 +144,12 @@ def _require_renames(fs: FileSystem, location: str) -> None:
         )
 
 
-def _carry_out(plan: RepairPlan) -> RepairRun:
+def _carry_out(plan: RepairPlan, run_id: str) -> RepairRun:
     fs, location = plan.snapshot.fs, plan.snapshot.path
-    empty = RepairRun(location, new_run_id())
+    empty = RepairRun(location, run_id)
     steps = tuple(step for fix in plan.fixes for step in _steps(fix, empty.relative))
-    paths = tuple(fix.path for fix in plan.fixes)
-    run = RepairRun(location, empty.id, steps, plan.bytes, RunState.DONE, kind=plan.kind.value, paths=paths)
+    paths, kinds = tuple(fix.path for fix in plan.fixes), tuple(kind.value for kind in plan.kinds)
+    run = RepairRun(location, run_id, steps, plan.bytes, RunState.DONE, kinds=kinds, paths=paths)
     try:
         begin(fs, run, sorted({parent_of(join(location, p)) for s in steps for p in _staged(s, run.relative)}))
         for fix in plan.fixes:
@@ -159,7 +174,7 @@ def _require_mended(fs: FileSystem, run: RepairRun) -> None:
             raise ConflictError(
                 f"{fs.display(run.location)} changed while it was repaired",
                 f"{step.target} is not there: what was to be repaired is gone, or the location was dropped",
-                "look what is there; `acidctl repair undo` takes back what was done",
+                "look what is there; `acidctl restore` takes back what was done",
             )
 
 
@@ -275,27 +290,21 @@ def undo_last(
     location: str,
     run_id: str | None = None,
     locking: Locking | None = None,
-    tell: Callable[[RepairRun], None] | None = None,
 ) -> RepairRun:
     """Undo the newest repair of a location, or the newest that has an id beginning with `run_id`.
-
-    Args:
-        tell: called before anything is changed.
 
     Raises:
         NotFoundError: there is no such repair.
         ConflictError: the location is locked, or a repaired file was changed later.
     """
     if not _undoable(fs, location, run_id):
-        raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `acidctl repair undo --list`")
+        raise NotFoundError(f"no such repair of {fs.display(location)}", "", "see `acidctl restore --list`")
     with (locking or Locking()).at(fs, location):
         chosen = _undoable(fs, location, run_id)[-1:]
         for run in chosen:
             _require_newest(fs, run)
-            if tell:
-                tell(run)
             undo(fs, run)
-            log_done(fs, location, _entry("repair undo", "undone", run), locking.tell if locking else None)
+            log_done(fs, location, _entry("restore", "restored", run), locking.tell if locking else None)
         _tidy(fs, location)
     if not chosen:
         raise ConflictError(f"cannot undo in {fs.display(location)}", "another run was faster", "nothing is left to do")
@@ -320,20 +329,26 @@ SETTLED = RunState.DONE, RunState.STAGED
 """States of runs whose backup can be discarded: no step is waiting to be done or undone."""
 
 
-def forget(fs: FileSystem, location: str, locking: Locking | None = None) -> list[RepairRun]:
-    """Discard the backups of a location and return their runs; interrupted repairs stay.
+def discard(
+    fs: FileSystem, location: str, runs: Collection[str] | None = None, locking: Locking | None = None
+) -> list[RepairRun]:
+    """Delete backups of a location for good and return their runs; interrupted repairs stay.
+
+    Args:
+        runs: the ids of the runs; None discards all.
 
     Raises:
         ConflictError: the location is locked.
     """
     with (locking or Locking()).at(fs, location):
-        discarded = [run for run in backup_runs(fs, location) if run.state in SETTLED]
+        discarded = [
+            run for run in backup_runs(fs, location) if run.state in SETTLED and (runs is None or run.id in runs)
+        ]
         for run in discarded:
             drop(fs, run, are_more=True)
         _tidy(fs, location)
-        if discarded:
-            entry = LogEntry("repair forget", "forgotten", facts={"runs": [run.id for run in discarded]})
-            log_done(fs, location, entry, locking.tell if locking else None)
+        entries = [signed(_entry("purge", "purged", run)) for run in discarded]
+        log_all(fs, location, entries, locking.tell if locking else None)
     return discarded
 
 

@@ -6,7 +6,7 @@ Each repair is a run of the journal, ``<location>/.acidctl-backup/<time>-<id>/``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -27,19 +27,24 @@ class RepairRun(Run):
 
     folder: ClassVar[str] = BACKUP
 
-    kind: str = ""
+    kinds: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """Return its steps in words, in their order."""
-        return tuple(f"{step.act} {step.source} to {step.target}" for step in self.steps)
 
 
 def write_note(fs: FileSystem, run: RepairRun) -> None:
     """Write the plan of a run down, so that another process can finish or undo it."""
     steps = [asdict(step) for step in run.steps]
-    write(fs, run, {"kind": run.kind, "paths": run.paths, "bytes": run.bytes, "steps": steps})
+    write(fs, run, {"kinds": run.kinds, "paths": run.paths, "bytes": run.bytes, "steps": steps})
+
+
+def list_backups(fs: FileSystem, location: str, names: Collection[str] | None = None) -> list[RepairRun]:
+    """Return the repairs of a location, oldest first; the state of each shows whether it can be used.
+
+    Args:
+        names: the children of the location, if they were just listed.
+    """
+    runs = journal.list_runs(fs, location, RepairRun, _parsed, names)
+    return [run if run.problem else replace(run, state=_reached(fs, run)) for run in runs]
 
 
 def backup_runs(fs: FileSystem, location: str) -> list[RepairRun]:
@@ -49,20 +54,19 @@ def backup_runs(fs: FileSystem, location: str) -> list[RepairRun]:
         BadDataError: acidctl did not write a manifest that is in the backup.
         RefusedError: another user made a run.
     """
-    runs = journal.list_runs(fs, location, RepairRun, _parsed)
+    runs = list_backups(fs, location)
     for run in runs:
         if run.problem:
             raise unusable(fs, run)
-    return [replace(run, state=_reached(fs, run)) for run in runs]
+    return runs
 
 
 def _parsed(run: RepairRun, note: Any) -> RepairRun:
     steps = tuple(map(Step.of, note["steps"]))
     if not all(_is_ours(step, run.relative) for step in steps):
         raise ValueError
-    return replace(
-        run, steps=steps, bytes=int(note["bytes"]), kind=str(note["kind"]), paths=tuple(map(str, note["paths"]))
-    )
+    kinds, paths = (tuple(map(str, note[key])) for key in ("kinds", "paths"))
+    return replace(run, steps=steps, bytes=int(note["bytes"]), kinds=kinds, paths=paths)
 
 
 def _is_ours(step: Step, run: str) -> bool:
@@ -104,7 +108,7 @@ def finish(fs: FileSystem, run: RepairRun) -> None:
             raise ConflictError(
                 f"{fs.display(target)} was changed meanwhile",
                 f"it has {present.size} bytes; it had {step.size} when the repair was prepared",
-                f"run `acidctl repair undo` on {fs.display(run.location)}: what was prepared is dropped",
+                f"run `acidctl restore --run {run.id}`: what was prepared is dropped",
             )
         do(fs, run.location, step)
     mark(fs, run, RunState.DONE)  # listing the runs then need not look at every step
@@ -170,7 +174,7 @@ def _gone(fs: FileSystem, run: RepairRun, path: str) -> NotFoundError:
     return NotFoundError(
         f"cannot undo {run.id}",
         f"{fs.display(path)} is no more: it was compacted and cleaned, or moved",
-        "there is no place to take it back to: `acidctl repair forget` drops the backup",
+        "there is no place to take it back to: `acidctl purge` drops the backup",
     )
 
 

@@ -10,7 +10,7 @@ from acidctl.acid.names import Kind, acid_directory
 from acidctl.acid.state import State
 from acidctl.acid.writeids import IdStatus, holes, write_id_runs
 from acidctl.location.snapshot import Snapshot
-from acidctl.repair.plan import Fix, Scope, Suspect, unsafe
+from acidctl.repair.plan import Fix, RepairKind, Scope, Suspect, unsafe
 from acidctl.rows.read.lost_rows import LostRows, find_lost_rows
 from acidctl.wording import lost_events, some_of, spans
 
@@ -64,6 +64,7 @@ def _fix(
     entries = [entry for moved in names for entry in snapshot.listing.by_child.get(moved, ())]
     scope.require_dead(entries)
     return Fix(
+        RepairKind.EMPTY_RESULT,
         name,
         problem,
         f"move {' and '.join(names)} into the backup: readers see these events again{_unproven(snapshot, lost)}",

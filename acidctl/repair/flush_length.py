@@ -17,7 +17,7 @@ from acidctl.base.errors import BadDataError, VerifyError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.repair.plan import Fix, Made, Scope, Suspect, directories, native_files, unsafe
+from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, directories, native_files, unsafe
 from acidctl.repair.row_ids import stripe_ids
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
@@ -52,6 +52,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: 
         )
     if not committed:
         return Fix(
+            RepairKind.FLUSH_LENGTH,
             file.path,
             f"nothing of its {entry.size:,} bytes was ever committed",
             "move it and its side file into the backup",
@@ -64,6 +65,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: 
         raise unsafe(f"its first {committed:,} bytes are not an ACID file")
     if committed == entry.size:
         return Fix(
+            RepairKind.FLUSH_LENGTH,
             file.path,
             f"its writer died, and left {side.path}; nothing lies beyond the {committed:,} bytes that it says",
             "move the side file into the backup",
@@ -73,6 +75,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, side: Entry, scope: 
             check=check,
         )
     return Fix(
+        RepairKind.FLUSH_LENGTH,
         file.path,
         f"{entry.size - committed:,} bytes lie beyond the {committed:,} that were committed"
         f"{_rows_beyond(fs, path, entry.size, tail.rows)}",

@@ -17,7 +17,7 @@ from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.codecs import encode_section
 from acidctl.orc.tail import KEY_INDEX, RecordKey, Tail, as_text, key_index_of, read_tail
-from acidctl.repair.plan import Fix, Made, Scope, Suspect, native_files, unsafe
+from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, native_files, unsafe
 from acidctl.repair.row_ids import last_keys
 from acidctl.storage.port import FileSystem
 from acidctl.wording import human_count
@@ -46,9 +46,10 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
         return None
     if length is not None:
         why = f"{problem}, but a streaming writer's side file says how much of the file counts"
-        raise unsafe(why, "run `acidctl repair flush-length` first")
+        raise unsafe(why, "run `acidctl repair` again once that file is cut")
     start, end = with_index(tail, key_index_of(keys))
     return Fix(
+        RepairKind.KEY_INDEX,
         file.path,
         f"{KEY_INDEX}: {problem}",
         f"make it anew from the rows of {human_count(len(keys), 'stripe')}, which stay byte for byte",

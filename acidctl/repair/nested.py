@@ -23,7 +23,7 @@ from acidctl.acid.state import select
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import read_tail
-from acidctl.repair.plan import Fix, Made, Scope, Suspect, directories, unsafe
+from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, directories, unsafe
 from acidctl.repair.row_ids import events_digest
 from acidctl.storage.ranged import MOST_METADATA, read_small
 
@@ -65,6 +65,7 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
     if outer_data or not inner_data:
         count = _require_repetition(snapshot, inner_data, outer_data)
         return Fix(
+            RepairKind.NESTED,
             inner,
             f"it lies in {outer}, which holds all of its {count:,} events",
             "move it into the backup; only Hive 4 looks into it, and reads them twice",
@@ -78,6 +79,7 @@ def _look(snapshot: Snapshot, directory: AcidDirectory, inner: str, entries: Seq
     made = tuple(_missing_markers(snapshot, inner, around, inside))
     _require_same_state(snapshot, outer, inner, made)
     return Fix(
+        RepairKind.NESTED,
         inner,
         f"it lies in {outer}, which holds no data: its {count:,} events are lost to Hive 3",
         f"put it in the place of {outer}; for a moment readers see neither",

@@ -18,12 +18,12 @@ LIVE_SECONDS = 3600
 
 
 class RepairKind(StrEnum):
-    """The kinds of repair."""
+    """The kinds of repair, in the order in which they are planned."""
 
     EMPTY_RESULT = "empty-result"
-    KEY_INDEX = "key-index"
-    FLUSH_LENGTH = "flush-length"
     NESTED = "nested"
+    FLUSH_LENGTH = "flush-length"
+    KEY_INDEX = "key-index"
     VERSION_FILE = "version-file"
 
 
@@ -68,6 +68,7 @@ class Fix:
         is_gap: readers see the location without the directory between two renames.
     """
 
+    kind: RepairKind
     path: str
     problem: str
     remedy: str
@@ -79,11 +80,22 @@ class Fix:
     check: Check | None = None
     is_gap: bool = False
 
+    def meets(self, other: Fix) -> bool:
+        """Return whether both change the same file or directory, or something in it."""
+        paths = [f"{path}/" for path in self._changed]
+        return any(a.startswith(b) or b.startswith(a) for a in paths for b in (f"{path}/" for path in other._changed))
+
+    @property
+    def _changed(self) -> tuple[str, ...]:
+        lifted = (path for pair in self.lifted for path in pair)
+        return (*(made.path for made in self.made), *self.away, *lifted)
+
 
 @dataclass(frozen=True, slots=True)
 class CannotRepair:
     """A problem that cannot be mended safely; `path` is relative to the location."""
 
+    kind: RepairKind
     path: str
     why: str
     hint: str
@@ -100,16 +112,20 @@ def unsafe(why: str, hint: str = "") -> BadDataError:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """The fixes of one kind for one location, and the problems that it cannot mend."""
+    """The fixes for one location, and the problems that cannot be mended."""
 
     snapshot: Snapshot
-    kind: RepairKind
     fixes: tuple[Fix, ...]
     refused: tuple[CannotRepair, ...]
 
     def __repr__(self) -> str:
         where = self.snapshot.fs.display(self.snapshot.path)
-        return f"<repair {self.kind} of {where}: {len(self.fixes):,} fixes, {len(self.refused):,} refused>"
+        return f"<repair of {where}: {len(self.fixes):,} fixes, {len(self.refused):,} refused>"
+
+    @property
+    def kinds(self) -> tuple[RepairKind, ...]:
+        """Return the kinds of its fixes, each once."""
+        return tuple(dict.fromkeys(fix.kind for fix in self.fixes))
 
     @property
     def bytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,70 +20,71 @@ from acidctl.storage.port import FileSystem, base_name, parent_of
 
 @dataclass(frozen=True, kw_only=True)
 class RepairOutcome(Outcome):
-    """What a repair would do, or did, to a location.
+    """The plan of a location's repair, or its result.
 
     Attributes:
-        left: interrupted repairs, which are finished first.
+        interrupted: earlier repairs that were interrupted, and are finished first.
         run: the run by which the repair can be undone; None if only interrupted repairs were finished.
     """
 
     plan: RepairPlan
     scope: Scope
-    left: tuple[RepairRun, ...] = ()
+    interrupted: tuple[RepairRun, ...] = ()
     run: RepairRun | None = None
 
     @property
     def has_work(self) -> bool:
-        """Say if the repair would change anything."""
-        return bool(self.plan.fixes or self.left)
-
-    def _run(self) -> dict[str, Any]:
-        return {"run": self.run.id if self.run else None} if self.result is Result.REPAIRED else {}
+        """Return whether the repair would change anything."""
+        return bool(self.plan.fixes or self.interrupted)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return what is wrong with each file and what mends it, or why nothing can."""
+        """Return the problem and the remedy of each file, or why it cannot be repaired."""
         plan = self.plan
+        run = {"run": self.run.id if self.run else None} if self.result is Result.REPAIRED else {}
         return {
-            "repair": plan.kind.value,
             "bytes": plan.bytes,
             "fixes": [
-                {"path": fix.path, "problem": fix.problem, "remedy": fix.remedy, "bytes": fix.bytes}
+                {"kind": fix.kind, "path": fix.path, "problem": fix.problem, "remedy": fix.remedy, "bytes": fix.bytes}
                 for fix in plan.fixes
             ],
-            "refused": [{"path": item.path, "reason": item.why, "hint": item.hint} for item in plan.refused],
-            "interrupted": [run.id for run in self.left],
-            **self._run(),
+            "refused": [
+                {"kind": item.kind, "path": item.path, "reason": item.why, "hint": item.hint} for item in plan.refused
+            ],
+            "interrupted": [run.id for run in self.interrupted],
+            **run,
         }
-
-    def reported(self) -> Mapping[str, Any]:
-        """Return how many fixes, refusals and interrupted repairs there are."""
-        plan = self.plan
-        counts = {"fixes": len(plan.fixes), "refused": len(plan.refused), "interrupted": len(self.left)}
-        return {**self._run(), **counts}
-
-    def bytes_by_use(self) -> Mapping[str, int]:
-        """Return how many bytes were written or moved."""
-        return {"written": self.run.bytes} if self.run else {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackedUp(Outcome):
-    """A repair that is in the backup of a location."""
+class InBackup(Outcome):
+    """A repair that is in the backup of a location, was undone, or was purged.
+
+    Attributes:
+        shown: the directory of the run, as a user would type it.
+    """
 
     run: RepairRun
+    shown: str = ""
 
     def bytes_by_use(self) -> Mapping[str, int]:
-        """Return how many bytes were restored."""
-        return {"restored": self.run.bytes}
+        """Return how many bytes were restored or removed."""
+        use = {Result.RESTORED: "restored", Result.PURGED: "removed"}.get(self.result)
+        return {use: self.run.bytes} if use else {}
 
     def reported(self) -> Mapping[str, Any]:
         """Return the run's id."""
         return {"run": self.run.id}
 
     def facts(self) -> Mapping[str, Any]:
-        """Return which repair it was, and of which paths."""
+        """Return the run's id, state, kinds, paths and size."""
         run = self.run
-        return {"run": run.id, "repair": run.kind, "paths": list(run.paths), "bytes": run.bytes}
+        paths = {"repairs": list(run.kinds), "paths": list(run.paths)}
+        return {"repairRun": run.id, "isComplete": run.state is RunState.DONE, **paths, "bytes": run.bytes}
+
+
+def in_backup(fs: FileSystem, run: RepairRun, result: Result) -> InBackup:
+    """Return a run as an outcome of its location."""
+    return InBackup(location=fs.display(run.location), result=result, run=run, shown=fs.display(run.path))
 
 
 def location_of(fs: FileSystem, path: str) -> tuple[str, str]:
@@ -112,19 +113,19 @@ def _is_acid_directory(path: str) -> bool:
     return acid_directory(base_name(path)) is not None
 
 
-def plan_location(found: TableLocation, kind: RepairKind, scope: Scope) -> RepairOutcome:
-    """Plan the repair of one location, whose resolver counts everything; raises the errors of taking its snapshot."""
+def plan_location(found: TableLocation, kinds: Collection[RepairKind], scope: Scope) -> RepairOutcome:
+    """Plan the repair of one location from a new snapshot that counts everything as committed."""
     snapshot = found.snapshot()
-    plan, left = plan_repair(snapshot, kind, scope), tuple(unfinished(snapshot.fs, snapshot.path))
+    plan, interrupted = plan_repair(snapshot, kinds, scope), tuple(unfinished(snapshot.fs, snapshot.path))
     # Interrupted repairs are finished first, so their paths are not refused.
-    begun = {path for run in left if run.state is RunState.INTERRUPTED for path in run.paths}
+    begun = {path for run in interrupted if run.state is RunState.INTERRUPTED for path in run.paths}
     plan = replace(plan, refused=tuple(item for item in plan.refused if item.path not in begun))
     idle = Result.REFUSED if plan.refused else Result.NOTHING_TO_DO
-    result = Result.PLANNED if plan.fixes or left else idle
-    return RepairOutcome(location=found.shown, result=result, plan=plan, scope=scope, left=left)
+    result = Result.PLANNED if plan.fixes or interrupted else idle
+    return RepairOutcome(location=found.shown, result=result, plan=plan, scope=scope, interrupted=interrupted)
 
 
-def carry_out(planned: RepairOutcome, locking: Locking | None = None) -> RepairOutcome:
+def carry_out(planned: RepairOutcome, locking: Locking | None = None, run_id: str = "") -> RepairOutcome:
     """Carry the plan out, with a backup; it raises the errors of :func:`acidctl.repair.apply.apply_repair`."""
-    run = apply_repair(planned.plan, planned.scope, locking)
+    run = apply_repair(planned.plan, planned.scope, locking, run_id)
     return replace(planned, result=Result.REPAIRED, run=run)

@@ -17,7 +17,7 @@ from acidctl.base.errors import BadDataError
 from acidctl.location.snapshot import Snapshot
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import Tail, read_tail
-from acidctl.repair.plan import Fix, Made, Scope, Suspect, directories, unsafe
+from acidctl.repair.plan import Fix, Made, RepairKind, Scope, Suspect, directories, unsafe
 from acidctl.repair.row_ids import stripe_ids
 from acidctl.rows.read.bucket_numbers import versions_of
 from acidctl.wording import human_count
@@ -72,6 +72,7 @@ def _look(
     except BadDataError as error:
         raise unsafe(f"{problem}, but {error.why or error.what}", error.hint) from error
     return Fix(
+        RepairKind.VERSION_FILE,
         name,
         f"{problem}; {evidence}",
         f"write {ORC_ACID_VERSION} with the byte 2",

@@ -31,6 +31,8 @@ class Kind(StrEnum):
     RATIO = "ratio"
     WINDOW = "window"
     PAIRS = "pairs"
+    LIST = "list"
+    """Several texts: the option is repeated."""
     FILE = "file"
     NEW_FILE = "new-file"
     DIRECTORY = "directory"
@@ -116,13 +118,17 @@ class Options:
     def __post_init__(self) -> None:
         for one in fields(self):  # type: ignore[arg-type]
             face, value = one.metadata.get(_OPTION), getattr(self, one.name)
-            if face and face.kind is Kind.DURATION and value is not None:
+            if face is None or value is None:
+                continue
+            if face.kind is Kind.DURATION:
                 object.__setattr__(self, one.name, as_seconds(value, one.name))
-            if face and face.kind is Kind.WINDOW and isinstance(value, str):
+            if face.kind is Kind.WINDOW and isinstance(value, str):
                 object.__setattr__(self, one.name, DailyWindow.parse(value))
-            if face and face.choices and value is not None and value not in face.choices:
-                near = did_you_mean(str(value), face.choices)
-                raise UsageProblem(f"{one.name} cannot be {value!r}", f"it is one of {', '.join(face.choices)}", near)
+            for text in value if isinstance(value, tuple) else (value,):
+                if face.choices and text not in face.choices:
+                    near = did_you_mean(str(text), face.choices)
+                    why = f"it is one of {', '.join(face.choices)}"
+                    raise UsageProblem(f"{one.name} cannot be {text!r}", why, near)
 
 
 @dataclass(frozen=True, kw_only=True)

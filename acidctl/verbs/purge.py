@@ -1,4 +1,4 @@
-"""Delete what cleanings moved to the trash, for good."""
+"""Delete the trash of cleanings and the backups of repairs, for good."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group, option
 
 if TYPE_CHECKING:
-    from acidctl.cleaning.trash import TrashRun
     from acidctl.location.table_location import TableLocation
     from acidctl.outcome import Outcome
     from acidctl.verbs.events import Events
+    from acidctl.verbs.kept_runs import KeptRun
     from acidctl.verbs.policy import Policies
     from acidctl.verbs.selection import Selection
 
-    Due = tuple[TableLocation, list[TrashRun]]
+    Due = tuple[TableLocation, list[KeptRun]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class PurgeOptions(Options):
         "--run",
         metavar="ID",
         typed=True,
-        completes="trash-runs",
+        completes="runs",
         help="Delete only this run: its id, or a unique beginning of it; see `acidctl restore --list`.",
     )
     older_than: float | None = option(
@@ -50,19 +50,18 @@ def purge(
     """Yield the runs that are due, then, after a yes, each again as it was deleted.
 
     Args:
-        policies: how long some tables keep what was cleaned.
+        policies: how long some tables keep their runs.
         run_id: of the nightly run that this is a part of, which was confirmed; what it cleaned stays.
 
     Raises:
-        NotFoundError: no trash holds the run that was asked for.
+        NotFoundError: no location keeps the run that was asked for.
         UsageProblem: several ids begin with it.
         RefusedError: it was not confirmed.
     """
     from acidctl.base.parallel import Stop, each
-    from acidctl.cleaning.outcomes import InTrash, in_trash
-    from acidctl.cleaning.request import delete
     from acidctl.outcome import Outcome, Result
     from acidctl.verbs.events import Question
+    from acidctl.verbs.kept_runs import kept, kept_runs, purge_runs
     from acidctl.wording import human_count
 
     if options.run_id == "":
@@ -71,22 +70,22 @@ def purge(
     latest = None if options.older_than is None else time.time() - options.older_than
     every: list[Due] = []
     is_whole = True
-    for found, runs in each(where.trashes(events, changes=True), _runs_of, jobs, stop):
+    for found, runs in each(where.trashes(events, changes=True), kept_runs, jobs, stop):
         for error in _errors(found, runs, options.run_id or ""):
             is_whole = False
             yield Outcome(location=found.shown, result=Result.FAILED, error=error)
-        due = _due(runs, options.run_id or "", _before(found, policies, latest))
-        every += [(found, kept)] if (kept := [run for run in due if run.id != run_id]) else []
+        due = _due(found, runs, options.run_id or "", _before(found, policies, latest), keep=run_id, events=events)
+        every += [(found, due)] if due else []
     if not run_id:
         events.looked_through()
     if options.run_id is not None and (every or (is_whole and events.is_whole)):
         every = _only(every, options.run_id, where.shown)
     for found, due in every:
-        for one in due:
-            yield in_trash(found.fs, one)
+        for run in due:
+            yield kept(found.fs, run)
     if options.dry_run or not every:
         return
-    count = human_count(sum(len(due) for _, due in every), "cleaning run")
+    count = human_count(sum(len(due) for _, due in every), "run")
     places = tuple(found.shown for found, _ in every)
     is_for_good = options.older_than is None and options.run_id is None
     what = f"{count} would be deleted for good"
@@ -95,8 +94,8 @@ def purge(
     locking = options.locks.locking(events.warn, options.older_than or 0.0)
     with events.progress("deleting", sum(len(due) for _, due in every)) as bar:
 
-        def delete_runs(one: Due) -> list[InTrash]:
-            return delete(one[0].fs, one[1], locking, stop.is_due, bar.advance, night=run_id)
+        def delete_runs(one: Due) -> list[Outcome]:
+            return purge_runs(one[0].fs, one[1], locking, stop.is_due, bar.advance, night=run_id)
 
         for (found, due), gone in each(every, delete_runs, jobs, stop):
             if isinstance(gone, AcidctlError):
@@ -104,7 +103,7 @@ def purge(
                 continue
             yield from gone or ()
             if left := len(due) - len(gone or ()):
-                events.note(f"{found.shown}: left for later: {human_count(left, 'cleaning run')}")
+                events.note(f"{found.shown}: left for later: {human_count(left, 'run')}")
 
 
 def _before(found: TableLocation, policies: Policies | None, latest: float | None) -> float | None:
@@ -113,14 +112,8 @@ def _before(found: TableLocation, policies: Policies | None, latest: float | Non
     return latest if kept is None else time.time() - kept
 
 
-def _runs_of(found: TableLocation) -> list[TrashRun]:
-    from acidctl.cleaning.trash import trash_runs
-
-    return trash_runs(found.fs, found.location.path)
-
-
-def _errors(found: TableLocation, runs: list[TrashRun] | AcidctlError | None, beginning: str) -> list[AcidctlError]:
-    """Return why the trash of a location cannot be listed, or why runs in it cannot be used: they stay."""
+def _errors(found: TableLocation, runs: list[KeptRun] | AcidctlError | None, beginning: str) -> list[AcidctlError]:
+    """Return why the runs of a location cannot be listed, or why some of them cannot be used: they stay."""
     from acidctl.location.change.journal import unusable
 
     if isinstance(runs, AcidctlError):
@@ -128,12 +121,31 @@ def _errors(found: TableLocation, runs: list[TrashRun] | AcidctlError | None, be
     return [unusable(found.fs, run) for run in runs or () if run.problem and run.id.startswith(beginning)]
 
 
-def _due(runs: list[TrashRun] | AcidctlError | None, beginning: str, latest: float | None) -> list[TrashRun]:
-    """Return the usable runs whose id begins so and that began by `latest`; None takes those without a time, too."""
-    if runs is None or isinstance(runs, AcidctlError):
-        return []
-    usable = [run for run in runs if not run.problem and run.id.startswith(beginning)]
-    return [run for run in usable if latest is None or run.is_before(latest)]
+def _due(
+    found: TableLocation,
+    runs: list[KeptRun] | AcidctlError | None,
+    beginning: str,
+    latest: float | None,
+    *,
+    keep: str,
+    events: Events,
+) -> list[KeptRun]:
+    """Return the usable runs with an id that begins so, except `keep`, that began by `latest`.
+
+    Without `latest`, runs without a time are due, too.
+    """
+    from acidctl.verbs.kept_runs import is_unfinished
+
+    due = []
+    for run in runs if isinstance(runs, list) else ():
+        is_old = latest is None or run.is_before(latest)
+        if run.problem or not run.id.startswith(beginning) or run.id == keep or not is_old:
+            continue
+        if is_unfinished(run):
+            events.note(f"{found.shown}: {run.id} stays: `acidctl repair` finishes it, `acidctl restore` undoes it")
+        else:
+            due.append(run)
+    return due
 
 
 def _only(every: Sequence[Due], run_id: str, given: str) -> list[Due]:
@@ -142,7 +154,7 @@ def _only(every: Sequence[Due], run_id: str, given: str) -> list[Due]:
 
     ids = sorted({run.id for _, runs in every for run in runs if run.id.startswith(run_id)})
     if not ids:
-        raise NotFoundError(f"no such run in the trash of {given}", "", "see `acidctl restore --list`")
+        raise NotFoundError(f"no such run in {given}", "", "see `acidctl restore --list`")
     if len(ids) > 1 and run_id not in ids:
         raise UsageProblem(f"{len(ids)} runs begin with {run_id}", some_of(ids), "give the whole id of one")
     wanted = run_id if run_id in ids else ids[0]

@@ -1,4 +1,4 @@
-"""Undo cleanings: move back what they took."""
+"""Undo cleanings and repairs: move back what they took."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from acidctl.verbs.options import LockOptions, Options, WorkOptions, group, opti
 
 if TYPE_CHECKING:
     from acidctl.base.parallel import Stop
-    from acidctl.cleaning.trash import TrashRun
     from acidctl.location.change.work_log import LogEntry
     from acidctl.location.table_location import TableLocation
     from acidctl.outcome import Outcome
     from acidctl.verbs.events import Events
+    from acidctl.verbs.kept_runs import KeptRun
     from acidctl.verbs.selection import Selection
 
-    Trash = tuple[TableLocation, list[TrashRun]]  # a location with the runs in its trash, oldest first
-    Due = list[tuple[TableLocation, TrashRun]]
+    Kept = tuple[TableLocation, list[KeptRun]]  # a location with its runs, oldest first
+    Due = list[tuple[TableLocation, KeptRun]]
 
 _MOST_NOTES = 20
 
@@ -28,13 +28,13 @@ _MOST_NOTES = 20
 class RestoreOptions(Options):
     """Which runs come back."""
 
-    list: bool = option(False, "--list", typed=True, help="List the runs in the trash and stop.")
+    list: bool = option(False, "--list", typed=True, help="List the runs that can be undone and stop.")
     run_id: str | None = option(
         None,
         "--run",
         metavar="ID",
         typed=True,
-        completes="trash-runs",
+        completes="runs",
         help="Which run, or how its id begins; the newest by default.",
     )
     dry_run: bool = option(False, "-n", "--dry-run", help="Show what would be restored and stop.")
@@ -50,12 +50,12 @@ def restore(where: Selection, options: RestoreOptions, events: Events) -> Iterat
         RefusedError: it was not confirmed.
     """
     from acidctl.base.parallel import Stop
-    from acidctl.cleaning.outcomes import in_trash
     from acidctl.outcome import TIME_IS_UP, Outcome, Result
+    from acidctl.verbs.kept_runs import kept
 
     stop = Stop.after(options.work.deadline)
-    every: list[Trash] = []
-    for found, runs in _trashes(where, options, stop, events):
+    every: list[Kept] = []
+    for found, runs in _runs(where, options, stop, events):
         if runs is None:
             yield Outcome(location=found.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
         elif runs:
@@ -63,19 +63,19 @@ def restore(where: Selection, options: RestoreOptions, events: Events) -> Iterat
     if every or options.list:
         events.looked_through()
     if options.list:
-        yield from (in_trash(found.fs, run) for found, runs in every for run in runs)
+        yield from (kept(found.fs, run) for found, runs in every for run in runs)
         return
     due = _due(where, every, options, stop, events)
     is_one = len(every) == 1 and every[0][0].is_given
     for found, run in due if options.dry_run or not is_one else ():
-        yield in_trash(found.fs, run, Result.PLANNED)
+        yield kept(found.fs, run, Result.PLANNED)
     if due and not options.dry_run:
         yield from _brought_back(due, options, stop, events)
         if compacted := _compacted((found for found, _ in due), due[0][1].id, options, stop):
             events.note(f"that run {_said(compacted)}")
 
 
-def _due(where: Selection, every: Sequence[Trash], options: RestoreOptions, stop: Stop, events: Events) -> Due:
+def _due(where: Selection, every: Sequence[Kept], options: RestoreOptions, stop: Stop, events: Events) -> Due:
     """Return what is to come back; an error says whether a nightly run of that id compacted, which stays."""
     try:
         return _chosen(every, options.run_id, where.shown, events)
@@ -89,9 +89,9 @@ def _due(where: Selection, every: Sequence[Trash], options: RestoreOptions, stop
 def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
     """Ask, unless one location was named, and move back what the runs took."""
     from acidctl.base.parallel import each
-    from acidctl.cleaning.request import bring_back
     from acidctl.outcome import TIME_IS_UP, Outcome, Result
     from acidctl.verbs.events import Question
+    from acidctl.verbs.kept_runs import undo
     from acidctl.wording import human_bytes, human_count
 
     if len(due) > 1 or not due[0][0].is_given:
@@ -101,7 +101,7 @@ def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events)
         events.confirm(Question(what, text, "nothing was restored", places))
     locking, jobs = options.locks.locking(events.warn), options.work.jobs
     with events.progress("restoring", len(due)) as bar:
-        for (found, _), done in each(due, lambda one: bring_back(one[0].fs, one[1], locking), jobs, stop):
+        for (found, _), done in each(due, lambda one: undo(one[0].fs, one[1], locking), jobs, stop):
             bar.advance()
             if isinstance(done, AcidctlError):
                 yield Outcome(location=found.shown, result=Result.FAILED, error=done)
@@ -109,23 +109,23 @@ def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events)
                 yield done or Outcome(location=found.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
 
 
-def _trashes(
+def _runs(
     where: Selection, options: RestoreOptions, stop: Stop, events: Events
-) -> Iterator[tuple[TableLocation, list[TrashRun] | None]]:
-    """Yield every place with the runs in its trash; None where the time was up."""
+) -> Iterator[tuple[TableLocation, list[KeptRun] | None]]:
+    """Yield every location with its runs; None if the time was up."""
     from acidctl.base.parallel import each
-    from acidctl.cleaning.trash import trash_runs
     from acidctl.location.find import once
+    from acidctl.verbs.kept_runs import kept_runs
 
     places = once(where.trashes(events, changes=not options.list, with_given=True))
-    for found, runs in each(places, lambda found: trash_runs(found.fs, found.location.path), options.work.jobs, stop):
+    for found, runs in each(places, kept_runs, options.work.jobs, stop):
         if isinstance(runs, AcidctlError):
             events.failed(found.shown, runs)
         else:
             yield found, runs
 
 
-def _chosen(every: Sequence[Trash], run_id: str | None, given: str, events: Events) -> Due:
+def _chosen(every: Sequence[Kept], run_id: str | None, given: str, events: Events) -> Due:
     """Return one run of each location: the newest that matches.
 
     A run without a manifest moved nothing: it is passed over if there is another.
@@ -133,30 +133,30 @@ def _chosen(every: Sequence[Trash], run_id: str | None, given: str, events: Even
     Raises:
         NotFoundError: there is none at all.
     """
-    from acidctl.cleaning.request import USABLE, newest
+    from acidctl.verbs.kept_runs import is_undoable
     from acidctl.wording import human_count
 
     if not every and not events.is_whole:
         return []
     if not every:
-        why = "there is no trash at or below it, or it was purged"
+        why = "there is no trash or backup at or below it, or it was purged"
         raise NotFoundError(f"nothing to restore in {given}", why, "acidctl purge and --no-trash leave nothing behind")
-    last = max((run.id for _, runs in every for run in runs if run.state in USABLE), default="")
+    last = max((run.id for _, runs in every for run in runs if is_undoable(run)), default="")
     due, passed_over, others = [], [], 0
     for found, runs in every:
         matching = [run for run in runs if run.id.startswith(last if run_id is None else run_id)]
-        chosen = newest(matching)
-        broken = [run for run in (runs if chosen and run_id is None else matching) if run.state not in USABLE]
+        chosen = next(filter(is_undoable, reversed(matching)), None)
+        broken = [run for run in (runs if chosen and run_id is None else matching) if not is_undoable(run)]
         if chosen:
             due.append((found, chosen))
             broken = [run for run in broken if run.id > chosen.id]
         elif not matching:
-            others += any(run.state in USABLE for run in runs)
+            others += any(is_undoable(run) for run in runs)
         passed_over += [(found, run) for run in broken[-1:]]
     if not due and passed_over:
         return passed_over[-1:]  # which says why it cannot be restored
     if not due:
-        raise NotFoundError(f"no such run in the trash of {given}", "", "see `acidctl restore --list`")
+        raise NotFoundError(f"no such run in {given}", "", "see `acidctl restore --list`")
     for found, run in passed_over[:_MOST_NOTES]:
         events.note(f"{found.shown}: passed over {run.id}: it was interrupted, nothing can be restored from it")
     if others:

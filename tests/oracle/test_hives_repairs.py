@@ -94,7 +94,7 @@ def test_hive_goes_on_with_a_table_that_was_mended(hive: HiveServer, whole: bool
     location = Location(table.path, snapshot=table.write_ids)
     for kind, rule in rules.items():
         assert location.repair(kind, force=True, offline=True)
-        location.undo_repair()
+        location.restore()
         assert rule in told(table)
         assert location.repair(kind, force=True, offline=True)
         assert rule not in told(table)
@@ -146,7 +146,7 @@ def test_hive_goes_on_with_a_stream_that_was_cut(hive: HiveServer) -> None:
     assert location.repair("flush-length", force=True)
     assert not side.exists()
     same(table.judge(), before)
-    location.undo_repair()
+    location.restore()
     assert side.exists()
     same(table.judge(), before)
     assert location.repair("flush-length", force=True)

@@ -19,7 +19,6 @@ from support.servers.hive_server import HiveServer
 from support.servers.metastore_server import MetastoreServer
 
 from acidctl.base.errors import ConflictError
-from acidctl.hive import initiator
 from acidctl.metastore import interface
 from acidctl.metastore.activity import find_locks, find_transactions
 from acidctl.metastore.client import Metastore
@@ -27,6 +26,9 @@ from acidctl.metastore.housekeeping import find_dead
 from acidctl.metastore.server import find_switches
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.txn.locks import DATABASE
+from acidctl.verbs.hive import initiator
+from acidctl.verbs.hive.options import InitiatorOptions
+from acidctl.verbs.hive.service import Tables
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(600)]
 
@@ -153,9 +155,11 @@ def one_in_standby_takes_over_from_one_that_died(address: str) -> None:
     died = metastore.call(interface.LOCK, interface.LockRequest((part,), None, "alice", "there"))
     assert died.state == interface.LockState.ACQUIRED
     waits: list[ConflictError] = []
-    asked = initiator.Initiation(("hive:default.t",))
-    one = initiator.Initiator(other, asked, lambda _: None, lambda _, error: pytest.fail(str(error)))
-    thread = threading.Thread(target=one.run, args=(60.0, waits.append))
+    asked = InitiatorOptions(every=60, standby=True)
+    one = initiator.Initiator(
+        other, asked, Tables(("hive:default.t",)), lambda _: None, lambda _, error: pytest.fail(str(error))
+    )
+    thread = threading.Thread(target=one.run, args=(waits.append,))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(initiator, "_STANDBY", 0.5)
         thread.start()

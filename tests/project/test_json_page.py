@@ -58,7 +58,7 @@ def undocumented(command: str, text: str) -> set[str]:
         ("diff", "T", "--from", "1", "--count"), ("validate", "--deep", "T"), ("validate", "--list-rules"),
         ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
         ("compact", "--assume-committed=0s", "--auto", "--dry-run", "T"), ("config", "show"),
-        ("repair", "key-index", "T"), ("clean", "T"), ("erasure", "--where", "id = 9", "-o", "json", "T"),
+        ("repair", "T"), ("clean", "T"), ("erasure", "--where", "id = 9", "-o", "json", "T"),
         ("nightly", "--assume-committed=0s", "--engine", "local", "--min-deltas", "2", "--dry-run", "T"),
     ],
     ids=" ".join,
@@ -128,14 +128,14 @@ def test_keys_of_findings_and_of_a_repair(acidctl: Acidctl, crud: Path) -> None:
     found = acidctl("validate", "--footers", "-o", "json", crud)
     assert found.one()["findings"]
     assert undocumented("validate", found.out) == set()
-    refused = acidctl("repair", "version-file", "--dry-run", "-o", "json", crud)  # it is young
+    refused = acidctl("repair", "--only", "version-file", "--dry-run", "-o", "json", crud)  # it is young
     assert refused.one()["refused"]
     assert undocumented("repair", refused.out) == set()
-    mend = ("repair", "version-file", "--force")
-    for line in ((*mend, "--dry-run"), (*mend, "--yes"), ("repair", "undo", "--list"), ("repair", "undo")):
+    mend = ("repair", "--only", "version-file", "--force")
+    for line in ((*mend, "--dry-run"), (*mend, "--yes"), ("restore", "--list"), ("restore",)):
         found = acidctl(*line, "-o", "json", crud)
         assert found.status == 0, found.err
-        assert undocumented("repair", found.out) == set()
+        assert undocumented(line[0], found.out) == set()
 
 
 def test_keys_of_a_report_are_on_the_page(acidctl: Acidctl, crud: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def lines(table: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "explain", ("explain", "few-deltas", "14", "V26", "conflict")
     yield "explain", ("explain",)
     yield "doctor", ("doctor",)
-    yield "repair", ("repair", "key-index", "--dry-run", table)
+    yield "repair", ("repair", "--only", "key-index", "--dry-run", table)
     yield "nightly", (*NIGHTLY, "--dry-run", table)
     yield "compact", ("compact", "--assume-committed=0s", "--auto", "--dry-run", table)
     yield "compact", (*COMPACT, "--dry-run", table)
@@ -90,13 +90,13 @@ def test_every_output_is_as_its_schema_says(acidctl: Acidctl, crud: Path) -> Non
 def test_findings_repairs_failures_and_log_lines(acidctl: Acidctl, crud: Path) -> None:
     (crud / "delta_0000001_0000001_0000" / "_orc_acid_version").unlink()
     (crud / "delta_0000002_0000002_0000" / "bucket_00000").write_bytes(b"bad")
-    mend = ("repair", "version-file")
+    mend = ("repair", "--only", "version-file")
     for name, line in (
         ("validate", ("validate", "--footers", crud)),
         ("repair", (*mend, "--dry-run", crud)),
         ("repair", (*mend, "--force", "--yes", crud)),
-        ("repair", ("repair", "undo", "--list", crud)),
-        ("repair", ("repair", "undo", crud)),
+        ("restore", ("restore", "--list", crud)),
+        ("restore", ("restore", crud)),
         ("compact", (*COMPACT, crud)),
         ("clean", ("clean", crud / "missing")),
     ):

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,11 +14,9 @@ import pytest
 import yaml
 from support.paths import REPO
 
-from acidctl.cli.hive import cleaner, initiator, worker
+from acidctl.cli.hive.services import Figures
 from acidctl.cli.report import metrics
-from acidctl.hive.cleaner import CleanerCounts
-from acidctl.hive.initiator import InitiatorCounts
-from acidctl.hive.worker import Counts
+from acidctl.verbs.hive.service import Counts
 
 RULES = REPO / "docs/monitoring/acidctl-alerts.yml"
 BOARD = REPO / "docs/monitoring/acidctl-dashboard.json"
@@ -26,9 +25,8 @@ OF_SCRAPES = {"instance"}
 
 
 def services() -> Iterator[Any]:
-    yield worker.figures(Counts(results={"x": 1}))
-    yield initiator.figures(InitiatorCounts(results={"x": 1}))
-    yield cleaner.figures(CleanerCounts(results={"x": 1}))
+    for name in ("worker", "initiator", "cleaner"):
+        yield Figures(name, Counts(Counter(x=1), Counter(read=1)))
 
 
 def series() -> dict[str, set[str]]:

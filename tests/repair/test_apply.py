@@ -18,7 +18,7 @@ from acidctl.location.change.owner import Owner
 from acidctl.location.snapshot import take_snapshot
 from acidctl.orc.tail import KEY_INDEX
 from acidctl.repair import apply
-from acidctl.repair.apply import apply_repair, forget, plan_repair, undo_last
+from acidctl.repair.apply import apply_repair, discard, plan_repair, undo_last
 from acidctl.repair.backup import BACKUP, backup_runs
 from acidctl.repair.plan import RepairKind, Scope
 from acidctl.storage.registry import open_location
@@ -148,7 +148,7 @@ def test_nothing_is_dropped_that_has_no_place_any_more(kind: RepairKind, table: 
         undo_last(FS, str(table))
     (run,) = backup_runs(FS, str(table))
     assert list((table / run.relative / "old").rglob("bucket_00000"))
-    assert [one.id for one in forget(FS, str(table))] == [run.id]
+    assert [one.id for one in discard(FS, str(table))] == [run.id]
     assert not (table / BACKUP).exists()
 
 

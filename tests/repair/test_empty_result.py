@@ -87,7 +87,7 @@ def test_nothing_of_it_is_cleaned(table: Path) -> None:
 def test_it_is_not_compacted(table: Path) -> None:
     with pytest.raises(BadDataError, match="4 rows of what it replaced were never deleted") as refused:
         plan_compaction(snapshot_of(table), CompactionKind.MAJOR, "_tmp_x")
-    assert "empty-result" in refused.value.hint
+    assert "repair" in refused.value.hint
 
 
 def test_where_all_rows_were_deleted_nothing_is_wrong(inputs: Path) -> None:
@@ -254,7 +254,7 @@ def test_the_command_brings_them_back(table: Path, acidctl: Callable[..., Result
     assert "4 rows of what it replaced were never deleted" in cleaned.out
     assert all((table / one).exists() for one in INPUTS)
     why = acidctl("why", *lists, table, INPUTS[0])
-    assert "repair empty-result" in why.out
-    done = acidctl("repair", "empty-result", "--yes", "--force", table)
+    assert "acidctl repair" in why.out
+    done = acidctl("repair", "--only", "empty-result", "--yes", "--force", table)
     assert (done.status, (table / name).exists()) == (0, False), done.err
     assert len(rows(table)) == 4

@@ -36,7 +36,7 @@ def scope_of(path: str = "", *, now: float = NOW, force: bool = False) -> Scope:
 
 
 def planned(table: Path, kind: RepairKind, path: str = "", **scope: Any) -> RepairPlan:
-    return plan_repair(snapshot_of(table), kind, scope_of(path, **scope))
+    return plan_repair(snapshot_of(table), [kind], scope_of(path, **scope))
 
 
 def repair(table: Path, kind: RepairKind, path: str = "", **scope: Any) -> RepairRun | None:

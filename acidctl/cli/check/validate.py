@@ -44,7 +44,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
     "acidctl validate --footers --ignore V13 --fail-on warning -o jsonl /warehouse",
     "acidctl validate --deep --engine spark --master yarn --conf spark.yarn.queue=etl hdfs://nn/warehouse/sales.db",
     "acidctl validate --list-rules",
-    main=("deep", "footers", "readers", "only", "ignored", "fail_on", "list_rules", "jobs", "engine", "output"),
+    main=("deep", "footers", "readers", "rules", "ignored", "fail_on", "list_rules", "jobs", "engine", "output"),
 )
 @shared.report_options
 @shared.locations_argument(required=False)
@@ -60,7 +60,7 @@ _READERS = ("hive2", "hive3", "hive4", "trino", "impala", "spark")
 )
 @click.option(
     "--rule",
-    "only",
+    "rules",
     multiple=True,
     metavar="ID",
     shell_complete=complete_rules,
@@ -104,7 +104,7 @@ def command(
     deep: bool,
     all_directories: bool,
     readers: tuple[str, ...],
-    only: tuple[str, ...],
+    rules: tuple[str, ...],
     ignored: tuple[str, ...],
     fail_on: str,
     schema: str | None,
@@ -139,8 +139,8 @@ def command(
     if not (deep or footers or readers):
         refuse_unused("a look at names alone", "jobs", "timeout", "all_directories", "schema")
     depth = Depth.DEEP if deep else Depth.FOOTERS if footers or readers else Depth.LISTING
-    rules, left_out = _rule_ids(only, "--rule"), _rule_ids(ignored, "--ignore")
-    _refuse_unseen(rules, left_out, depth)
+    only, left_out = _rule_ids(rules, "--rule"), _rule_ids(ignored, "--ignore")
+    _refuse_unseen(only, left_out, depth)
     options = Options(
         depth,
         readers,
@@ -148,7 +148,7 @@ def command(
         all_directories=all_directories,
         processes=jobs or len(os.sched_getaffinity(0)),
         limits=Limits(seconds=timeout),
-        only=rules,
+        only=only,
         ignored=left_out,
         now=time.time(),
     )

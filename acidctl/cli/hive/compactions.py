@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.hive.records import Record, entry_record, sentence, table_named
+from acidctl.cli.hive.records import Record, entry_record, sentence, tables_argument
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
@@ -17,6 +17,7 @@ from acidctl.wording import age_text
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import View
     from acidctl.metastore.client import Metastore
+    from acidctl.metastore.queue.compactions import Compaction
     from acidctl.metastore.queue.stuck import Stuck
     from acidctl.metastore.server import Switches
 
@@ -34,17 +35,17 @@ _STUCK_COLUMNS = (*_COLUMNS, "cause", "why", "frees", "blockers")
 @shared.command(
     "compactions",
     "acidctl hive compactions",
-    "acidctl hive compactions --state 'ready for cleaning' --table sales.orders",
+    "acidctl hive compactions --state 'ready for cleaning' sales.orders",
     "acidctl hive compactions --stuck",
     "acidctl hive compactions --stuck -o jsonl | jq -r '.frees'",
 )
+@tables_argument
 @click.option("--state", type=click.Choice(tuple(_STYLES)), help="Only entries in this state.")
-@shared.typed_option("--table", metavar="DB.TABLE", help="Only those of this table and its partitions.")
 @click.option("--pool", metavar="NAME", help="Only those of this pool of workers (Hive 4).")
 @click.option("--stuck", is_flag=True, help="Only those that will not go on by themselves, and what frees each.")
 @view_options
 def command(
-    state: str | None, table: str | None, pool: str | None, stuck: bool, metastore: Metastore, view: View
+    names: tuple[str, ...], state: str | None, pool: str | None, stuck: bool, metastore: Metastore, view: View
 ) -> int:
     """List the queue of compactions and its history, as Hive's SHOW COMPACTIONS does, with ages.
 
@@ -52,21 +53,27 @@ def command(
     worked on for too long, that no worker takes, whose cleaning is held back or whose transaction was aborted, and
     locations that the initiator has given up after failures.
     """
-    from acidctl.hive.hive import look_for_stuck
+    from acidctl.hive.queue_view import find_stuck_entries
+    from acidctl.hive.table_names import as_hive_names, is_named
     from acidctl.metastore.activity import now_by
     from acidctl.metastore.queue.compactions import find_compactions, is_wanted
 
-    database, name = table_named(table)
-    wanted = {"database": database, "table": name, "pool": pool, "state": state}
+    wanted, tables = {"pool": pool, "state": state}, as_hive_names(names)
+
+    def is_of_tables(entry: Compaction) -> bool:
+        return not tables or is_named(tables, entry.database, entry.table, entry.partition)
+
     if stuck:
-        queue = look_for_stuck(metastore)
-        entries = [stuck_entry for stuck_entry in queue.entries if is_wanted(stuck_entry.entry, wanted)]
-        records = [_stuck_record(stuck_entry, queue.known.now, queue.switches) for stuck_entry in entries]
+        queue = find_stuck_entries(metastore)
+        records = [
+            _stuck_record(item, queue.known.now, queue.switches)
+            for item in queue.stuck
+            if is_wanted(item.entry, wanted) and is_of_tables(item.entry)
+        ]
         return view.show(records, _STUCK_COLUMNS, _stuck_table, "nothing is stuck")
-    found = find_compactions(metastore, **wanted)
-    now = now_by(when for entry in found for when in (entry.enqueued, entry.started, entry.committed, entry.ended))
-    records = [entry_record(entry, now) for entry in found]
-    return view.show(records, _COLUMNS, _table, "the metastore has no such compaction")
+    entries = [entry for entry in find_compactions(metastore, **wanted) if is_of_tables(entry)]
+    now = now_by(when for entry in entries for when in (entry.enqueued, entry.started, entry.committed, entry.ended))
+    return view.show([entry_record(entry, now) for entry in entries], _COLUMNS, _table, "no compactions")
 
 
 def _stuck_record(stuck: Stuck, now: float, switches: Switches) -> Record:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from acidctl.cli.hive.records import Record, fields_of, sentence, table_named, whole
+from acidctl.cli.hive.records import Record, fields_of, sentence, tables_argument, whole
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted, on_screen
@@ -30,24 +30,26 @@ _STYLES = {"ACQUIRED": "green", "WAITING": "yellow"}
     "locks",
     "acidctl hive locks",
     "acidctl hive locks --waiting",
-    "acidctl hive locks --table sales.orders -o jsonl",
+    "acidctl hive locks sales.orders -o jsonl",
 )
-@shared.typed_option("--table", metavar="DB.TABLE", help="Only those on this table and its partitions.")
+@tables_argument
 @click.option("--waiting", is_flag=True, help="Only those that are not held yet, each with the one it waits for.")
 @view_options
-def command(table: str | None, waiting: bool, metastore: Metastore, view: View) -> int:
-    """List the locks of a metastore: who holds what, since when, and who waits for whom."""
+def command(names: tuple[str, ...], waiting: bool, metastore: Metastore, view: View) -> int:
+    """List the locks of a metastore, of all tables or some: who holds what, since when, and who waits for whom."""
+    from acidctl.hive.table_names import as_hive_names, is_named
     from acidctl.metastore.activity import find_locks, now_by
 
-    database, name = table_named(table)
-    found = find_locks(metastore, database, name)
-    by_id = {(lock.id, lock.part): lock for lock in found}
-    if database and any((lock.blocked_by, lock.blocked_by_part) not in by_id for lock in found if lock.blocked_by):
-        # Some lock waits for a lock on the database.
-        by_id = {(lock.id, lock.part): lock for lock in find_locks(metastore)}
-    now = now_by(moment for lock in found for moment in (lock.acquired, lock.last_heartbeat))
-    records = [_record(lock, by_id, now) for lock in found if not waiting or lock.is_waiting]
-    return view.show(records, _COLUMNS, _table, "there is no such lock")
+    wanted, every = as_hive_names(names), find_locks(metastore)
+    by_id = {(lock.id, lock.part): lock for lock in every}
+    now = now_by(moment for lock in every for moment in (lock.acquired, lock.last_heartbeat))
+    records = [
+        _record(lock, by_id, now)
+        for lock in every
+        if (lock.is_waiting or not waiting)
+        and (not wanted or is_named(wanted, lock.database, lock.table, lock.partition))
+    ]
+    return view.show(records, _COLUMNS, _table, "no locks")
 
 
 def _record(lock: Lock, by_id: Mapping[tuple[int, int], Lock], now: float) -> Record:

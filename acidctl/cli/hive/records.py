@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from acidctl.base.errors import AcidctlError, RefusedError, UsageProblem
+from acidctl.base.errors import AcidctlError, RefusedError
+from acidctl.cli.options import shared
 from acidctl.cli.output.console import Records, note, put_text
-from acidctl.location.arguments import HIVE
 from acidctl.wording import time_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ _NUMBERED = ("id", "part")
 
 Record = dict[str, Any]
 
+tables_argument = shared.places_argument("names", "[TABLE...]", required=False, only_names=True)
+"""Tables and patterns, ``db.table`` or ``db.*``, passed on as the keyword `names`; empty for all."""
+
 
 class Results:
     """Prints results: a sentence for people, a record for programs.
@@ -34,6 +37,7 @@ class Results:
     """
 
     def __init__(self, output: str) -> None:
+        self.output = output
         self.is_table = output == "table"
         self.status = 0
         self.counts: Counter[str] = Counter()
@@ -153,17 +157,3 @@ def some(texts: Sequence[str]) -> str:
 def sentence(*parts: str | None) -> str:
     """Return the parts that are not empty, with semicolons between them."""
     return "; ".join(filter(None, parts))
-
-
-def table_named(name: str | None) -> tuple[str | None, str | None]:
-    """Return database and table of ``db.table``, with or without ``hive:``.
-
-    Raises:
-        UsageProblem: this is not the name of one table.
-    """
-    if name is None:
-        return None, None
-    database, dot, table = name.lower().removeprefix(HIVE).partition(".")
-    if not dot or not database or not table or any(mark in name for mark in "*?/") or "." in table:
-        raise UsageProblem(f"not the name of a table: {name}", "", "write db.table")
-    return database, table

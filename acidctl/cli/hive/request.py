@@ -31,11 +31,11 @@ _ONE_BY_ONE = 20
 
 @shared.command(
     "request",
-    "acidctl hive request --major hive:sales.orders",
-    "acidctl hive request --minor --dry-run 'hive:sales.*'",
-    "acidctl hive request --major --wait --deadline 2h hive:sales.orders/day=2026-11-20",
-    "acidctl hive request --rebalance --buckets 8 --order-by 'id desc' hive:sales.orders",
-    "acidctl hive request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 hive:sales.orders",
+    "acidctl hive request --major sales.orders",
+    "acidctl hive request --minor --dry-run 'sales.*'",
+    "acidctl hive request --major --wait --deadline 2h sales.orders/day=2026-11-20",
+    "acidctl hive request --rebalance --buckets 8 --order-by 'id desc' sales.orders",
+    "acidctl hive request --major --pool nightly --property compactor.mapreduce.map.memory.mb=4096 sales.orders",
 )
 @shared.places_argument("names", "TABLE...", only_names=True)
 @shared.typed_option("--major", "kind", flag_value="major", help="All rows into a base.")
@@ -75,12 +75,12 @@ def command(
 ) -> int:
     """Put compactions into the metastore's queue, as ALTER TABLE ... COMPACT does, one for each partition.
 
-    TABLE is hive:db.table, hive:db.table/day=2026-11-20 or hive:db.*. Hive's own workers compact; `acidctl compact`
+    TABLE is db.table, db.table/day=2026-11-20 or db.*. Hive's own workers compact; `acidctl compact`
     does it itself. A location of which an entry waits already is refused, by the metastore, with that entry.
 
     Exits with 7 where one was refused, and with 6 where a compaction failed that was waited for.
     """
-    from acidctl.hive.hive import wishes_for
+    from acidctl.hive.table_names import wishes_for
     from acidctl.location.warehouse import Warehouse
     from acidctl.metastore.queue.compactions import Wish, check_wish
 

@@ -1,79 +1,194 @@
-"""Shared parts of the services of Hive's queue: options, figures over HTTP, and shutdown."""
+"""Shared parts of the services of Hive's queue: their commands, figures over HTTP, and shutdown."""
 
 from __future__ import annotations
 
+import functools
 import re
-import socket
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
 from acidctl.base.errors import EnvironmentProblem, UsageProblem
-from acidctl.cli.options.param_types import DURATION
-from acidctl.cli.options.shared import together
+from acidctl.base.guardian import NOTES
+from acidctl.cli.hive.records import Results
+from acidctl.cli.options import shared
+from acidctl.cli.options.asked_metastore import asked_metastore
+from acidctl.cli.options.metastore import exclude_option
+from acidctl.cli.options.verb_command import options_of
 from acidctl.cli.output.console import note
+from acidctl.verbs.options import made
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
+    from acidctl.metastore.client import Metastore
+    from acidctl.verbs.hive.service import Counts
+
+OptionsT = TypeVar("OptionsT")
+
 _PORT = re.compile(r"[0-9]{1,5}")
-
-round_options = together(
-    click.option("--every", type=DURATION, default="5m", show_default=True, help="Begin a look so often."),
-    click.option("--once", is_flag=True, help="End after one look."),
-)
-listen_option = click.option(
-    "--listen", metavar="[HOST:]PORT", help="Serve /metrics and /healthz there, on 127.0.0.1 without HOST."
-)
+_STALE_SECONDS = 300.0
+"""Age of the last answer of the metastore from which a worker without entries counts as unhealthy."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
+class ServiceCall(Generic[OptionsT]):
+    """A parsed command line of a service.
+
+    Attributes:
+        names: tables; empty for all.
+        listen: address for metrics.
+        yes: do not ask.
+    """
+
+    metastore: Metastore
+    options: OptionsT
+    storage: dict[str, str]
+    results: Results
+    listen: str | None
+    names: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    yes: bool = False
+
+
+def service_command(
+    name: str,
+    options: type[OptionsT],
+    *examples: str,
+    has_names: bool = True,
+    asks: bool = False,
+    changes: bool = True,
+    main: Sequence[str] = (),
+) -> Callable[[Callable[[ServiceCall[OptionsT]], int]], click.Command]:
+    """Make the command of a service.
+
+    Args:
+        options: the dataclass of its options.
+        has_names: take tables, and patterns of tables to leave out.
+        asks: add ``--yes``.
+        changes: the service writes to the locations.
+        main: the parameters whose options ``-h`` shows.
+    """
+
+    def decorate(body: Callable[[ServiceCall[OptionsT]], int]) -> click.Command:
+        @functools.wraps(body)
+        def call(
+            *,
+            metastore: Metastore,
+            storage: dict[str, str],
+            output: str,
+            listen: str | None,
+            names: tuple[str, ...] = (),
+            exclude: tuple[str, ...] = (),
+            yes: bool = False,
+            **values: Any,
+        ) -> int:
+            with NOTES.isolated():  # a file that crashes its native reader is a damaged file
+                chosen = made(options, values)
+                return body(ServiceCall(metastore, chosen, storage, Results(output), listen, names, exclude, yes))
+
+        named = [shared.places_argument("names", "[TABLE...]", required=False, only_names=True)] if has_names else []
+        built: Any = shared.together(
+            *named,
+            *options_of(options, asks=asks),
+            click.option(
+                "--listen", metavar="[HOST:]PORT", help="Serve /metrics and /healthz here, on 127.0.0.1 without HOST."
+            ),
+            *([exclude_option] if has_names else []),
+            asked_metastore,
+            shared.changed_storage_options if changes else shared.storage_options,
+            shared.output_option("table", "jsonl", default="table"),
+        )(call)
+        return shared.command(name, *examples, main=main)(built)
+
+    return decorate
+
+
+_Figure = tuple[str, str, "Callable[[Counts], Any]"]
+
+_FIGURES: dict[str, tuple[_Figure, ...]] = {
+    "worker": (
+        ("entries", "Compactions that it took, by their result.", lambda counts: counts.results),
+        ("bytes", "Bytes of inputs and outputs.", lambda counts: counts.bytes),
+        ("seconds", "Time between taking entries and their ends.", lambda counts: counts.seconds),
+    ),
+    "initiator": (
+        ("locations", "Locations that it checked, by their result.", lambda counts: counts.results),
+        ("rounds", "Checks of the whole warehouse.", lambda counts: counts.rounds),
+    ),
+    "cleaner": (
+        ("entries", "Entries ready for cleaning, by their result.", lambda counts: counts.results),
+        ("marked", "Entries that the metastore has as done.", lambda counts: counts.marked),
+        ("bytes", "Bytes that were removed.", lambda counts: counts.bytes["removed"]),
+        ("rounds", "Checks of the queue.", lambda counts: counts.rounds),
+    ),
+}
+"""Counters of each service."""
+
+_GAUGES: dict[str, tuple[_Figure, ...]] = {
+    "worker": (
+        ("running", "Entries that it works on.", lambda counts: counts.running),
+        ("last_look_timestamp_seconds", "When the metastore last answered it.", lambda counts: counts.checked),
+    ),
+    "initiator": (
+        ("leading", "1 while it holds the lock.", lambda counts: int(counts.leading)),
+        ("round_seconds", "Duration of the last check.", lambda counts: counts.seconds),
+        ("last_round_timestamp_seconds", "When the last check ended.", lambda counts: counts.checked),
+    ),
+    "cleaner": (("last_round_timestamp_seconds", "When the last check ended.", lambda counts: counts.checked),),
+}
+
+
+@dataclass(frozen=True, eq=False)
 class Figures:
     """The figures of a service, as Prometheus' library collects them.
 
     Attributes:
-        collect: returns the current figures.
-        is_well: returns whether the service is healthy.
+        service: worker, initiator or cleaner.
     """
 
-    collect: Callable[[], Iterable[Metric]]
-    is_well: Callable[[], bool]
+    service: str
+    counts: Counts
 
+    def collect(self) -> Iterator[Metric]:
+        """Yield the current figures."""
+        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-def counter(name: str, text: str, value: float | Mapping[str, float], label: str = "result") -> Metric:
-    """Return a figure that only grows, or several by the value of a label."""
-    from prometheus_client.metrics_core import CounterMetricFamily
+        for name, text, value_of in _FIGURES[self.service]:
+            value = value_of(self.counts)
+            if not isinstance(value, dict):
+                yield CounterMetricFamily(f"acidctl_{self.service}_{name}", text, value)
+                continue
+            label = "kind" if name == "bytes" else "result"
+            metric = CounterMetricFamily(f"acidctl_{self.service}_{name}", text, labels=[label])
+            for key, count in sorted(dict(value).items()):
+                metric.add_metric([key], count)
+            yield metric
+        for name, text, value_of in _GAUGES[self.service]:
+            yield GaugeMetricFamily(f"acidctl_{self.service}_{name}", text, value_of(self.counts))
 
-    if not isinstance(value, Mapping):
-        return CounterMetricFamily(name, text, value)
-    metric = CounterMetricFamily(name, text, labels=[label])
-    for of, count in sorted(dict(value).items()):
-        metric.add_metric([of], count)
-    return metric
-
-
-def gauge(name: str, text: str, value: float) -> Metric:
-    """Return a figure that may fall."""
-    from prometheus_client.metrics_core import GaugeMetricFamily
-
-    return GaugeMetricFamily(name, text, value)
+    def is_well(self) -> bool:
+        """Return whether the metastore answers, or an entry is in work."""
+        counts = self.counts
+        is_stale = self.service == "worker" and time.time() - counts.checked >= _STALE_SECONDS
+        return counts.running > 0 or not (counts.failing or is_stale)
 
 
 @contextmanager
-def ended_by_signal(left: Callable[[], str]) -> Iterator[None]:
+def ended_by_signal(unfinished: Callable[[], str]) -> Iterator[None]:
     """Run a block that Ctrl-C or SIGTERM may end, which is not a failure of a service.
 
     Args:
-        left: returns what happened to unfinished work.
+        unfinished: returns what happened to unfinished work.
     """
     try:
         yield
     except KeyboardInterrupt:
-        note(f"told to end: {left()}")
+        note(f"shutting down: {unfinished()}")
 
 
 @contextmanager
@@ -90,11 +205,11 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
         UsageProblem: the address is invalid.
         EnvironmentProblem: the port cannot be used.
     """
-    from prometheus_client import CollectorRegistry, make_wsgi_app
-
     if listen is None:
         yield ""
         return
+    from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_server
+
     host, _, port = listen.rpartition(":")
     if not _PORT.fullmatch(port) or int(port) > 65535:
         raise UsageProblem(f"not an address: {listen}", "", "write PORT or HOST:PORT")
@@ -107,22 +222,23 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
         if path == "/metrics":
             body: Iterable[bytes] = metrics(environment, start)
             return body
+        status, body = "200 OK", [b"ok\n"]
         if path != "/healthz":
-            start("404 Not Found", [("Content-Type", "text/plain")])
-            return [b"/metrics and /healthz are here\n"]
-        well = figures.is_well()
-        start("200 OK" if well else "503 Service Unavailable", [("Content-Type", "text/plain")])
-        return [b"ok\n" if well else b"the metastore does not answer\n"]
+            status, body = "404 Not Found", [b"/metrics and /healthz are here\n"]
+        elif not figures.is_well():
+            status, body = "503 Service Unavailable", [b"the metastore does not answer\n"]
+        start(status, [("Content-Type", "text/plain")])
+        return body
 
     host = host.strip("[]") or "127.0.0.1"
     try:
-        server = _quiet_server(host, int(port), answer)
+        server, _ = start_http_server(int(port), host, registry)
     except OSError as error:
         raise EnvironmentProblem(
             f"cannot listen at {listen}", (error.strerror or str(error)).lower(), "give another port"
         ) from error
-    thread = threading.Thread(target=server.serve_forever, name="acidctl-listen", daemon=True)
-    thread.start()
+    server.set_app(answer)
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients may hang up
     try:
         address = f"{f'[{host}]' if ':' in host else host}:{server.server_port}"
         note(f"metrics are at http://{address}/metrics")
@@ -130,23 +246,3 @@ def serve(listen: str | None, figures: Figures) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
-
-
-def _quiet_server(host: str, port: int, answer: Callable[..., Iterable[bytes]]) -> Any:
-    from socketserver import ThreadingMixIn
-    from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
-
-    class Server(ThreadingMixIn, WSGIServer):
-        daemon_threads = True
-        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
-        def handle_error(self, *_: Any) -> None:
-            pass
-
-    class Quiet(WSGIRequestHandler):
-        timeout = 30.0
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    return make_server(host, port, answer, Server, Quiet)

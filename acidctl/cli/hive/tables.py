@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from acidctl.base.errors import NotFoundError
-from acidctl.cli.hive.records import Record
+from acidctl.cli.hive.records import Record, tables_argument
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import chosen_view_options
 from acidctl.cli.options.metastore import exclude_option
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, fitted
-from acidctl.location.arguments import HIVE
 
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import View
@@ -34,11 +33,11 @@ _THRESHOLD = "compactorthreshold."
     "tables",
     "acidctl hive tables",
     "acidctl hive tables --partitions 'sales.*'",
-    "acidctl hive tables -o csv --exclude 'sales.tmp_*' sales",
+    "acidctl hive tables -o csv --exclude 'sales.tmp_*' 'sales.*'",
     "acidctl hive tables --where \"owner = 'etl'\" --columns table,location",
     "acidctl hive tables -o jsonl | jq -r 'select(.noAutoCompaction) | .table'",
 )
-@click.argument("patterns", nargs=-1, metavar="[PATTERN...]")
+@tables_argument
 @click.option(
     "--partitions",
     "counts_partitions",
@@ -48,27 +47,28 @@ _THRESHOLD = "compactorthreshold."
 @exclude_option
 @chosen_view_options("owner = 'etl'", lambda: COLUMNS)
 def command(
-    patterns: tuple[str, ...], counts_partitions: bool, exclude: tuple[str, ...], metastore: Metastore, view: View
+    names: tuple[str, ...], counts_partitions: bool, exclude: tuple[str, ...], metastore: Metastore, view: View
 ) -> int:
     """List the transactional tables of a metastore: what they are, where they lie, and what is set for them.
 
-    PATTERN is db.table with * and ? for what may stand there, or a database; all tables by default.
+    TABLE is db.table, or a pattern of tables such as db.*; all tables by default.
     """
-    found = [_record(metastore, table, of, counts_partitions) for table, of in _tables(metastore, patterns, exclude)]
-    return view.show(found, COLUMNS, _table, "the metastore has no such transactional table")
+    found = [_record(metastore, table, of, counts_partitions) for table, of in _tables(metastore, names, exclude)]
+    return view.show(found, COLUMNS, _table, "no transactional tables")
 
 
 def _tables(
-    metastore: Metastore, patterns: Sequence[str], exclude: Sequence[str]
+    metastore: Metastore, names: Sequence[str], exclude: Sequence[str]
 ) -> Iterator[tuple[HiveTable, Mapping[str, str]]]:
     """Yield each table once, with the properties of its database."""
+    from acidctl.hive.table_names import as_hive_names
+    from acidctl.location.arguments import HiveName
     from acidctl.metastore.tables import find_tables
 
     seen: set[str] = set()
     databases: dict[str, Mapping[str, str]] = {}
-    for pattern in patterns or ("*.*",):
-        database, _, name = pattern.lower().removeprefix(HIVE).partition(".")
-        for table in find_tables(metastore, database or "*", name or "*", exclude):
+    for name in map(HiveName.parse, as_hive_names(names or ("*.*",))):
+        for table in find_tables(metastore, name.database, name.table, exclude):
             if table.full_name not in seen:
                 seen.add(table.full_name)
                 if table.database not in databases:

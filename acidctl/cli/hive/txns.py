@@ -10,7 +10,7 @@ import click
 
 from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.guardian import NOTES
-from acidctl.cli.hive.records import Record, held_text, lock_record, sentence, some, txn_record, whole
+from acidctl.cli.hive.records import Record, held_text, lock_record, sentence, some, tables_argument, txn_record, whole
 from acidctl.cli.options import shared
 from acidctl.cli.options.asked_metastore import view_options
 from acidctl.cli.options.param_types import DURATION
@@ -21,7 +21,7 @@ from acidctl.wording import age_text, human_bytes, human_count, time_of
 if TYPE_CHECKING:
     from acidctl.cli.output.list_choice import View
     from acidctl.hive.blocking import Blocker
-    from acidctl.hive.hive import HeldBack
+    from acidctl.hive.queue_view import QueueView
     from acidctl.metastore.client import Metastore
 
 _COLUMNS = (
@@ -39,10 +39,10 @@ _STYLES = {"open": "green", "aborted": "red"}
     "acidctl hive txns --open",
     "acidctl hive txns --open --older-than 1h --user etl",
     "acidctl hive txns --blocking",
-    "acidctl hive txns --blocking hive:sales.orders",
+    "acidctl hive txns --blocking sales.orders",
     "acidctl hive txns --blocking -o jsonl | jq -r '.id, .user, .bytes'",
 )
-@shared.places_argument("tables", "[TABLE...]", required=False, only_names=True)
+@tables_argument
 @click.option("--open", "only", flag_value="open", help="Only open ones.")
 @click.option("--aborted", "only", flag_value="aborted", help="Only aborted ones that are not forgotten yet.")
 @click.option("--older-than", type=DURATION, metavar="TIME", help="Only those that began so long ago: 1h, 2d.")
@@ -56,7 +56,7 @@ _STYLES = {"open": "green", "aborted": "red"}
 @shared.storage_options
 @view_options
 def command(
-    tables: tuple[str, ...],
+    names: tuple[str, ...],
     only: str | None,
     older_than: float | None,
     user: str | None,
@@ -69,7 +69,7 @@ def command(
     """List the transactions that are open, or aborted and not forgotten, with their locks.
 
     --blocking says what holds back cleaning, the transaction first for which most bytes wait: of every compaction that
-    is ready for cleaning in the metastore's queue; of TABLE, hive:db.table, whatever is obsolete or aborted on disk,
+    is ready for cleaning in the metastore's queue; of TABLE, db.table, whatever is obsolete or aborted on disk,
     whether it is in the queue or not. On Hive 4 every open transaction that began before a compaction was committed
     holds back its cleaning, whatever it reads; on Hive 3 the locks on the table do.
 
@@ -81,9 +81,9 @@ def command(
 
     if blocking:
         shared.refuse_unused("--blocking", "only")
-        return _show_blocking(metastore, tables, storage, is_wanted, sizes=sizes, view=view)
-    if tables:
-        hint = "give --blocking, or see acidctl hive locks --table"
+        return _show_blocking(metastore, names, storage, is_wanted, sizes=sizes, view=view)
+    if names:
+        hint = "give --blocking, or see acidctl hive locks"
         raise UsageProblem("tables are given, and transactions are of no table", "", hint)
     from acidctl.metastore.activity import TxnStatus, find_locks, find_transactions, locks_by_txn
 
@@ -94,7 +94,7 @@ def command(
         for txn in sorted(known.txns, key=lambda txn: (txn.state is not TxnStatus.OPEN, txn.id))
         if (only is None or txn.state.value == only) and is_wanted(txn.user, known.age(txn.started))
     ]
-    status = view.show(records, _COLUMNS, _table, "the metastore has no such transaction")
+    status = view.show(records, _COLUMNS, _table, "no transactions")
     if view.is_table and records:
         aborted = len(known.aborted_ids)
         note(f"{len(known.open):,} open, {aborted:,} aborted; the next transaction is {known.high_watermark + 1}")
@@ -134,7 +134,8 @@ def _show_blocking(
     view: View,
 ) -> int:
     from acidctl.cli.report.outcomes import show_failure
-    from acidctl.hive.hive import as_hive_names, look_for_blockers
+    from acidctl.hive.queue_view import find_held_back
+    from acidctl.hive.table_names import as_hive_names
     from acidctl.location.warehouse import Warehouse
 
     statuses = [0]
@@ -144,7 +145,7 @@ def _show_blocking(
         show_failure(name, error)
 
     with NOTES.isolated():  # a file that crashes its native reader is a damaged file
-        found = look_for_blockers(Warehouse(metastore), as_hive_names(tables), storage, sizes=sizes, on_error=failed)
+        found = find_held_back(Warehouse(metastore), as_hive_names(tables), storage, sizes=sizes, on_error=failed)
     records = [
         _blocker_record(blocker, found)
         for blocker in found.blockers
@@ -161,7 +162,7 @@ def _show_blocking(
     return max(statuses) or status
 
 
-def _blocker_record(blocker: Blocker, found: HeldBack) -> Record:
+def _blocker_record(blocker: Blocker, found: QueueView) -> Record:
     from acidctl.cli.report.waits import what_to_do, who_blocks
 
     return {

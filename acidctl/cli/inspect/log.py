@@ -64,7 +64,7 @@ def command(
     restored, purged or repaired; when, by whom, and with which result.
 
     Each location has a log of its own, in a hidden file beside its data, with the newest 200 operations. A run that was
-    interrupted may not be in it: `acidctl restore --list` and `acidctl repair undo --list` show what it left.
+    interrupted may not be in it: `acidctl restore --list` shows what it left.
 
     A log is for people, and nothing rests on it: whoever may write into the table may write into it, too. Where the
     store knows to whom its file belongs, `owner` says so in the forms for programs.

@@ -13,6 +13,7 @@ from acidctl.cleaning.retention import Policy
 from acidctl.cli.output.progress import progress
 from acidctl.cli.report.outcomes import RunReporter
 from acidctl.cli.report.status_lines import blocked_lines, moment_text, trouble_lines, where_text
+from acidctl.location.arguments import is_hive_name
 from acidctl.location.find import find, once
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.overview.location_status import Use
@@ -22,7 +23,7 @@ from acidctl.wording import age_text, human_bytes, human_count, text_of, time_of
 if TYPE_CHECKING:  # needs packages that are installed only for a metastore
     from collections.abc import Callable
 
-    from acidctl.overview.queue_view import QueueView
+    from acidctl.hive.queue_view import QueueView
 
 Record = dict[str, Any]
 
@@ -92,10 +93,11 @@ def _queue_seen(
     """Return the metastore's view of these places; None without a metastore, or if it fails, which is reported."""
     if resolver.warehouse is None:
         return None
-    from acidctl.overview.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
+    from acidctl.hive.queue_view import look_at_queue  # noqa: PLC0415 - with thrift: only for a metastore
 
     try:
-        return look_at_queue(resolver.warehouse.metastore, status, where)
+        names = [name for name in where if is_hive_name(name)]
+        return look_at_queue(resolver.warehouse.metastore, status.waiting, status.holds, names)
     except AcidctlError as error:  # what was found on disk is shown nevertheless
         visits.failed("", error)
         return None

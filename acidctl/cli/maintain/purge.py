@@ -1,4 +1,4 @@
-"""`acidctl purge`: deletes the trash of earlier cleaning runs."""
+"""`acidctl purge`: delete the trash of cleanings and the backups of repairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     records=False,
 )
 def command(call: Call[PurgeOptions]) -> int:
-    """Delete what cleaning runs moved to the trash of every location at or below LOCATION. This cannot be undone."""
+    """Delete the trash of cleanings and the backups of repairs of every location at or below LOCATION.
+
+    This cannot be undone. The backup of a repair that was interrupted stays.
+    """
     from acidctl.cli.report.trash_screen import PurgeScreen  # noqa: PLC0415 - --help does without
 
     screen = PurgeScreen(call.output, call.run, call.options, yes=call.yes)

@@ -1,4 +1,4 @@
-"""`acidctl restore`: bring back what a cleaning run moved to the trash."""
+"""`acidctl restore`: undo a cleaning or a repair."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     records=False,
 )
 def command(call: Call[RestoreOptions]) -> int:
-    """Undo a cleaning: move back what it took from every location at or below LOCATION.
+    """Undo a cleaning or a repair: move back what it took from every location at or below LOCATION.
 
-    A cleaning of many locations has one id in all of them, and all of it is brought back; that is asked about, where
-    one location that was named itself is restored at once. With --run, it is the newest run of each location whose id
-    begins so.
+    A run on many locations has one id in all of them, and all of it is undone, after a question; a single location that
+    was named itself is restored at once. With --run, the newest run of each location whose id begins with ID is undone.
 
-    The files are compared with those that were moved, and the state of the location with the one before the cleaning;
-    where others wrote meanwhile, the difference is told.
+    What a cleaning took comes back from .acidctl-trash: its files are compared with those that were moved, and the
+    state of the location with the one before the cleaning; differences are reported. What a repair replaced comes back
+    from .acidctl-backup; it is refused if a repaired file was changed since.
     """
     from acidctl.cli.report.trash_screen import RestoreScreen  # noqa: PLC0415 - --help does without
 

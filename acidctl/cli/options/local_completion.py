@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from acidctl.base.errors import AcidctlError
 from acidctl.base.printable import printable
-
-if TYPE_CHECKING:
-    from acidctl.cleaning.trash import TrashRun
-    from acidctl.repair.backup import RepairRun
 
 _MOST = 500
 _PLACES = ("location", "locations", "paths", "files")
@@ -76,24 +71,13 @@ def _columns(ctx: click.Context) -> Iterable[str]:
         yield from table_at(place, {}, SnapshotResolver()).scan(None).output_type.names
 
 
-def _trash_runs(ctx: click.Context) -> Iterable[str]:
-    from acidctl.cleaning.trash import trash_runs  # noqa: PLC0415 - only where a shell asks
-
-    yield from _runs(ctx, trash_runs)
-
-
-def _repairs(ctx: click.Context) -> Iterable[str]:
-    from acidctl.repair.backup import backup_runs  # noqa: PLC0415 - only where a shell asks
-
-    yield from _runs(ctx, backup_runs)
-
-
-def _runs(ctx: click.Context, runs: Callable[[Any, str], Iterable[TrashRun | RepairRun]]) -> Iterable[str]:
-    from acidctl.storage.registry import open_location  # noqa: PLC0415 - only where a shell asks
+def _runs(ctx: click.Context) -> Iterable[str]:
+    from acidctl.cleaning.trash import TRASH  # noqa: PLC0415 - only where a shell asks
+    from acidctl.repair.backup import BACKUP  # noqa: PLC0415 - only where a shell asks
 
     for place in _local_paths(ctx):
-        fs, path = open_location(place)
-        yield from (run.id for run in runs(fs, path) if run.id)
+        for folder in (TRASH, BACKUP):
+            yield from (run.name for run in Path(place, folder).glob("*/"))
 
 
 def _profiles(ctx: click.Context) -> Iterable[str]:
@@ -117,7 +101,6 @@ def complete_columns_of(columns: Callable[[], Mapping[str, str]]) -> Completion:
 complete_entries = _offered(_entry_names)
 complete_partitions = _offered(_partition_names)
 complete_columns = _offered(_columns, is_list=True)
-complete_trash_runs = _offered(_trash_runs)
-complete_repairs = _offered(_repairs)
+complete_runs = _offered(_runs)
 complete_profiles = _offered(_profiles)
 complete_rules = _offered(_rules)

@@ -37,7 +37,6 @@ from acidctl.storage.registry import StorageOptions
 
 if TYPE_CHECKING:
     from acidctl.acid.listing import TableType
-    from acidctl.location.change.lock import Locking
     from acidctl.location.snapshot_resolver import SnapshotResolver
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -376,15 +375,6 @@ def comma_separated(columns: str | None) -> list[str] | None:
     return names
 
 
-def _locking(lock: bool | None, lock_wait: float, break_lock: bool) -> Locking:
-    from acidctl.cli.output.console import warn  # noqa: PLC0415 - --help does without
-    from acidctl.location.change.lock import Locking  # noqa: PLC0415 - --help does without
-
-    if lock is False and (lock_wait or break_lock):
-        raise click.UsageError("--no-lock takes no lock: leave out --lock-wait and --break-lock.")
-    return Locking(lock, lock_wait, break_lock, warn)
-
-
 def _table_type(table_type: str | None) -> TableType | None:
     from acidctl.acid.listing import TableType  # noqa: PLC0415 - --help does without
 
@@ -402,22 +392,6 @@ columns_option = passed_as(
     ),
 )
 """``--columns a,b``: passed on as the keyword `columns`, a list or None."""
-lock_options = passed_as(
-    "locking",
-    _locking,
-    click.option(
-        "--lock/--no-lock",
-        default=None,
-        help="Hold the lock of each location meanwhile, so that two runs never meet: done where the store can.",
-    ),
-    click.option("--lock-wait", type=DURATION, default="0", help="Wait so long for another run's lock, e.g. 10m."),
-    typed_option(
-        "--break-lock",
-        is_flag=True,
-        help="Remove a lock that was torn, or is of another machine: its process has ended, you know.",
-    ),
-)
-"""``--lock``, ``--lock-wait`` and ``--break-lock``: passed on as the keyword `locking`, a Locking."""
 limit_option = click.option("--limit", type=COUNT_OR_NONE, help="Stop after N rows.")
 table_type_option = passed_as(
     "table_type",

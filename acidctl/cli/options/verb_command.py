@@ -11,7 +11,7 @@ import click
 
 from acidctl.base.guardian import NOTES
 from acidctl.cli.options import shared
-from acidctl.cli.options.local_completion import complete_columns, complete_trash_runs
+from acidctl.cli.options.local_completion import complete_columns, complete_runs
 from acidctl.cli.options.param_types import (
     COUNT,
     DIRECTORY,
@@ -44,7 +44,7 @@ _TYPES: dict[Kind, Any] = {
     Kind.NEW_FILE: NEW_FILE,
     Kind.DIRECTORY: DIRECTORY,
 }
-_COMPLETES = {"trash-runs": complete_trash_runs, "columns": complete_columns}
+_COMPLETES = {"runs": complete_runs, "columns": complete_columns}
 
 
 @dataclass(frozen=True)
@@ -142,12 +142,14 @@ def _option(field: Field[Any], face: Option) -> Decorator:
     elif face.kind is Kind.NUMBER:
         more = {"type": NumberType(face.metavar or "N", face.least, face.most)}
     elif face.kind is Kind.PAIRS:
-        more = {"multiple": True, "callback": _pairs, "metavar": face.metavar}
-    elif face.metavar:
+        more = {"multiple": True, "callback": _pairs}
+    elif face.kind is Kind.LIST:
+        more |= {"multiple": True}
+    if face.metavar and face.kind is not Kind.NUMBER:
         more["metavar"] = face.metavar
     if face.completes:
         more["shell_complete"] = _COMPLETES[face.completes]
-    if face.kind is not Kind.PAIRS:
+    if face.kind not in (Kind.PAIRS, Kind.LIST):
         more["default"] = field.default if face.shown is None else face.shown
     make = shared.typed_option if face.typed else click.option
     # Without a default of its own, an option shows the one that a file sets.

@@ -100,7 +100,7 @@ TERMS = (
     Term(
         "flush length",
         "bucket_<number>_flush_length: up to where a streaming writer has committed the file beside it.",
-        "`acidctl repair flush-length` cuts the file, when that writer is dead",
+        "`acidctl repair` cuts the file, when that writer is dead",
         names=r"bucket_\d+(_\d+)?_flush_length",
     ),
     Term(

@@ -1,4 +1,4 @@
-"""The screens of `acidctl restore` and `acidctl purge`."""
+"""The screens of `acidctl restore` and `acidctl purge`, for cleanings and repairs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from acidctl.cleaning.outcomes import InTrash, Restored
-from acidctl.cleaning.trash import TRASH, TrashRun
+from acidctl.cleaning.trash import TRASH
 from acidctl.cli.output.console import note, put_line, put_text, warn
 from acidctl.cli.report.verb_screen import VerbScreen
+from acidctl.location.change.journal import Run
 from acidctl.outcome import Outcome, Result
+from acidctl.repair.backup import RepairRun
+from acidctl.repair.request import InBackup
 from acidctl.wording import human_bytes, human_count, some_of
 
 if TYPE_CHECKING:
@@ -34,10 +37,10 @@ _TO_RESTORE = {
 
 
 def trash_counts(outcome: Outcome) -> dict[str, int]:
-    """Return the number of cleaning runs in the trash, their entries and bytes."""
-    if not isinstance(outcome, InTrash):
+    """Return the number of runs, their entries and bytes."""
+    if not isinstance(outcome, InTrash | InBackup):
         return {}
-    return {"runs": 1, "entries": len(outcome.run.names), "bytes": outcome.run.bytes}
+    return {"runs": 1, "entries": len(_names(outcome.run)), "bytes": outcome.run.bytes}
 
 
 class PurgeScreen(VerbScreen):
@@ -47,11 +50,11 @@ class PurgeScreen(VerbScreen):
         super().__init__(output, run, _purge_text, trash_counts, yes=yes, is_plan=options.dry_run)
         self._nothing = "the trash is empty" if options.older_than is None else "the trash holds nothing that old"
         self._due = 0
-        self._deleted: list[TrashRun] = []
+        self._deleted: list[Run] = []
 
     def put(self, outcome: Outcome, *, is_last: bool = True) -> None:
         self._due += outcome.result is Result.IN_TRASH
-        if isinstance(outcome, InTrash) and outcome.result is Result.PURGED:
+        if isinstance(outcome, InTrash | InBackup) and outcome.result is Result.PURGED:
             self._deleted.append(outcome.run)
         super().put(outcome, is_last=is_last)
 
@@ -63,22 +66,26 @@ class PurgeScreen(VerbScreen):
             put_line(self._nothing)
         elif self._due and not self.is_plan:
             size = human_bytes(sum(run.bytes for run in self._deleted))
-            put_line(f"{human_count(len(self._deleted), 'cleaning run')} deleted, {size}")
+            put_line(f"{human_count(len(self._deleted), 'run')} deleted, {size}")
 
     def kind_of(self, outcome: Outcome) -> str:
         return "to delete for good" if outcome.result is Result.IN_TRASH else super().kind_of(outcome)
 
 
 def _purge_text(outcome: Outcome) -> str:
-    if not isinstance(outcome, InTrash) or outcome.result is Result.PURGED:
+    if not isinstance(outcome, InTrash | InBackup) or outcome.result is Result.PURGED:
         return ""
     run = outcome.run
-    what = _amount(run) if run.is_complete else _TO_PURGE[run.state]
-    return f"{outcome.shown}: {what}"
+    return f"{outcome.shown}: {_amount(run) if run.can_be_undone else _TO_PURGE[run.state]}"
 
 
-def _amount(run: TrashRun) -> str:
-    return f"{human_count(len(run.names), 'entry', 'entries')}, {human_bytes(run.bytes)}"
+def _names(run: Run) -> tuple[str, ...]:
+    return run.paths if isinstance(run, RepairRun) else tuple(step.source for step in run.steps)
+
+
+def _amount(run: Run) -> str:
+    kinds = f"{', '.join(run.kinds)}: " if isinstance(run, RepairRun) else ""
+    return f"{kinds}{human_count(len(_names(run)), 'entry', 'entries')}, {human_bytes(run.bytes)}"
 
 
 class RestoreScreen(VerbScreen):
@@ -89,8 +96,8 @@ class RestoreScreen(VerbScreen):
         super().__init__(output, run, self._text, trash_counts, yes=yes, is_plan=is_plan)
         self._lists, self._is_empty = options.list, True
         self._due = self._changed = 0
-        self._restored: list[Restored] = []
-        self._listed: list[tuple[str, TrashRun]] = []
+        self._restored: list[InTrash | InBackup] = []
+        self._listed: list[tuple[str, Run]] = []
 
     @property
     def _is_alone(self) -> bool:
@@ -98,13 +105,14 @@ class RestoreScreen(VerbScreen):
 
     def put(self, outcome: Outcome, *, is_last: bool = True) -> None:
         self._is_empty = False
-        if self._lists and self.is_table and isinstance(outcome, InTrash):
+        if self._lists and self.is_table and isinstance(outcome, InTrash | InBackup):
             self._listed.append((outcome.location, outcome.run))
             return
         self._due += outcome.result is Result.PLANNED
         super().put(outcome, is_last=is_last)
-        if isinstance(outcome, Restored):
+        if isinstance(outcome, InTrash | InBackup) and outcome.result is Result.RESTORED:
             self._restored.append(outcome)
+        if isinstance(outcome, Restored):
             self._remark(outcome)
 
     def _remark(self, outcome: Restored) -> None:
@@ -142,10 +150,12 @@ class RestoreScreen(VerbScreen):
             names = " ".join(outcome.names) if self._is_alone else some_of(outcome.names, NAMES_SHOWN)
             done = f"{len(outcome.names)} restored: {names}"
             return f"{outcome.location}: {done if outcome.names else f'{outcome.run.id} was restored already'}"
-        if not isinstance(outcome, InTrash):
+        if not isinstance(outcome, InTrash | InBackup):
             return ""
         run = outcome.run
-        what = f"{_amount(run)}: {some_of(run.names, NAMES_SHOWN)}" if run.is_complete else _phase(run)
+        if outcome.result is Result.RESTORED:
+            return f"{outcome.location}: {run.id} undone: {some_of(_names(run), NAMES_SHOWN)}"
+        what = f"{_amount(run)}: {some_of(_names(run), NAMES_SHOWN)}" if run.can_be_undone else _phase(run)
         return f"{outcome.location}: {run.id}: {what}"
 
     def _put_list(self) -> None:
@@ -153,24 +163,24 @@ class RestoreScreen(VerbScreen):
         if self._is_empty:
             note("the trash is empty")
         is_one = len({location for location, _ in self._listed}) == 1
-        together: dict[str, list[TrashRun]] = {}
+        together: dict[str, list[Run]] = {}
         for _, run in self._listed:
             together.setdefault(run.id, []).append(run)
         for run_id, runs in sorted(together.items()):
             put_text(f"{run_id or TRASH}  {_of_one(runs[0]) if is_one else _of_many(runs)}")
 
 
-def _of_one(run: TrashRun) -> str:
-    return f"{_amount(run).replace(', ', '  ')}  {' '.join(run.names)}" if run.is_complete else _phase(run)
+def _of_one(run: Run) -> str:
+    return f"{_amount(run)}  {' '.join(_names(run))}" if run.can_be_undone else _phase(run)
 
 
-def _of_many(runs: Sequence[TrashRun]) -> str:
-    whole = [run for run in runs if run.is_complete]
-    count = human_count(sum(len(run.names) for run in whole), "entry", "entries")
+def _of_many(runs: Sequence[Run]) -> str:
+    whole = [run for run in runs if run.can_be_undone]
+    count = human_count(sum(len(_names(run)) for run in whole), "entry", "entries")
     rest = f"  ({len(runs) - len(whole)} incomplete or damaged)" if len(whole) < len(runs) else ""
     size = human_bytes(sum(run.bytes for run in whole))
     return f"{human_count(len(runs), 'location')}  {count}  {size}{rest}"
 
 
-def _phase(run: TrashRun) -> str:
+def _phase(run: Run) -> str:
     return f"cannot be used: {run.problem}" if run.problem else _TO_RESTORE[run.state]

@@ -94,7 +94,7 @@ class VerbScreen(Outcomes):
         output: str,
         run: RunReport,
         text_of: Callable[[Outcome], str],
-        counts_of: Callable[[Outcome], Mapping[str, int]],
+        counts_of: Callable[[Outcome], Mapping[str, int]] | None,
         *,
         yes: bool = False,
         is_plan: bool = False,

@@ -45,7 +45,6 @@ _TEXTS = {
     "CLEAN": "clean away what the compaction replaces, and what is aborted",
     "CLEAN_LEFTOVERS": "clean away what writers and compactions left",
     "PURGE": "purge the trash of the location",
-    "FORGET": "drop the backups of repairs",
     "EMPTY_HDFS_TRASH": "delete it from the trash of HDFS",
     "REMOVE": "remove it by hand, or move it away: nothing is known to own it",
     "LOOK": "look at what cannot be read, then search again",
@@ -245,7 +244,6 @@ def _command(step: ErasureStep, report: ErasureReport, table: str, condition: st
         Remedy.CLEAN: lambda: line("clean"),
         Remedy.CLEAN_LEFTOVERS: lambda: line("clean", "--leftovers"),
         Remedy.PURGE: lambda: line("purge"),
-        Remedy.FORGET: lambda: line("repair", "forget"),
         Remedy.EMPTY_HDFS_TRASH: lambda: f"hdfs dfs -rm -r -skipTrash {' '.join(map(shlex.quote, step.names))}",
         Remedy.LOOK: lambda: line("validate", "--deep", "--all"),
     }

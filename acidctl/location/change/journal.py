@@ -143,6 +143,11 @@ class Run:
         return join(self.location, self.relative)
 
     @property
+    def can_be_undone(self) -> bool:
+        """Return whether its manifest is whole and its directory is not being removed."""
+        return self.state in (RunState.WRITTEN, RunState.INTERRUPTED, RunState.DONE, RunState.UNDOING)
+
+    @property
     def began(self) -> float | None:
         """Return when it began, in seconds since the epoch; None if its name does not show it."""
         try:
@@ -177,15 +182,24 @@ def write(fs: FileSystem, run: Run, content: Mapping[str, Any]) -> None:
     write_whole(fs, join(run.path, MANIFEST), json.dumps({"version": _VERSION, **content}, indent=1).encode())
 
 
-def list_runs(fs: FileSystem, location: str, kind: type[R], understand: Callable[[R, Any], R]) -> list[R]:
+def list_runs(
+    fs: FileSystem,
+    location: str,
+    kind: type[R],
+    understand: Callable[[R, Any], R],
+    names: Collection[str] | None = None,
+) -> list[R]:
     """Return the runs of one kind, oldest first; the state of unusable runs is DAMAGED or FOREIGN.
 
     Args:
         understand: makes the whole run from an empty one and its manifest; may raise any error of :func:`read_note`
             for content that acidctl did not write.
+        names: the children of the location, if they were just listed.
     """
     try:
-        if all(entry.path != kind.folder for entry in fs.list_dir(location).entries):
+        if names is None:
+            names = {entry.path for entry in fs.list_dir(location).entries}
+        if kind.folder not in names:
             return []
         if why := not_ours(fs, location, kind.folder):
             return [kind(location, "", state=RunState.FOREIGN, problem=why)]

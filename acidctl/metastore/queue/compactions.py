@@ -150,9 +150,6 @@ def find_compactions(metastore: Metastore, **wanted: Any) -> list[Compaction]:
 
     Args:
         wanted: `id`, `database`, `table`, `pool` and `state` of the entries; None for any.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     request = interface.ShowCompactRequest()
     if metastore.features.txn_types:  # older servers send all entries
@@ -253,7 +250,6 @@ def request_compaction(metastore: Metastore, wish: Wish) -> QueueAnswer:
     Raises:
         UsageProblem: the request requires Hive 4.
         Unreachable: no answer; the server may have accepted the request.
-        MetastoreError: the metastore failed.
     """
     check_wish(metastore, wish)
     request = interface.CompactionRequest(
@@ -314,7 +310,6 @@ def abort_compactions(metastore: Metastore, ids: Sequence[int]) -> Mapping[int, 
 
     Raises:
         UnknownMethod: the server is older than Hive 4.
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     results: dict[int, tuple[bool, str]] = {}
     for batch in batches(ids, _AT_ONCE):

@@ -5,17 +5,15 @@ The server does not check who reports, and mostly not whether the entry still be
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from acidctl import __version__
-from acidctl.acid.names import Kind, acid_directory
 from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.base.printable import printable
 from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import Unreachable
-from acidctl.metastore.interface import CompactionType, DeltaFigure
+from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.queue.compactions import WORKING, Compaction, find_compactions
 from acidctl.metastore.wire import Method
 
@@ -31,7 +29,6 @@ def claim(metastore: Metastore, worker: str, pool: str = "") -> interface.QueueE
     Raises:
         UnknownMethod: the server is older than Hive 4.
         Unreachable: no answer; an entry may have been taken in this worker's name.
-        MetastoreError: the metastore failed.
     """
     request = interface.FindNextCompactRequest(worker, __version__, pool or None)
     entry: interface.QueueEntry | None = metastore.call(interface.FIND_NEXT_COMPACT, request).entry
@@ -44,9 +41,6 @@ def record_state(
     """Record an entry's highest write id, user and transaction, and return the changed entry.
 
     From these, the commit derives which transactions the cleaner must wait for.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or no longer has the entry.
     """
     entry = replace(entry, highest_write_id=highest_write_id, run_as=run_as)
     metastore.call(interface.UPDATE_COMPACTOR_STATE, entry, txn)
@@ -54,11 +48,7 @@ def record_state(
 
 
 def record_job(metastore: Metastore, entry: interface.QueueEntry, job: str) -> None:
-    """Record the name of the entry's job in the cluster.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
-    """
+    """Record the name of the entry's job in the cluster."""
     metastore.call(interface.SET_HADOOP_JOBID, job, entry.id)
 
 
@@ -67,7 +57,6 @@ def require_worked_on_by(metastore: Metastore, entry: interface.QueueEntry, work
 
     Raises:
         ConflictError: the entry is gone, not in work, or belongs to another worker.
-        MetastoreError: the metastore cannot be reached, or failed.
     """
     queued = next(iter(find_compactions(metastore, id=entry.id)), None)
     if queued and queued.state == WORKING and queued.worker == worker:
@@ -77,11 +66,7 @@ def require_worked_on_by(metastore: Metastore, entry: interface.QueueEntry, work
 
 
 def mark_compacted(metastore: Metastore, entry: interface.QueueEntry) -> None:
-    """Hand an entry to the cleaner; the commit of its transaction must follow.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or no longer has the entry.
-    """
+    """Hand an entry to the cleaner; the commit of its transaction must follow."""
     metastore.call(interface.MARK_COMPACTED, entry)
 
 
@@ -103,7 +88,6 @@ def mark_cleaned(metastore: Metastore, entry: Compaction) -> None:
     Raises:
         ValueError: the entry lacks an id, type or highest write id: the metastore would forget all of the location.
         Unreachable: no answer; the entry may have been removed, and a second call does no harm.
-        MetastoreError: the metastore failed.
     """
     kind = CompactionType.__members__.get(entry.kind.upper(), 0)
     if entry.id <= 0 or entry.highest_write_id <= 0 or not kind:
@@ -133,66 +117,3 @@ def _mark(metastore: Metastore, method: Method, entry: interface.QueueEntry, why
             return False  # the entry is gone
         return True
     return False
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaThresholds:
-    """Number of deltas from which the server's metrics include a location.
-
-    Attributes:
-        obsolete: for deltas that wait for a cleaner.
-        deltas: for deltas that readers merge.
-    """
-
-    obsolete: int = 100
-    deltas: int = 100
-
-
-def find_delta_thresholds(metastore: Metastore) -> DeltaThresholds | None:
-    """Return the server's thresholds; None if it collects no metrics of deltas (the default).
-
-    Raises:
-        MetastoreError: the server cannot be reached.
-    """
-    if metastore.configured("metastore.metrics.enabled", "false").strip().lower() != "true":
-        return None
-    if metastore.configured("metastore.acidmetrics.thread.on", "true").strip().lower() != "true":
-        return None
-
-    def number(name: str) -> int:
-        text = metastore.configured(f"metastore.deltametrics.{name}.num.threshold", "100").strip()
-        return int(text) if text.isdecimal() else 100
-
-    return DeltaThresholds(number("obsolete.delta"), number("delta"))
-
-
-def tell_figures(
-    metastore: Metastore,
-    thresholds: DeltaThresholds,
-    entry: interface.QueueEntry,
-    replaced: Iterable[str],
-    made: Iterable[str],
-) -> None:
-    """Report the numbers of deltas that a compaction replaced and made; small deltas are always 0, as in Hive.
-
-    Args:
-        replaced, made: names of directories.
-
-    Raises:
-        MetastoreError: the metastore cannot be reached, or failed.
-    """
-    counts = (
-        (DeltaFigure.NUM_OBSOLETE_DELTAS, _deltas(replaced), thresholds.obsolete),
-        (DeltaFigure.NUM_SMALL_DELTAS, 0, thresholds.deltas),
-        (DeltaFigure.NUM_DELTAS, _deltas(made), thresholds.deltas),
-    )
-    for figure, count, threshold in counts:  # the server removes a figure below its threshold
-        data = interface.DeltaFigureData(
-            entry.database, entry.table, entry.partition, int(figure), count, 0, max(threshold, 1)
-        )
-        metastore.call(interface.UPDATE_COMPACTION_METRICS_DATA, data)
-
-
-def _deltas(names: Iterable[str]) -> int:
-    directories = map(acid_directory, names)
-    return sum(directory is not None and directory.kind is not Kind.BASE for directory in directories)

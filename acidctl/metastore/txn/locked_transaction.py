@@ -134,7 +134,6 @@ class LockedTransaction:
 
     Raises:
         ConflictError: somebody else holds a conflicting lock; nothing is held in that case.
-        MetastoreError: the metastore cannot be reached, or failed.
     """
 
     def __init__(
@@ -173,7 +172,6 @@ class LockedTransaction:
 
         Raises:
             LostTransaction: it timed out, or somebody aborted it.
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         self.check()
         self._metastore.call(interface.HEARTBEAT, interface.HeartbeatRequest(None, self.id))

@@ -49,7 +49,6 @@ class LeaderLock:
 
         Raises:
             ConflictError: another process holds it.
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         names = OwnTransaction(self._metastore)  # only for its names: it is not opened
         part = interface.LockComponent(interface.LockType.EXCLUSIVE, database=DATABASE, table=self._role)
@@ -81,7 +80,6 @@ class LeaderLock:
 
         Raises:
             ConflictError: the lock timed out, or somebody released it; another process may hold it.
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         if not self.lost:
             try:
@@ -142,7 +140,6 @@ class ReadLock:
 
     Raises:
         ConflictError: somebody else holds a conflicting lock; nothing is held in that case.
-        MetastoreError: the metastore cannot be reached, or failed.
     """
 
     def __init__(self, metastore: Metastore, tables: Iterable[HiveTable], wait: float = 60.0) -> None:

@@ -45,9 +45,6 @@ class OwnTransaction:
 
         Args:
             txn_type: ignored before Hive 4.
-
-        Raises:
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         metastore = self._metastore
         sent_type = txn_type if metastore.features.txn_types else None

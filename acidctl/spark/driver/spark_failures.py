@@ -225,7 +225,7 @@ RULES: tuple[Rule, ...] = (
     (
         r"(?:submitted by user \S+ )?to unknown queue:? ?(\S*)",
         lambda m, _: UsageProblem(
-            f"YARN knows no queue {m[1]}".rstrip(), "", "Name another one: `spark.yarn.queue=...`"
+            f"YARN knows no queue {m[1]}".rstrip(), "", "Name another one: --conf spark.yarn.queue=..."
         ),
     ),
     (

@@ -99,7 +99,7 @@ R2 = Rule(
 R5 = Rule(
     "R5", ERROR, LISTING, "A _flush_length file lies beside a data file.",
     "Impala refuses the directory; Trino takes it for a data file, and fails.",
-    "Compact when the streaming writer has closed its batch; if it died, run `acidctl repair flush-length`.", "12",
+    "Compact when the streaming writer has closed its batch; if it died, run `acidctl repair`.", "12",
     ("trino", "impala"),
 )  # fmt: skip
 R8 = Rule(
@@ -201,7 +201,7 @@ def _of_the_location(look: ListingToCheck) -> Iterator[Finding]:
 R3 = Rule(
     "R3", ERROR, FOOTERS, "Neither _orc_acid_version nor the files say of which version they are.",
     "Trino takes them for files from before Hive 3 and refuses them.",
-    "Run `acidctl compact --major`, or `acidctl repair version-file`.", "3.3", ("trino",),
+    "Run `acidctl compact --major`, or `acidctl repair`.", "3.3", ("trino",),
 )  # fmt: skip
 R11 = Rule(
     "R11", ERROR, FOOTERS, "Files lack hive.acid.key.index.",

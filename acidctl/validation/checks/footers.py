@@ -133,7 +133,7 @@ V30 = Rule(
     "V30", ERROR, FOOTERS, "hive.acid.key.index is missing, or does not fit the stripes.",
     "Hive takes the ranges of its splits from it: deletes are skipped, or queries fail, and Hive up to 3.1 takes a "
     "file without it for one without ids. Of delete events no reader uses it, and Trino writes others.",
-    "Run `acidctl repair key-index`.", "13.3",
+    "Run `acidctl repair`.", "13.3",
 )  # fmt: skip
 V31 = Rule(
     "V31", ERROR, FOOTERS, "hive.acid.stats or the statistics of the id columns are missing, or do not fit the rows.",

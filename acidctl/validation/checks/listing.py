@@ -186,7 +186,7 @@ V9 = Rule(
 V17 = Rule(
     "V17", ERROR, LISTING, "A directory lies inside an ACID directory, as when a rename met an existing one.",
     "Hive 3 does not look into it: its rows are lost. Hive 4 does: copies are read twice, deleted rows may come back.",
-    "Run `acidctl repair nested`; where that refuses, move it to where it belongs by hand.",
+    "Run `acidctl repair`; where that refuses, move it to where it belongs by hand.",
 )  # fmt: skip
 V22 = Rule(
     "V22", ERROR, LISTING, "A directory holds several files for one bucket, or a stray file named like a bucket.",
@@ -272,7 +272,7 @@ def _half(look: ListingToCheck) -> Iterator[Finding]:
 V13 = Rule(
     "V13", ERROR, LISTING, "The marker _orc_acid_version is missing, is not a known version, or differs.",
     "Trino refuses deltas without it where their files do not say it either; before 356 it refuses all.",
-    "Run `acidctl repair version-file`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
+    "Run `acidctl repair`: it writes the marker where the files are of version 2 beyond doubt.", "3.3",
 )  # fmt: skip
 
 
@@ -334,7 +334,7 @@ def _empty(look: ListingToCheck) -> Iterator[Finding]:
 V36 = Rule(
     "V36", ERROR, LISTING, "A _flush_length file is damaged, lies where none belongs, or says more than there is.",
     "Streaming writers record there how much of a file counts; too much means that rows are lost.",
-    "If no writer is at work, run `acidctl repair flush-length`.", "12",
+    "If no writer is at work, run `acidctl repair`.", "12",
 )  # fmt: skip
 
 

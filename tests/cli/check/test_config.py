@@ -123,7 +123,7 @@ def test_a_mark_of_the_byte_order_and_windows_ends_of_lines(acidctl: Acidctl, us
         ("[clan]\njobs = 1", ("clan cannot be used", "did you mean clean?")),
         ("[clean]\nolder_than = '1d'", ("clean.older_than cannot be used", "did you mean older-than?")),
         ("[clean]\nyes = true", ("clean.yes cannot be used", "--yes counts on the command line only")),
-        ("[repair.nested]\nforce = true", ("repair.nested.force cannot be used", "command line only")),
+        ("[repair]\nforce = true", ("repair.force cannot be used", "command line only")),
         ("[profile.p.clean]\nunsafe-retention = true", ("profile.p.clean.unsafe-retention cannot be used",)),
         ("[profile.p.profile.q]\n", ("profile.p.profile cannot be used",)),
         ("[compact]\nauto = true", ("compact.auto cannot be used", "command line only")),

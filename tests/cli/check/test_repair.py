@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.files.acid_files import insert, write_by_pyorc
 from support.repairing import interrupted, streamed, tree
-from support.tables import age
+from support.tables import CLEAN_NOW, age
 from support.validating import healthy
 
 from acidctl.orc.tail import KEY_INDEX
@@ -17,7 +17,7 @@ from acidctl.repair.backup import BACKUP
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 DELTA = "delta_0000001_0000001_0000"
-KINDS = ("key-index", "flush-length", "nested", "version-file")
+KINDS = ("key-index", "flush-length", "nested", "empty-result", "version-file")
 
 
 @pytest.fixture
@@ -26,10 +26,80 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
+def test_repair_is_shown_then_done_then_undone_then_purged(acidctl: Any, table: Path) -> None:
+    before = tree(table)
+    shown = acidctl("repair", "--dry-run", table)
+    assert (shown.status, tree(table)) == (0, before)
+    assert "1 repair" in shown.out
+    assert "it is missing" in shown.out
+    assert not (table / BACKUP).exists()
+    done = acidctl("repair", "--yes", table)
+    assert done.status == 0
+    assert "acidctl restore --run" in done.err
+    assert acidctl("validate", "--deep", table).status == 0
+    assert "key-index" in acidctl("restore", "--list", table).out
+    assert acidctl("restore", table).status == 0
+    assert tree(table) == before
+    assert acidctl("restore", table).status == 3
+    acidctl("repair", "--yes", table)
+    assert "1 run deleted" in acidctl("purge", "--yes", table).out
+    assert not (table / BACKUP).exists()
+
+
+def test_one_run_mends_all_kinds(acidctl: Any, table: Path) -> None:
+    (table / DELTA / "_orc_acid_version").unlink()
+    streamed(table / "delta_0000002_0000004" / "bucket_00000", [insert(2, 0)], [insert(3, 0)])
+    age(table, 2)
+    before = tree(table)
+    done = acidctl("repair", "-y", "-o", "json", table).one()
+    assert {fix["kind"] for fix in done["fixes"]} == {"key-index", "flush-length", "version-file"}
+    assert acidctl("restore", "--list", "-o", "json", table).one()["repairRun"] == done["run"]
+    assert acidctl("repair", "-y", "-o", "json", table).one()["result"] == "nothing-to-do"
+    assert acidctl("restore", "--run", done["run"], table).status == 0
+    assert tree(table) == before
+
+
+def test_locations_of_a_warehouse_share_one_run(acidctl: Any, table: Path, tmp_path: Path) -> None:
+    write_by_pyorc(tmp_path / "v" / "p=1" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
+    before = tree(tmp_path)
+    runs = {line["run"] for line in acidctl("repair", "-y", "-o", "jsonl", tmp_path).lines()}
+    assert len(runs) == 1
+    assert acidctl("restore", "--yes", "--run", *runs, tmp_path).status == 0
+    assert tree(tmp_path) == before
+
+
+def test_several_places_in_a_location_have_runs_of_their_own(acidctl: Any, table: Path) -> None:
+    other = "delta_0000002_0000002_0000"
+    write_by_pyorc(table / other, [insert(2, 0)], metadata={KEY_INDEX: None})
+    done = acidctl("repair", "-y", "-o", "jsonl", table / DELTA, table / other)
+    assert (done.status, len({line["run"] for line in done.lines()})) == (0, 2)
+
+
+def test_a_cleaning_and_a_repair_are_undone_by_their_ids(acidctl: Any, table: Path) -> None:
+    (repaired,) = [line["run"] for line in acidctl("repair", "-y", "-o", "jsonl", table).lines()]
+    write_by_pyorc(table / "base_0000001", [insert(1, 0)])
+    cleaned = acidctl(*CLEAN_NOW, "--assume-committed=0s", "-o", "json", table).one()["trashRun"]
+    listed = acidctl("restore", "--list", "-o", "json", table).json()
+    assert [line.get("trashRun") or line["repairRun"] for line in listed] == [repaired, cleaned]
+    assert acidctl("restore", "--run", cleaned, table).status == 0
+    assert acidctl("restore", "--run", repaired, table).status == 0
+    assert acidctl("restore", "--list", "-o", "json", table).json() == []
+
+
+def test_without_a_terminal_nothing_is_done(acidctl: Any, table: Path) -> None:
+    before = tree(table)
+    refused = acidctl("repair", "--only", "key-index", table)
+    assert (refused.status, tree(table)) == (7, before)
+    assert "give --yes" in refused.err
+    acidctl("repair", "--only", "key-index", "-y", table)
+    assert acidctl("purge", table).status == 7
+    assert (table / BACKUP).exists()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_healthy_table_has_nothing_to_repair(kind: str, acidctl: Any, tmp_path: Path) -> None:
     table = healthy(tmp_path / "t")
-    found = acidctl("repair", kind, "--yes", table)
+    found = acidctl("repair", "--only", kind, "--yes", table)
     assert (found.status, "nothing to repair" in found.out) == (0, True)
     assert not (table / BACKUP).exists()
 
@@ -37,28 +107,25 @@ def test_healthy_table_has_nothing_to_repair(kind: str, acidctl: Any, tmp_path: 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_demo_needs_no_repair(kind: str, acidctl: Any, tmp_path: Path) -> None:
     assert acidctl("demo", tmp_path / "demo").status == 0
-    force = () if kind == "key-index" else ("--force",)
-    assert (
-        acidctl("repair", kind, "--dry-run", *force, tmp_path / "demo", "-o", "json").one()["result"] == "nothing-to-do"
-    )
+    found = acidctl("repair", "--only", kind, "--dry-run", "--force", "-o", "json", tmp_path / "demo")
+    assert found.one()["result"] == "nothing-to-do"
 
 
 def test_json_tells_plan_result_and_undo(acidctl: Any, table: Path) -> None:
-    planned = acidctl("repair", "key-index", "-n", "-o", "json", table).one()
-    assert (planned["result"], planned["repair"]) == ("planned", "key-index")
-    assert planned["fixes"][0]["path"] == f"{DELTA}/bucket_00000"
-    done = acidctl("repair", "key-index", "-y", "-o", "jsonl", table)
+    planned = acidctl("repair", "--only", "key-index", "-n", "-o", "json", table).one()
+    assert planned["result"] == "planned"
+    assert (planned["fixes"][0]["kind"], planned["fixes"][0]["path"]) == ("key-index", f"{DELTA}/bucket_00000")
+    done = acidctl("repair", "--only", "key-index", "-y", "-o", "jsonl", table)
     assert [line["result"] for line in done.lines()] == ["repaired"]
-    assert [line["run"] for line in acidctl("repair", "undo", "--list", "-o", "jsonl", table).lines()] == [
-        done.lines()[0]["run"]
-    ]
-    assert acidctl("repair", "undo", "-o", "json", table).one()["result"] == "undone"
-    assert acidctl("repair", "nested", "-y", "-o", "json", table).one()["result"] == "nothing-to-do"
+    (kept,) = acidctl("restore", "--list", "-o", "jsonl", table).lines()
+    assert kept["repairRun"] == done.lines()[0]["run"]
+    assert acidctl("restore", "-o", "json", table).one()["result"] == "restored"
+    assert acidctl("repair", "--only", "nested", "-y", "-o", "json", table).one()["result"] == "nothing-to-do"
 
 
 @pytest.mark.parametrize("below", ["", f"/{DELTA}", f"/{DELTA}/bucket_00000"])
 def test_a_table_a_directory_or_a_file(below: str, acidctl: Any, table: Path) -> None:
-    done = acidctl("repair", "key-index", "-y", "-o", "json", f"{table}{below}")
+    done = acidctl("repair", "--only", "key-index", "-y", "-o", "json", f"{table}{below}")
     assert (done.status, done.one()["location"]) == (0, str(table))
     assert (table / BACKUP).is_dir()
 
@@ -66,7 +133,7 @@ def test_a_table_a_directory_or_a_file(below: str, acidctl: Any, table: Path) ->
 def test_every_location_of_a_warehouse_is_repaired(acidctl: Any, table: Path, tmp_path: Path) -> None:
     healthy(tmp_path / "u")
     write_by_pyorc(tmp_path / "v" / "p=1" / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
-    done = acidctl("repair", "key-index", "-y", "-o", "jsonl", tmp_path)
+    done = acidctl("repair", "--only", "key-index", "-y", "-o", "jsonl", tmp_path)
     assert [(line["location"], line["result"]) for line in done.lines()] == [
         (str(tmp_path / "u"), "nothing-to-do"),
         (str(table), "repaired"),
@@ -76,11 +143,11 @@ def test_every_location_of_a_warehouse_is_repaired(acidctl: Any, table: Path, tm
 
 def test_what_is_refused_is_said(acidctl: Any, table: Path) -> None:
     (table / DELTA / "bucket_00001").write_bytes(b"torn")
-    found = acidctl("repair", "key-index", "-y", table)
+    found = acidctl("repair", "--only", "key-index", "-y", table)
     assert found.status == 7
     assert "bucket_00001 cannot be repaired safely" in found.err
     assert "1 repair done" in found.out
-    found = acidctl("repair", "key-index", "-y", "-o", "json", table)
+    found = acidctl("repair", "--only", "key-index", "-y", "-o", "json", table)
     assert found.one()["result"] == "refused"
     assert found.one()["refused"][0]["path"] == f"{DELTA}/bucket_00001"
 
@@ -89,14 +156,14 @@ def test_file_of_a_living_writer_is_refused(acidctl: Any, tmp_path: Path) -> Non
     table = tmp_path / "t"
     streamed(table / "delta_0000001_0000003" / "bucket_00000", [insert(1, 0)], [insert(2, 0)])
     before = tree(table)
-    found = acidctl("repair", "flush-length", "-y", table)
+    found = acidctl("repair", "--only", "flush-length", "-y", table)
     assert (found.status, tree(table)) == (7, before)
     assert "its writer may be at work" in found.err
     age(table, 2)
-    assert acidctl("repair", "flush-length", "-y", table).status == 0
-    assert acidctl("repair", "undo", table).status == 0
+    assert acidctl("repair", "--only", "flush-length", "-y", table).status == 0
+    assert acidctl("restore", table).status == 0
     age(table, 0)
-    assert acidctl("repair", "flush-length", "-y", "--force", table).status == 0
+    assert acidctl("repair", "--only", "flush-length", "-y", "--force", table).status == 0
 
 
 def test_a_gap_asks_for_offline(acidctl: Any, tmp_path: Path) -> None:
@@ -104,10 +171,10 @@ def test_a_gap_asks_for_offline(acidctl: Any, tmp_path: Path) -> None:
     write_by_pyorc(table / base / base, [insert(1, 0)])
     age(table, 2)
     before = tree(table)
-    found = acidctl("repair", "nested", "-y", table)
+    found = acidctl("repair", "--only", "nested", "-y", table)
     assert (found.status, tree(table)) == (7, before)
     assert "give --offline" in found.err
-    assert acidctl("repair", "nested", "-y", "--offline", table / base).status == 0
+    assert acidctl("repair", "--only", "nested", "-y", "--offline", table / base).status == 0
     assert (table / base / "bucket_00000").is_file()
     assert "V17" not in acidctl("validate", table).out
 
@@ -115,28 +182,28 @@ def test_a_gap_asks_for_offline(acidctl: Any, tmp_path: Path) -> None:
 def test_what_was_interrupted_is_told_and_finished(acidctl: Any, table: Path) -> None:
     interrupted(table)
     (table / BACKUP / "lock.json").unlink(missing_ok=True)
-    shown = acidctl("repair", "key-index", "-n", table)
+    shown = acidctl("repair", "--only", "key-index", "-n", table)
     assert "was interrupted: it is finished first" in shown.err
-    done = acidctl("repair", "version-file", "-y", table)
+    done = acidctl("repair", "--only", "version-file", "-y", table)
     assert (done.status, "finished" in done.out) == (0, True)
-    assert "nothing to repair" in acidctl("repair", "key-index", "-y", table).out
-    assert acidctl("repair", "undo", table).status == 0
+    assert acidctl("repair", "--only", "key-index", "-y", "-o", "json", table).one()["result"] == "nothing-to-do"
+    assert acidctl("restore", table).status == 0
 
 
-def test_forget_keeps_what_is_not_done(acidctl: Any, table: Path) -> None:
+def test_purge_keeps_an_interrupted_repair(acidctl: Any, table: Path) -> None:
     interrupted(table)
-    found = acidctl("repair", "forget", "-y", table)
-    assert "it stays" in found.out
+    found = acidctl("purge", "-y", table)
+    assert "stays" in found.err
     assert (table / BACKUP).exists()
 
 
-def test_forget_finishes_what_an_interrupted_one_began(acidctl: Any, table: Path) -> None:
+def test_purge_finishes_what_an_interrupted_purge_began(acidctl: Any, table: Path) -> None:
     """The manifest goes first; what is left has none, and its size counts no less."""
-    assert acidctl("repair", "key-index", "-y", table).status == 0
+    assert acidctl("repair", "--only", "key-index", "-y", table).status == 0
     (manifest,) = table.glob(f"{BACKUP}/*/manifest.json")
     manifest.unlink()
-    assert "what an interrupted run left" in acidctl("repair", "forget", "-n", table).out
-    assert "1 backup deleted" in acidctl("repair", "forget", "-y", table).out
+    assert "incomplete" in acidctl("purge", "-n", table).out
+    assert "1 run deleted" in acidctl("purge", "-y", table).out
     assert not (table / BACKUP).exists()
 
 
@@ -154,28 +221,28 @@ def test_what_is_finished_first_is_not_refused(acidctl: Any, tmp_path: Path, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(LocalFileSystem, "rename", dies)
-        assert acidctl("repair", "flush-length", "-y", table).status == 130
-    done = acidctl("repair", "flush-length", "-y", table)
+        assert acidctl("repair", "--only", "flush-length", "-y", table).status == 130
+    done = acidctl("repair", "--only", "flush-length", "-y", table)
     assert (done.status, "finished" in done.out, "writer may be at work" in done.err) == (0, True, False)
 
 
 def test_path_that_is_no_table_is_told_with_status_3(acidctl: Any, table: Path, tmp_path: Path) -> None:
-    assert acidctl("repair", "key-index", tmp_path / "nowhere").status == 3
+    assert acidctl("repair", "--only", "key-index", tmp_path / "nowhere").status == 3
     (tmp_path / "file").write_text("x")
-    assert acidctl("repair", "key-index", tmp_path / "file").status == 3
-    found = acidctl("repair", "key-index", "-y", tmp_path / "nowhere", table)
+    assert acidctl("repair", "--only", "key-index", tmp_path / "file").status == 3
+    found = acidctl("repair", "--only", "key-index", "-y", tmp_path / "nowhere", table)
     assert (found.status, "1 repair done" in found.out) == (3, False)
     assert acidctl("repair").status == 2
-    assert acidctl("repair", "everything", table).status == 2
+    assert acidctl("repair", "--only", "everything", table).status == 2
 
 
 def test_hostile_names_are_escaped(acidctl: Any, tmp_path: Path) -> None:
     table = tmp_path / "a\x1b[31mb\nc"
     write_by_pyorc(table / DELTA, [insert(1, 0)], metadata={KEY_INDEX: None})
-    found = acidctl("repair", "key-index", "-y", table)
+    found = acidctl("repair", "--only", "key-index", "-y", table)
     assert found.status == 0
     assert "\x1b[31m" not in found.out + found.err
-    assert "\x1b[31m" not in acidctl("repair", "undo", table).out
+    assert "\x1b[31m" not in acidctl("restore", table).out
 
 
 def test_denied_staging_fails_and_changes_nothing(acidctl: Any, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +254,7 @@ def test_denied_staging_fails_and_changes_nothing(acidctl: Any, table: Path, mon
 
     monkeypatch.setattr(LocalFileSystem, "make_dirs", denied)
     before = tree(table)
-    assert acidctl("repair", "key-index", "-y", table).status == 5
+    assert acidctl("repair", "--only", "key-index", "-y", table).status == 5
     assert tree(table) == before
 
 
@@ -204,12 +271,12 @@ def test_full_disk_fails_and_changes_nothing(acidctl: Any, table: Path, monkeypa
 
     monkeypatch.setattr(LocalFileSystem, "open_output", full)
     before = tree(table)
-    assert acidctl("repair", "key-index", "-y", table).status == 6
+    assert acidctl("repair", "--only", "key-index", "-y", table).status == 6
     assert tree(table) == before
     assert not (table / BACKUP).exists()
 
 
 def test_the_manifest_names_what_was_done(acidctl: Any, table: Path) -> None:
-    acidctl("repair", "key-index", "-y", table)
+    acidctl("repair", "--only", "key-index", "-y", table)
     (manifest,) = (table / BACKUP).glob("*/manifest.json")
     assert json.loads(manifest.read_text())["paths"] == [f"{DELTA}/bucket_00000"]

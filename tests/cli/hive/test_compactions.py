@@ -43,7 +43,7 @@ def test_csv_has_one_line_for_each(ask: Ask, fake: FakeHive) -> None:
     assert (rows[0]["id"], rows[0]["state"], rows[0]["worker"]) == (str(waits), "initiated", "")
     assert rows[1]["error"].startswith("no memory,")
     stuck_one = fake.entry("s", "v", "working", started=10**6)
-    (row,) = csv.DictReader(io.StringIO(ask(fake, "compactions", "--stuck", "--table", "s.v", "-o", "csv").out))
+    (row,) = csv.DictReader(io.StringIO(ask(fake, "compactions", "--stuck", "s.v", "-o", "csv").out))
     assert (row["id"], row["cause"]) == (str(stuck_one), "timed-out")
     assert row["frees"]
 
@@ -56,7 +56,7 @@ def test_filters(ask: Ask, fake: FakeHive) -> None:
         return [found["id"] for found in ask(fake, "compactions", "-o", "jsonl", *words).lines()]
 
     assert ids("--state", "ready for cleaning") == [one]
-    assert ids("--table", "s.u") == [other]
+    assert ids("s.u") == [other]
     assert ids("--pool", "p") == [one]
     assert ask(fake, "compactions", "--state", "failed", "-o", "json").json() == []
 
@@ -123,7 +123,7 @@ def test_a_cleaning_that_waits(ask: Ask, fake4: FakeHive) -> None:
     assert "cleaning waits for transaction 1 and 14 more" in shown.out
     assert "cleaner: start one" in shown.out
     assert "or acidctl hive cleaner" in " ".join(shown.out.split())
-    found = ask(fake4, "compactions", "--stuck", "--table", "s.t", "-o", "json")
+    found = ask(fake4, "compactions", "--stuck", "s.t", "-o", "json")
     assert found.one()["blockers"] == list(range(1, 11))
 
 

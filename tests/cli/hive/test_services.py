@@ -10,15 +10,13 @@ import urllib.request
 import pytest
 
 from acidctl.base.errors import EnvironmentProblem, UsageProblem
-from acidctl.cli.hive import initiator, worker
-from acidctl.cli.hive.services import serve
-from acidctl.hive.initiator import InitiatorCounts
-from acidctl.hive.worker import Counts
+from acidctl.cli.hive.services import Figures, serve
+from acidctl.verbs.hive.service import Counts
 
 
 @pytest.mark.parametrize("listen", ["", ":", "-1", "65536", "²", "9" * 5000, "localhost:http"])
 def test_what_is_no_address_is_said(listen: str) -> None:
-    with pytest.raises(UsageProblem), serve(listen, worker.figures(Counts())):
+    with pytest.raises(UsageProblem), serve(listen, Figures("worker", Counts())):
         pass
 
 
@@ -28,7 +26,7 @@ def test_a_port_that_is_taken_is_said() -> None:
         taken.listen()
         with (
             pytest.raises(EnvironmentProblem, match="in use"),
-            serve(str(taken.getsockname()[1]), worker.figures(Counts())),
+            serve(str(taken.getsockname()[1]), Figures("worker", Counts())),
         ):
             pass
 
@@ -40,12 +38,12 @@ def test_it_listens_there(listen: str) -> None:
             socket.create_server(("::1", 0), family=socket.AF_INET6).close()
         except OSError:
             pytest.skip("there is no IPv6 here")
-    with serve(listen, worker.figures(Counts(running=1))) as address:
+    with serve(listen, Figures("worker", Counts(running=1))) as address:
         assert urllib.request.urlopen(f"http://{address}/healthz", timeout=10).read() == b"ok\n"
 
 
 def test_who_hangs_up_is_not_written_about(capfd: pytest.CaptureFixture[str]) -> None:
-    with serve("0", worker.figures(Counts(running=1))) as address:
+    with serve("0", Figures("worker", Counts(running=1))) as address:
         host, _, port = address.rpartition(":")
         assert address in capfd.readouterr().err
         for said in (b"", b"GET", b"GET /metrics HTTP/1.1\r\n\r\n"):
@@ -59,18 +57,18 @@ def test_who_hangs_up_is_not_written_about(capfd: pytest.CaptureFixture[str]) ->
 
 def test_it_is_well_while_it_is_answered_or_at_work() -> None:
     now = time.time()
-    assert worker.figures(Counts(looked=now - 100)).is_well()
-    assert worker.figures(Counts(running=1, failing=True)).is_well()
-    assert not worker.figures(Counts(looked=now, failing=True)).is_well()
-    assert not worker.figures(Counts(looked=now - 1000)).is_well()
-    assert initiator.figures(InitiatorCounts()).is_well()
-    assert not initiator.figures(InitiatorCounts(failing=True)).is_well()
+    assert Figures("worker", Counts(checked=now - 100)).is_well()
+    assert Figures("worker", Counts(running=1, failing=True)).is_well()
+    assert not Figures("worker", Counts(checked=now, failing=True)).is_well()
+    assert not Figures("worker", Counts(checked=now - 1000)).is_well()
+    assert Figures("initiator", Counts()).is_well()
+    assert not Figures("initiator", Counts(failing=True)).is_well()
 
 
 def test_an_initiator_has_figures_of_its_own() -> None:
-    counts = InitiatorCounts(rounds=2, seconds=1.5, looked=1000.0)
+    counts = Counts(rounds=2, seconds=1.5, checked=1000.0)
     counts.results.update({"requested": 3, "nothing-to-do": 40})
-    with serve("0", initiator.figures(counts)) as address:
+    with serve("0", Figures("initiator", counts)) as address:
         told = urllib.request.urlopen(f"http://{address}/metrics", timeout=10).read().decode()
     assert 'acidctl_initiator_locations_total{result="requested"} 3.0' in told
     assert "acidctl_initiator_rounds_total 2.0" in told

@@ -54,7 +54,7 @@ def test_partitions_are_counted_when_asked_for(ask: Ask, filled: FakeHive) -> No
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        (["sales"], ["orders", "sorted"]),
+        (["sales.*"], ["orders", "sorted"]),
         (["hive:SALES.o*"], ["orders"]),
         (["*.orders", "sales.*"], ["orders", "sorted"]),
         (["--exclude", "sales.*"], ["people"]),

@@ -52,9 +52,9 @@ def test_everything_that_changes_a_location_is_told_newest_first(acidctl: Acidct
 
 def test_a_repair_and_what_undoes_it_are_told(acidctl: Acidctl, crud: Path) -> None:
     (crud / "delta_0000001_0000001_0000" / "_orc_acid_version").unlink()
-    assert acidctl("repair", "version-file", "--yes", "--force", crud).status == 0
-    assert acidctl("repair", "undo", crud).status == 0
-    assert [one["verb"] for one in lines(acidctl, crud)] == ["repair undo", "repair"]
+    assert acidctl("repair", "--only", "version-file", "--yes", "--force", crud).status == 0
+    assert acidctl("restore", crud).status == 0
+    assert [one["verb"] for one in lines(acidctl, crud)] == ["restore", "repair"]
 
 
 def test_of_a_warehouse_the_newest_of_all_locations_come_first(acidctl: Acidctl, tmp_path: Path) -> None:

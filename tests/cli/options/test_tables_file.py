@@ -17,7 +17,7 @@ from acidctl.cli.command_table import walk
 
 Run = Callable[..., Result]
 TAKE_MANY = (
-    "clean", "compact", "erasure", "log", "ls", "nightly", "purge", "report", "restore", "status",
+    "clean", "compact", "erasure", "log", "ls", "nightly", "purge", "repair", "report", "restore", "status",
     "validate", "hive cleaner", "hive initiator", "hive request", "hive txns",
 )  # fmt: skip
 
@@ -121,7 +121,7 @@ def test_requests_views_and_what_goes_by_path_take_it(
     assert acidctl("hive", "txns", "--blocking", "--tables", path, "--metastore", fake.address).status == 0
     wrong = acidctl("hive", "request", "--major", "--tables", names("db.a\ndb.x"), "--metastore", fake.address)
     assert (wrong.status, "line 2: there is no table db.x" in wrong.err) == (3, True)
-    for line in (("restore", "--list"), ("purge", "-n"), ("repair", "key-index", "-n")):
+    for line in (("restore", "--list"), ("purge", "-n"), ("repair", "-n", "--only", "key-index")):
         wrong = acidctl(*line, "--tables", names("hive:db.a\nhive:db.x"), "--metastore", fake.address)
         assert (wrong.status, "line 2: there is no table db.x" in wrong.err) == (3, True), line
         assert acidctl(*line, "--tables", names("hive:db.a"), "--metastore", fake.address).status in (0, 3), line
@@ -129,9 +129,7 @@ def test_requests_views_and_what_goes_by_path_take_it(
 
 def test_every_command_that_takes_several_takes_a_list() -> None:
     found = {" ".join(path) for path, command in walk() if any(one.name == "tables_file" for one in command.params)}
-    assert found - set(TAKE_MANY) == {
-        f"repair {kind}" for kind in ("key-index", "flush-length", "nested", "empty-result", "version-file", "forget")
-    }
+    assert found == set(TAKE_MANY)
 
 
 def test_tables_and_their_write_ids_are_asked_for_in_batches(

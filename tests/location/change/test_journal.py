@@ -19,7 +19,7 @@ from acidctl.location.change.publication import INTENT, finish_half_published, h
 from acidctl.location.change.work_log import read_log
 from acidctl.location.snapshot import take_snapshot
 from acidctl.repair import backup
-from acidctl.repair.apply import forget
+from acidctl.repair.apply import discard
 from acidctl.storage.local.filesystem import LocalFileSystem
 
 FS = LocalFileSystem()
@@ -53,7 +53,7 @@ def test_the_trash_of_an_earlier_version_is_restored(tmp_path: Path) -> None:
     put(tmp_path, **{f"{trash.TRASH}/{ID}/base_3/b": "3", "delta_4_4/b": "4"})
     note(tmp_path, f"{trash.TRASH}/{ID}", cleaning())
     (run,) = trash.trash_runs(FS, str(tmp_path))
-    assert (run.names, run.bytes, run.states, run.is_complete) == (
+    assert (run.names, run.bytes, run.states, run.can_be_undone) == (
         ("base_3", "delta_4_4"), 2, {"base_3": "obsolete"}, True,
     )  # fmt: skip
     assert trash.restore(FS, run) == ("base_3",)
@@ -67,7 +67,7 @@ def test_the_trash_of_an_earlier_version_is_restored(tmp_path: Path) -> None:
 def test_what_is_left_of_a_run_says_what_it_is(mark: str, state: RunState, tmp_path: Path) -> None:
     put(tmp_path, **{f"{trash.TRASH}/{ID}/{mark}": "{}"})
     (run,) = trash.trash_runs(FS, str(tmp_path))
-    assert (run.state, run.is_complete) == (state, False)
+    assert (run.state, run.can_be_undone) == (state, False)
     trash.purge(FS, [run])
     assert not list(tmp_path.iterdir())
 
@@ -97,7 +97,7 @@ def test_the_folder_of_many_runs_is_looked_at_once(tmp_path: Path, monkeypatch: 
     assert asked.count("the location") <= 2, "for the lock, and for the log"
     (logged,) = tmp_path.glob(".acidctl-log-*")
     assert [entry.run for entry in read_log(FS, str(tmp_path))] == [run.id for run in reversed(runs)], logged
-    assert len(forget(FS, str(tmp_path))) == 5
+    assert len(discard(FS, str(tmp_path))) == 5
     assert (asked.count(trash.TRASH), asked.count(backup.BACKUP)) == (1, 1)
     assert {path.name.partition("-2")[0] for path in tmp_path.iterdir()} == {".acidctl-log"}
 
@@ -112,7 +112,7 @@ def test_a_cleaning_is_restored_whatever_lies_beside_its_note(mark: str, tmp_pat
 
 
 def repair(*steps: dict[str, object]) -> dict[str, object]:
-    return {"version": 1, "kind": "key-index", "paths": ["delta_1_1/b"], "bytes": 3, "steps": list(steps)}
+    return {"version": 1, "kinds": ["key-index"], "paths": ["delta_1_1/b"], "bytes": 3, "steps": list(steps)}
 
 
 def replaced(table: Path) -> dict[str, object]:
@@ -130,7 +130,7 @@ def test_the_backup_of_an_earlier_version_is_finished_and_undone(tmp_path: Path)
     note(tmp_path, RUN, repair(replaced(tmp_path), MOVED))
     put(tmp_path, **{f"{RUN}/new/v": "2"})
     (run,) = backup.backup_runs(FS, str(tmp_path))
-    assert (run.state, run.kind, run.paths, run.bytes) == (RunState.INTERRUPTED, "key-index", ("delta_1_1/b",), 3)
+    assert (run.state, run.kinds, run.paths, run.bytes) == (RunState.INTERRUPTED, ("key-index",), ("delta_1_1/b",), 3)
     backup.settle(FS, [run])
     assert (tmp_path / "delta_1_1/b").read_text() == "newer"
     assert (tmp_path / "v").read_text() == "2"
@@ -229,7 +229,7 @@ def test_a_cleaning_that_took_no_child_is_refused(name: object, tmp_path: Path) 
 
 def test_the_same_record_is_read_as_was_written(tmp_path: Path) -> None:
     steps = (Step(Act.MOVE, f"{RUN}/new/v", "v"), Step(Act.REPLACE, f"{RUN}/new/b", "b", f"{RUN}/old/b", 3, 1.5, 5))
-    run = backup.RepairRun(str(tmp_path), ID, steps, 7, RunState.DONE, kind="nested", paths=("b",))
+    run = backup.RepairRun(str(tmp_path), ID, steps, 7, RunState.DONE, kinds=("nested",), paths=("b",))
     journal.begin(FS, run)
     backup.write_note(FS, run)
     assert backup.backup_runs(FS, str(tmp_path)) == [run]

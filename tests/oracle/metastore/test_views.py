@@ -82,7 +82,7 @@ def test_transactions_and_locks_through_their_lives(views: Views) -> None:
     ]
     (waiting,) = views.told("locks", "--waiting")
     assert waiting["blockedBy"]["lock"] in (first, alone)
-    assert {one["lock"] for one in views.told("locks", "--table", "default.lived")} == {first, alone, second}
+    assert {one["lock"] for one in views.told("locks", "default.lived")} == {first, alone, second}
     # The one that waits gets it when the others go: Hive sees it so.
     metastore.call(interface.UNLOCK, interface.UnlockRequest(alone))
     hive.end_transaction(reader, commit=True)
@@ -150,7 +150,7 @@ def test_what_is_asked_for_is_what_alter_table_asks_for_and_lives_as_long(views:
         hive.round("Worker")
         views.compactions(ours)
     assert states(views, ours) == states(views, hives) == ["ready for cleaning"]
-    (entry,) = views.told("compactions", "--state", "ready for cleaning", "--table", f"default.{ours}")
+    (entry,) = views.told("compactions", "--state", "ready for cleaning", f"default.{ours}")
     assert entry["on"] == f"default.{ours}"
     time.sleep(1.2)
     for _ in range(3):
@@ -179,7 +179,7 @@ def test_compactions_that_come_to_nothing(views: Views) -> None:
     hive.round("Initiator")  # which gives up
     gone = "did not initiate" if hive.version > 3 else "attempted"
     assert states(views, broken)[0] == gone
-    assert views.told("compactions", "--state", "did not initiate", "--table", f"default.{broken}")
+    assert views.told("compactions", "--state", "did not initiate", f"default.{broken}")
     hive.sql(f"drop table {broken}")
     views.compactions(broken)
 

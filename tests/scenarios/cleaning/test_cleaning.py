@@ -296,7 +296,7 @@ def test_a_run_without_a_manifest_can_be_purged(tmp_path: Path) -> None:
     table = make(tmp_path / "t", "base_5", f"{TRASH}/20260101T000000Z-1/base_3/x")
     fs, path = open_location(str(table))
     (run,) = trash_runs(fs, path)
-    assert not run.is_complete
+    assert not run.can_be_undone
     with pytest.raises(NotFoundError, match="cannot restore"):
         restore(fs, run)
     purge(fs, [run])

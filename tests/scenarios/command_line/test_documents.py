@@ -23,7 +23,7 @@ VARIES = {"taskSeconds", "trashRun", "run", "modified", "since", "until"}
 LOOKING = [
     ("ls",), ("ls", "-r", "--rows"), ("why",), ("history",), (*MAJOR, "--dry-run"),
     ("compact", "--assume-committed=0s", "--auto"), ("clean", "--dry-run"), ("validate",), ("restore", "--list"),
-    ("purge", "--dry-run"), ("repair", "key-index", "--dry-run"), ("repair", "nested"), ("repair", "version-file"),
+    ("purge", "--dry-run"), ("repair", "--dry-run"), ("repair", "--only", "nested"),
 ]  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def test_with_a_trash_and_backups(acidctl: Acidctl, warehouse: Path) -> None:
     assert len(acidctl("restore", "--yes", "-o", "json", warehouse).json()) == 3
     assert acidctl(*CLEAN_NOW, warehouse).status == 0
     assert [one["result"] for one in acidctl("purge", "--yes", "-o", "json", warehouse).json()] == ["purged"] * 3
-    assert both(acidctl, "repair", "undo", "--list", warehouse / "a") == []
+    assert both(acidctl, "restore", "--list", warehouse / "a") == []
 
 
 def test_plans_are_one_document_in_json(acidctl: Acidctl, warehouse: Path, tmp_path: Path) -> None:

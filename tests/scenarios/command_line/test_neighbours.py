@@ -132,9 +132,9 @@ COMMANDS = [
     CLEAN_NOW,
     (*CLEAN_NOW, "--assume-committed=0s", "--leftovers"),
     (*CLEAN_NOW, "--no-trash"),
-    ("repair", "key-index", "--yes"),
-    ("repair", "version-file", "--yes"),
-    ("repair", "nested", "--yes", "--offline"),
+    ("repair", "--only", "key-index", "--yes"),
+    ("repair", "--only", "version-file", "--yes"),
+    ("repair", "--only", "nested", "--yes", "--offline"),
 ]
 
 
@@ -267,7 +267,7 @@ def test_a_table_of_another_format_in_a_table(acidctl: Call, crud: Path, mark: s
     put(crud / "history" / mark, "{}")
     put(crud / "history" / "000000_0", PA)
     before = everything(crud)
-    for command in (MAJOR, CLEAN_NOW, ("repair", "key-index", "--yes")):
+    for command in (MAJOR, CLEAN_NOW, ("repair", "--only", "key-index", "--yes")):
         refused = acidctl(*command, crud)
         assert refused.status == 7
         assert f"history, which lies in it, is a{'n' if what == 'Iceberg' else ''} {what} table" in refused.err

@@ -11,7 +11,7 @@ import click
 import pytest
 from support.terminals import Terminals
 
-from acidctl.cli.command_table import SUMMARIES, command_named, walk
+from acidctl.cli.command_table import SUMMARIES, walk
 
 Acidctl = Callable[..., Any]
 MAJOR = ("compact", "--major", "--engine", "local", "--assume-committed=0s")
@@ -22,14 +22,13 @@ LOCATIONS = [
     ("ls",), ("status",), ("report", "-o", "md"), ("log",), ("why",), ("cat",), ("history",), MAJOR,
     ("compact", "--auto", "--assume-committed=0s", "-n"),
     NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
-    ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("repair", "undo"), ("repair", "undo", "--list"),
-    ("repair", "forget"), ("blame", "{}", "1:bucket=0:0"), ("diff", "{}", "--from", "1"),
+    ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("blame", "{}", "1:bucket=0:0"),
+    ("diff", "{}", "--from", "1"),
     ("erasure", "--where", "a = 1"),
 ]  # fmt: skip
 """Which want a location."""
 EITHER = [
-    ("dump",), ("repair", "key-index"), ("repair", "nested"), ("repair", "version-file"), ("repair", "flush-length"),
-    ("repair", "empty-result"),
+    ("dump",), ("repair",), ("repair", "--only", "empty-result"),
 ]  # fmt: skip
 """Which take a location or a file."""
 READ = [
@@ -62,9 +61,6 @@ def with_path(line: tuple[str, ...], path: Path, table: Path) -> list[str]:
 
 def test_every_command_is_here() -> None:
     assert {line[0] for line in [*LOCATIONS, *EITHER, *READ]} | ELSEWHERE == set(SUMMARIES)
-    repair = command_named("repair")
-    assert isinstance(repair, click.Group)
-    assert {line[1] for line in [*LOCATIONS, *EITHER] if line[0] == "repair"} == set(repair.commands)
 
 
 @pytest.mark.sampled(3)
@@ -164,7 +160,7 @@ IGNORED = [
     ("validate", "--deep", "--engine", "spark", "{t}", "--master", "spark//host:7077"),
     ("restore", "--list", "{t}", "--run", "2"),
     ("restore", "--list", "{t}", "-n"), ("restore", "--list", "{t}", "--break-lock"),
-    ("repair", "undo", "--list", "{t}", "--run", "2"), ("repair", "undo", "--list", "{t}", "--lock-wait", "3s"),
+    ("restore", "--list", "{t}", "--lock-wait", "3s"),
     ("clean", "--plan", "{p}", "{t}", "--no-trash"),
     ("clean", "--plan", "{p}", "{t}", "-n"), ("clean", "--plan", "{p}", "{t}", "--jobs", "3"),
     ("demo", "{p}", "--rows", "5"), ("demo", "{p}", "--seed", "5"), ("demo", "{p}", "--base"),

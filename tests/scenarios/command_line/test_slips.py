@@ -102,7 +102,7 @@ def test_an_age_that_is_left_out_is_a_mistake(acidctl: Call, table: Path, words:
         (*MAJOR, "--assume-committed=1h"), ("nightly", "--yes", "--engine", "local", "--assume-committed=1h"),
         ("clean", "--yes", "--snapshot", "5:5:"),
         ("purge", "--yes"), ("restore", "--yes"),
-        ("repair", "key-index", "--yes"), ("repair", "forget", "--yes"),
+        ("repair", "--yes"),
     ],
     ids=lambda words: " ".join(words[:2]),
 )  # fmt: skip
@@ -293,13 +293,12 @@ def test_without_a_metastore_lines_repeat_what_was_typed(acidctl: Call, table: P
     assert any("--assume-committed=7200s" in line and "--metastore=none" in line for line in typed)
 
 
-@pytest.mark.parametrize("command", [CLEAN, ("repair", "version-file", "--yes")])
+@pytest.mark.parametrize("command", [CLEAN, ("repair", "--only", "version-file", "--yes")])
 def test_undo_is_printed_without_its_opposite(acidctl: Call, table: Path, command: tuple[str, ...]) -> None:
     (table / "delta_0000005_0000005_0000" / "_orc_acid_version").unlink(missing_ok=True)
     found = acidctl(*command, table)
     assert (found.status, "undo: acidctl" in found.err) == (0, True), found.err
     assert "purge" not in found.err
-    assert "forget" not in found.err
 
 
 # --- purge ------------------------------------------------------------------------------------------------------------

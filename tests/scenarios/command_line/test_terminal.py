@@ -89,8 +89,7 @@ LOOK = [
     ["report", "-o", "md", "{w}"], ["report", "{w}"],
     ["report", "--out", "x{evil}/y", "{w}"],
     ["restore", "--list", "{w}"], ["purge", "--dry-run", "{w}"],
-    ["repair", "key-index", "--dry-run", "{w}"], ["repair", "version-file", "--dry-run", "{w}"],
-    ["repair", "undo", "--list", "{t}"], ["repair", "forget", "--dry-run", "{w}"],
+    ["repair", "--only", "key-index", "--dry-run", "{w}"], ["repair", "--only", "version-file", "--dry-run", "{w}"],
     ["config", "show"], ["config", "path"], ["clean", "--apply", "{f}"],
     ["nope{evil}"], ["ls", "--nope{evil}"], ["ls", "-o", "{evil}"], ["ls", "{w}/missing{evil}"], ["ls", "s3x{evil}://b/x"],
     ["ls", "{w}", "--log-format", "x{evil}"], ["ls", "{w}", "--profile", "x{evil}"],
@@ -134,11 +133,8 @@ def test_commands_that_look_send_nothing_hostile(
     monkeypatch.setenv("ACIDCTL_CLEAN_OLDR_THAN", EVIL)
     seen: dict[str, int] = {}
     for line in LOOK:
-        if line[0] == "repair" and line[1] == "forget":
-            runs = [line]
-        else:
-            # Everything in its other forms too; where it is for a mistake, in one more.
-            runs = [line, *([*line, "-o", form] for form in FORMS.get(line[0], ()))]
+        # Everything in its other forms too; where it is for a mistake, in one more.
+        runs = [line, *([*line, "-o", form] for form in FORMS.get(line[0], ()))]
         for run in runs:
             options = () if line[0] == "cat" and "--where" in line else ("--config", "/dev/null")
             if any(word in line for word in ("--config", "--profile")) or line[0] == "config":
@@ -203,7 +199,7 @@ def test_damaged_file_sends_nothing_hostile(terminal: Terminals, filled: Filled)
         ["cat", "{t}"], ["cat", "--skip-bad-files", "{t}"], ["dump", "{t}"], ["meta", "{f}"],
         ["validate", "--deep", "{t}"],
         ["compact", "--major", "--engine", "local", "{t}"], ["history", "{t}"], ["ls", "--rows", "{t}"],
-        ["repair", "key-index", "--dry-run", "{t}"], ["cat", "--debug", "{t}"],
+        ["repair", "--only", "key-index", "--dry-run", "{t}"], ["cat", "--debug", "{t}"],
     ):  # fmt: skip
         status, shown = terminal.run(*filled(line))
         assert status not in (0, 1, 99), (line, shown)

@@ -72,7 +72,7 @@ def test_dump_takes_a_partitioned_table_but_not_a_database(acidctl, warehouse: P
 
 @pytest.mark.parametrize(
     "command",
-    [("restore", "--dry-run"), ("restore", "--list"), ("purge", "--dry-run"), ("repair", "forget", "--dry-run")],
+    [("restore", "--dry-run"), ("restore", "--list"), ("purge", "--dry-run")],
 )
 def test_where_only_the_trash_matters_no_location_is_listed(  # type: ignore[no-untyped-def]
     acidctl, warehouse: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

@@ -66,7 +66,7 @@ def restore_all(table: Path) -> None:
         try:
             restore(FS, run)
         except NotFoundError:
-            assert not run.is_complete
+            assert not run.can_be_undone
             purge(FS, [run])
 
 
@@ -145,7 +145,7 @@ def test_killed_purge_leaves_the_rows_and_is_finished(table: Path, tmp_path: Pat
         assert read(copy) == before, at
         # What is left of a run never looks like a whole one.
         for run in trash_runs(FS, str(copy)):
-            if run.is_complete:
+            if run.can_be_undone:
                 restore(FS, run)
                 assert len(files(copy)) == everything, at
                 clean(copy, How.TRASH)

@@ -150,7 +150,7 @@ def clean(url: str) -> None:
 def restore_all(url: str) -> None:
     fs, root = open_location(url)
     for run in reversed(trash_runs(fs, root)):
-        if run.is_complete:
+        if run.can_be_undone:
             restore(fs, run)
 
 

@@ -16,7 +16,7 @@ from support.trouble.crash import a_dead_owner, deaths  # noqa: F401
 from acidctl.base.errors import NotFoundError
 from acidctl.location.change.journal import RunState
 from acidctl.orc.tail import KEY_INDEX
-from acidctl.repair.apply import forget, undo_last
+from acidctl.repair.apply import discard, undo_last
 from acidctl.repair.backup import backup_runs
 from acidctl.repair.plan import RepairKind
 
@@ -138,9 +138,9 @@ def test_killed_forgetting_leaves_the_repaired_table(broken: tuple[Path, RepairK
     table, kind = broken
     repair(table, kind)
     after, seen = tree(table), rows(table)
-    for at, copy in deaths(lambda copy: forget(FS, str(copy)), table, tmp_path / "dead"):
+    for at, copy in deaths(lambda copy: discard(FS, str(copy)), table, tmp_path / "dead"):
         assert (tree(copy), rows(copy)) == (after, seen), at
-        forget(FS, str(copy))
+        discard(FS, str(copy))
         assert (tree(copy), rows(copy)) == (after, seen), at
         assert not (copy / ".acidctl-backup").exists(), at
 

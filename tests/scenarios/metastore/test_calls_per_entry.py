@@ -12,12 +12,13 @@ import pytest
 from support.files.acid_files import insert, write_acid
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.cleaning.retention import Policy
 from acidctl.compaction.local_engine import LocalEngine
-from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork
-from acidctl.hive.worker import Work, Worked, Worker
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings
+from acidctl.verbs.hive.cleaner import CleanedEntry, Cleaner
+from acidctl.verbs.hive.options import CleanerOptions, WorkerOptions
+from acidctl.verbs.hive.service import Tables
+from acidctl.verbs.hive.worker import Worked, Worker
 
 COUNT = 12
 
@@ -49,8 +50,10 @@ class Days:
         """The calls of a worker that does all of it."""
         found: list[Worked] = []
         self.fake.calls.clear()
-        work = Work(once=True, job="acidctl")
-        Worker(self.metastore, work, lambda until, told: LocalEngine(1, until, told), found.append, print).run()
+        work = WorkerOptions(once=True)
+        Worker(
+            self.metastore, work, lambda until, told: LocalEngine(1, until, told), found.append, print, job="acidctl"
+        ).run()
         assert [one.result for one in found] == ["compacted"] * COUNT
         for one in self.fake.queue:
             self.fake.set_entry(one.id or 0, committed=int((self.fake.now - 60) * 1000))
@@ -60,7 +63,9 @@ class Days:
         """The calls of a cleaner, and what became of the entries."""
         found: list[CleanedEntry] = []
         self.fake.calls.clear()
-        Cleaner(self.metastore, CleanerWork(policy=Policy(0)), found.append, lambda _: None).once()
+        Cleaner(
+            self.metastore, CleanerOptions(older_than=0, unsafe_retention=True), Tables(), found.append, lambda _: None
+        ).once()
         return Counter(self.fake.calls), found
 
 

@@ -70,15 +70,14 @@ def manifest(*names: str) -> str:
 
 
 def repair_manifest(*steps: dict[str, object]) -> str:
-    return json.dumps({"version": 1, "kind": "nested", "paths": ["x"], "bytes": 1, "steps": steps})
+    return json.dumps({"version": 1, "kinds": ["nested"], "paths": ["x"], "bytes": 1, "steps": steps})
 
 
 EVERY_CHANGE = [
     COMPACT, CLEAN, ("clean", "--yes", "--leftovers", "--assume-committed=1h"),
     ("purge", "--yes"), ("restore", "--yes"),
-    ("repair", "key-index", "--yes"), ("repair", "nested", "--yes", "--offline", "--force"),
-    ("repair", "version-file", "--yes"), ("repair", "flush-length", "--yes"), ("repair", "undo"),
-    ("repair", "forget", "--yes"),
+    ("repair", "--only", "key-index", "--yes"), ("repair", "--only", "nested", "--yes", "--offline", "--force"),
+    ("repair", "--only", "version-file", "--yes"), ("repair", "--only", "flush-length", "--yes"),
 ]  # fmt: skip
 
 

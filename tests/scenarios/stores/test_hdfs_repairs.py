@@ -59,7 +59,7 @@ def test_file_on_hdfs_is_repaired_and_undone(table: str) -> None:
     rows = acidctl("cat", "--row-id", table)[1]
     for kind in ("key-index", "flush-length", "version-file"):
         force = () if kind == "key-index" else ("--force",)
-        status, out, err = acidctl("repair", kind, "--yes", *force, "-o", "jsonl", table)
+        status, out, err = acidctl("repair", "--only", kind, "--yes", *force, "-o", "jsonl", table)
         assert status == 0, err
         assert json.loads(out)["result"] == "repaired"
         assert acidctl("cat", "--row-id", table)[1] == rows
@@ -67,7 +67,7 @@ def test_file_on_hdfs_is_repaired_and_undone(table: str) -> None:
     assert read_tail(ByteSource(fs, f"{path}/{DELTA}/bucket_00000")).key_index() == [(1, 536870912, 2)]
     assert acidctl("validate", "--deep", table)[0] == 0
     for _ in range(3):
-        status, _, err = acidctl("repair", "undo", table)
+        status, _, err = acidctl("restore", table)
         assert status == 0, err
     assert tree(table) == before
     assert acidctl("cat", "--row-id", table)[1] == rows
@@ -76,12 +76,12 @@ def test_file_on_hdfs_is_repaired_and_undone(table: str) -> None:
 
 def test_of_several_repairs_at_once_one_wins(table: str) -> None:
     """One wins; the others say so, or find nothing left to do."""
-    racers = [start("repair", "key-index", "--yes", "-o", "jsonl", table) for _ in range(3)]
+    racers = [start("repair", "--only", "key-index", "--yes", "-o", "jsonl", table) for _ in range(3)]
     ended = [(*racer.communicate(timeout=300), racer.returncode) for racer in racers]
     assert {status for _, _, status in ended} <= {0, 9}, ended
     runs = [json.loads(out).get("run") for out, _, status in ended if status == 0]
     assert len([run for run in runs if run]) == 1, ended
-    assert len(acidctl("repair", "undo", "--list", "-o", "jsonl", table)[1].splitlines()) == 1
+    assert len(acidctl("restore", "--list", "-o", "jsonl", table)[1].splitlines()) == 1
 
 
 def test_a_file_is_replaced_in_one_step(table: str) -> None:

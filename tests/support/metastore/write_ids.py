@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acidctl.metastore.wire import I64, STRING, Struct, field, list_of, method, struct, struct_type
+from acidctl.metastore.wire import I64, STRING, Struct, field, list_of, method, struct
 
 
 @struct
@@ -26,13 +26,13 @@ class AllocateWriteIdsRequest(Struct):
 class AllocateWriteIdsResponse(Struct):
     """The ids of all of them."""
 
-    write_ids: tuple[TxnToWriteId, ...] = field(1, list_of(struct_type(TxnToWriteId)), ())
+    write_ids: tuple[TxnToWriteId, ...] = field(1, list_of(TxnToWriteId), ())
 
 
 ALLOCATE_WRITE_IDS = method(
     "allocate_table_write_ids",
-    (struct_type(AllocateWriteIdsRequest),),
-    struct_type(AllocateWriteIdsResponse),
+    (AllocateWriteIdsRequest,),
+    AllocateWriteIdsResponse,
     "NoSuchTxnException TxnAbortedException MetaException",
     repeatable=False,
 )

@@ -8,11 +8,9 @@ entry. Doubtful entries are left to Hive's own cleaner; two cleaners at the same
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from threading import Event
 
 from acidctl.acid.reasons import Code, Reason, reason
 from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
@@ -20,9 +18,7 @@ from acidctl.cleaning.apply import How
 from acidctl.cleaning.outcomes import Cleaned
 from acidctl.cleaning.plan import CleaningPlan, plan_cleaning
 from acidctl.cleaning.request import carry_out
-from acidctl.cleaning.retention import FLOOR_SECONDS, Policy
 from acidctl.hive.orphaned_entries import free_uncommitted
-from acidctl.hive.poll_loop import repeat
 from acidctl.hive.queue_lease import partition_of
 from acidctl.hive.ready_rules import (
     OPEN_TXN_GAP,
@@ -33,7 +29,8 @@ from acidctl.hive.ready_rules import (
     why_unmarked,
     why_waiting,
 )
-from acidctl.location.arguments import HIVE, HiveName, partition_values
+from acidctl.hive.table_names import is_named
+from acidctl.location.arguments import HIVE
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
 from acidctl.location.find import find_named
@@ -49,32 +46,14 @@ from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import READY, Compaction, find_compactions
 from acidctl.metastore.tables import is_excluded
 from acidctl.outcome import Outcome, Result
+from acidctl.verbs.hive.options import CleanerOptions
+from acidctl.verbs.hive.service import Service, Tables, require_queue
 
 _AT_ONCE = 100
 """Entries whose tables and write ids are fetched together."""
 
 _NEWER = 60.0
 """Seconds after which they are fetched again."""
-
-
-@dataclass(frozen=True, slots=True)
-class CleanerWork:
-    """Settings of a cleaner.
-
-    Attributes:
-        names: patterns of tables, ``hive:db.*``.
-        exclude: patterns of tables to leave out.
-        policy: minimum age of what is removed.
-        changes_nothing: only report what would be done.
-        storage: options of stores.
-    """
-
-    names: Sequence[str] = ("hive:*.*",)
-    exclude: Sequence[str] = ()
-    policy: Policy = field(default_factory=lambda: Policy(FLOOR_SECONDS))
-    how: How = How.TRASH
-    changes_nothing: bool = False
-    storage: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,96 +80,54 @@ class CleanedEntry(Outcome):
         return {"entry": self.entry, "marked": self.marked, **removed}
 
 
-@dataclass(slots=True)
-class CleanerCounts:
-    """Counters of a cleaner.
-
-    Attributes:
-        results: numbers of entries by their result, in all rounds.
-        marked: number of entries marked as clean.
-        looked: when the last round ended, in seconds since the epoch.
-        failing: whether the last round failed.
-    """
-
-    results: Counter[str] = field(default_factory=Counter)
-    marked: int = 0
-    bytes: int = 0
-    rounds: int = 0
-    looked: float = 0.0
-    failing: bool = False
-
-
-class Cleaner:
+class Cleaner(Service):
     """A cleaner that checks the queue in rounds.
 
     Args:
         on_outcome: called for every entry.
         on_error: called for a failed round.
+
+    Raises:
+        RefusedError: the retention is too short.
     """
 
     def __init__(
         self,
         metastore: Metastore,
-        work: CleanerWork,
+        options: CleanerOptions,
+        tables: Tables,
         on_outcome: Callable[[CleanedEntry], None],
         on_error: Callable[[AcidctlError], None],
     ) -> None:
-        self._metastore, self._work = metastore, work
-        self._on_outcome, self._on_error = on_outcome, on_error
-        self._stopping = Event()
+        super().__init__(metastore, on_error)
+        self._options, self._tables, self._policy = options, tables, options.policy()
+        self._on_outcome = on_outcome
         self._committed: dict[int, Compaction] = {}
         """Rebalances by their ids, with the time at which their commit was first seen as that of the commit."""
-        self.counts = CleanerCounts()
 
-    def stop(self) -> None:
-        """Stop before the next entry."""
-        self._stopping.set()
-
-    def run(self, every: float) -> None:
+    def run(self) -> None:
         """Run rounds until :meth:`stop`.
-
-        Args:
-            every: seconds from the start of a round to the start of the next.
 
         Raises:
             UsageProblem: the server is older than Hive 4.
         """
-        self.require_queue()
-
-        def failed(error: AcidctlError) -> None:
-            self.counts.failing = True
-            self._on_error(error)
-
-        repeat(self.once, every, self._stopping, failed)
-
-    def require_queue(self) -> None:
-        """Refuse a server before Hive 4.
-
-        Raises:
-            UsageProblem: it is older: its cleaner waits for locks that only the server knows.
-            MetastoreError: it cannot be reached.
-        """
-        if not self._metastore.features.txn_types:
-            raise UsageProblem(
-                f"the metastore {self._metastore.shown} takes no word of a cleaner outside of it",
-                "that came with Hive 4",
-                "`clean` removes what nobody reads",
-            )
+        require_queue(self._metastore)
+        self._repeat(self.once, self._options.every)
 
     def once(self) -> None:
         """Run one round.
 
         Raises:
             UsageProblem: the server is older than Hive 4, or a name is invalid.
-            MetastoreError: the metastore cannot be reached, or failed.
         """
-        self.require_queue()
+        require_queue(self._metastore)
+        start = time.monotonic()
         entries = [entry for entry in find_compactions(self._metastore, state=READY) if self._is_asked_for(entry)]
         entries.sort(key=lambda entry: (entry.name, entry.highest_write_id, entry.id))
         before = set(self._committed)
         known = self._transactions()
         self._committed = {entry.id: seen for entry in entries if (seen := self._seen(entry, known))}
-        new = set() if self._work.changes_nothing else self._committed.keys() - before
+        new = set() if self._options.dry_run else self._committed.keys() - before
         late: list[Compaction] = []
         self._clean_all(entries, known, late, new)
         # A later run by cron would not know when this one saw a commit, so wait here.
@@ -198,8 +135,7 @@ class Cleaner:
             self._clean_all(late, self._transactions(), [], set())
         if self._stopping.is_set():
             return
-        self.counts.rounds += 1
-        self.counts.looked, self.counts.failing = time.time(), False
+        self._round_ended(start)
 
     def _transactions(self) -> KnownTxns:
         # Our clock may be ahead of the server's, which would shorten the waiting times.
@@ -210,7 +146,7 @@ class Cleaner:
         if entry.kind != REBALANCE or tells_of_commit(entry):
             return None
         seen = self._committed.get(entry.id) or first_seen_committed(entry, known)
-        if seen and self._work.changes_nothing:  # a real run would have waited
+        if seen and self._options.dry_run:  # a real run would have waited
             return replace(seen, committed=known.now - 2 * OPEN_TXN_GAP)
         return seen
 
@@ -229,16 +165,13 @@ class Cleaner:
                 continue
             self.counts.results[outcome.result] += 1
             self.counts.marked += outcome.marked
-            self.counts.bytes += outcome.bytes if outcome.result is Result.CLEANED else 0
+            self.counts.bytes["removed"] += outcome.bytes if outcome.result is Result.CLEANED else 0
             self._on_outcome(outcome)
 
     def _is_asked_for(self, entry: Compaction) -> bool:
         table = f"{entry.database}.{entry.table}".lower()
-        return not is_excluded(table, self._work.exclude) and any(
-            is_excluded(table, [f"{name.database}.{name.table}"])
-            and name.partition.items() <= partition_values(entry.partition).items()
-            for name in map(HiveName.parse, self._work.names)
-        )
+        is_wanted = is_named(self._tables.names, entry.database, entry.table, entry.partition)
+        return is_wanted and not is_excluded(table, self._tables.exclude)
 
     def _why_not(self, entry: Compaction, known: KnownTxns) -> CleanedEntry | None:
         """Return why an entry is not cleaned now, whatever its location holds; None if it may be cleaned."""
@@ -253,7 +186,7 @@ class Cleaner:
     def _clean_or_explain(self, entry: Compaction, known: KnownTxns, fetched: _FetchedLists) -> CleanedEntry:
         try:
             if why := self._why_not(entry, known):
-                if why.reasons[0].code is Code.VISIBILITY_ABORTED and not self._work.changes_nothing:
+                if why.reasons[0].code is Code.VISIBILITY_ABORTED and not self._options.dry_run:
                     free_uncommitted(self._metastore, entry, known.aborted_ids)
                 return why
             return self._clean(entry, known, fetched.lists_for(entry))
@@ -278,14 +211,16 @@ class Cleaner:
         plan = self._plan(entry, snapshot)
         if isinstance(plan, CleanedEntry):
             return plan
-        if self._work.changes_nothing:
+        if self._options.dry_run:
             return CleanedEntry(
                 location=entry.name, result=Result.PLANNED, entry=entry.id, names=plan.names, bytes=plan.bytes
             )
         cleaned = Cleaned.after(plan)
         if plan.removals:
             found.require_same_table()
-            cleaned = carry_out(plan, self._work.how, Locking(age=self._work.policy.older_than), run_id=new_run_id())
+            cleaned = carry_out(
+                plan, How(self._options.trash.how), Locking(age=self._policy.older_than), run_id=new_run_id()
+            )
         why = self._why_unmarked(entry, found, known)
         if why is None:
             queue_work.mark_cleaned(self._metastore, entry)
@@ -307,18 +242,18 @@ class Cleaner:
             NotFoundError: the table or partition is gone, or the name does not mean one location.
         """
         name = entry.name
-        locations = list(islice(find_named(f"{HIVE}{name}", self._work.storage, resolver), 2))
+        locations = list(islice(find_named(f"{HIVE}{name}", self._tables.storage, resolver), 2))
         if len(locations) != 1 or spelled_alike(partition_of(locations[0])) != spelled_alike(entry.partition):
             raise NotFoundError(f"{name} is not one location", "", "")
         return locations[0]
 
     def _plan(self, entry: Compaction, snapshot: Snapshot) -> CleaningPlan | CleanedEntry:
         """Plan to remove what is obsolete up to the entry's highest write id and for all current readers."""
-        everything = plan_cleaning(snapshot, self._work.policy)
+        everything = plan_cleaning(snapshot, self._policy)
         below = seen_below(snapshot, entry.highest_write_id)
         if below.state.history_problem is not None:
             return CleaningPlan(below, ())  # a later compaction took its place, and its cleaning removed the rest
-        plan = plan_cleaning(below, self._work.policy)
+        plan = plan_cleaning(below, self._policy)
         beyond = tuple(sorted(set(plan.names) - set(everything.names)))
         return _not_cleaned(entry, Result.SKIPPED, reason(Code.STILL_LEFT, by=beyond)) if beyond else plan
 
@@ -351,11 +286,7 @@ class _FetchedLists:
         self._until = 0.0
 
     def lists_for(self, entry: Compaction) -> SnapshotResolver:
-        """Return the lists for an entry; call this in the order of the entries.
-
-        Raises:
-            MetastoreError: the metastore cannot be reached, or failed.
-        """
+        """Return the lists for an entry; call this in the order of the entries."""
         if entry.id not in self._fetched or time.monotonic() > self._until:
             batch = dict(islice(self._pending.items(), _AT_ONCE)) | {entry.id: entry.name}
             resolver = SnapshotResolver(warehouse=Warehouse(self._metastore)).opened()

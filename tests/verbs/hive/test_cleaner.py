@@ -16,11 +16,12 @@ from support.tables import CLEAN_NOW
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import AcidctlError, UsageProblem
-from acidctl.cleaning.retention import Policy
-from acidctl.hive.cleaner import CleanedEntry, Cleaner, CleanerWork
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import ShowCompactRequest, ShowCompactResponse, TxnState, TxnType
 from acidctl.metastore.settings import find_settings
+from acidctl.verbs.hive.cleaner import CleanedEntry, Cleaner
+from acidctl.verbs.hive.options import CleanerOptions
+from acidctl.verbs.hive.service import Tables
 
 Acidctl = Callable[..., Result]
 READY = "ready for cleaning"
@@ -63,8 +64,9 @@ class Table:
 
     def clean(self, **asked: Any) -> list[CleanedEntry]:
         self.outcomes = []
-        asked = {"policy": Policy(0), **asked}
-        Cleaner(self.metastore, CleanerWork(**asked), self.outcomes.append, lambda _: None).once()
+        tables = Tables(asked.pop("names", ()), asked.pop("exclude", ()))
+        asked = {"older_than": 0, "unsafe_retention": True, **asked}
+        Cleaner(self.metastore, CleanerOptions(**asked), tables, self.outcomes.append, lambda _: None).once()
         return self.outcomes
 
     def rows(self) -> list[Any]:
@@ -109,7 +111,7 @@ def test_what_was_compacted_is_cleaned_and_marked(table: Table, kind: str) -> No
 def test_nothing_is_done_where_nothing_is_to_be_changed(table: Table) -> None:
     table.compact()
     names = table.names
-    (done,) = table.clean(changes_nothing=True)
+    (done,) = table.clean(dry_run=True)
     assert (done.result, done.marked) == ("planned", False)
     assert len(done.names) == 4
     assert (table.names, table.states) == (names, [READY])
@@ -164,7 +166,7 @@ def test_what_was_never_committed_is_given_back(table: Table) -> None:
     names = table.names
     assert codes(table.clean()) == ["commit-unknown"]
     table.fake.end(txn, commit=False)
-    assert codes(table.clean(changes_nothing=True)) == ["visibility-aborted"]
+    assert codes(table.clean(dry_run=True)) == ["visibility-aborted"]
     assert table.states == [READY]
     (done,) = table.clean()
     assert (done.result, done.marked, codes([done])) == ("skipped", False, ["visibility-aborted"])
@@ -182,7 +184,13 @@ class Rebalanced:
         (self.entry,) = table.fake.queue
         assert (self.entry.committed, self.entry.next_txn, table.states) == (None, None, [READY])
         self.found: list[CleanedEntry] = []
-        self.cleaner = Cleaner(table.metastore, CleanerWork(policy=Policy(0)), self.found.append, lambda _: None)
+        self.cleaner = Cleaner(
+            table.metastore,
+            CleanerOptions(older_than=0, unsafe_retention=True),
+            Tables(),
+            self.found.append,
+            lambda _: None,
+        )
 
     def look(self) -> list[str]:
         self.found.clear()
@@ -193,7 +201,7 @@ class Rebalanced:
 @pytest.fixture
 def rebalanced(table: Table, monkeypatch: pytest.MonkeyPatch) -> Rebalanced:
     monkeypatch.setattr("acidctl.hive.ready_rules.OPEN_TXN_GAP", 0.0)
-    monkeypatch.setattr("acidctl.hive.cleaner.OPEN_TXN_GAP", -0.9)  # and a second
+    monkeypatch.setattr("acidctl.verbs.hive.cleaner.OPEN_TXN_GAP", -0.9)  # and a second
     return Rebalanced(table)
 
 
@@ -207,10 +215,10 @@ def test_a_rebalance_is_cleaned_in_one_look_where_nobody_is_there(rebalanced: Re
 
 def test_what_would_be_done_after_a_rebalance_is_said_at_once(table: Table) -> None:
     rebalanced = Rebalanced(table)
-    (planned,) = table.clean(changes_nothing=True)
+    (planned,) = table.clean(dry_run=True)
     assert (planned.result, len(planned.names)) == ("planned", 4)
     reader = table.fake.begin()
-    assert codes(table.clean(changes_nothing=True)) == ["transaction-below"]
+    assert codes(table.clean(dry_run=True)) == ["transaction-below"]
     table.fake.end(reader)
     assert rebalanced.table.states == [READY]
 
@@ -358,7 +366,7 @@ def test_one_of_which_a_later_one_and_a_cleaning_left_nothing_is_marked(table: T
 
 def test_young_ones_stay_as_long_as_the_retention_says(table: Table) -> None:
     table.compact()
-    (done,) = table.clean(policy=Policy(3600))
+    (done,) = table.clean(older_than=3600)
     assert (done.result, done.marked, codes([done])) == ("postponed", False, ["still-left"])
     assert table.states == [READY]
 
@@ -367,7 +375,7 @@ def test_names_and_patterns_choose(table: Table) -> None:
     table.compact()
     assert table.clean(names=["hive:s.u"]) == []
     assert table.clean(names=["hive:s.*"], exclude=["s.t"]) == []
-    assert len(table.clean(names=["hive:s.t"], changes_nothing=True)) == 1
+    assert len(table.clean(names=["hive:s.t"], dry_run=True)) == 1
 
 
 def test_hive_3_has_no_word_for_it(tmp_path: Path) -> None:
@@ -375,7 +383,7 @@ def test_hive_3_has_no_word_for_it(tmp_path: Path) -> None:
         settings = find_settings({"uris": fake.address}, {})
         assert settings
         with pytest.raises(UsageProblem, match="came with Hive 4"):
-            Cleaner(Metastore(settings), CleanerWork(), lambda _: None, lambda _: None).once()
+            Cleaner(Metastore(settings), CleanerOptions(), Tables(), lambda _: None, lambda _: None).once()
 
 
 def test_deletes_go_with_what_they_hit(table: Table) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from support.metastore.fake_hive import FakeHive
 
-from acidctl.hive.database_stores import database_stores
 from acidctl.metastore import interface as wire
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings
 from acidctl.storage.registry import StorageOptions
+from acidctl.verbs.hive.engines import database_stores
 
 
 def test_each_store_is_there_once_with_its_options() -> None:

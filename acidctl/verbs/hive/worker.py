@@ -12,14 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from acidctl.base.deadline import Deadline
 from acidctl.base.errors import AcidctlError, ConflictError, NotFoundError, RefusedError, UsageProblem
 from acidctl.compaction.request import CompactionRequest, Mode, NoWork, Planned, carry_out
-from acidctl.compaction.run import Engine, failed
-from acidctl.compaction.tasks import Task
+from acidctl.compaction.run import failed
 from acidctl.hive.compacting import written_down
 from acidctl.hive.foreign_entries import Strangers
 from acidctl.hive.orphaned_entries import free, free_dead, give_back, worker_id
@@ -35,9 +34,11 @@ from acidctl.metastore.client import Metastore, retry_until
 from acidctl.metastore.interface import CompactionType
 from acidctl.metastore.queue import queue_work
 from acidctl.metastore.queue.compactions import WORKING, find_compactions, kind_of
-from acidctl.metastore.queue.queue_work import DeltaThresholds, find_delta_thresholds, tell_figures
 from acidctl.metastore.txn.locked_transaction import Heartbeats
 from acidctl.outcome import TIME_IS_UP, Outcome, Result
+from acidctl.verbs.hive.engines import Engines
+from acidctl.verbs.hive.options import WorkerOptions
+from acidctl.verbs.hive.service import Counts, require_queue
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _MOMENT = 10.0
@@ -55,41 +56,12 @@ _POOL_HINT = "give ACID databases a pool of their own (hive.compactor.worker.poo
 _PATTERN = re.compile(r"[*?\[]")
 
 
-Engines = Callable[[Deadline, Callable[[Task, int], None]], Engine]
-"""Makes an engine for one entry: it stops its tasks at the deadline, and calls the function with their progress."""
-
-
 _Unsure = tuple[bool, float]
 """Whether a possible entry is requested again, and until when the queue is searched for it."""
 
 
 class _TimeIsUp(ConflictError):
     pass
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Settings of a worker.
-
-    Attributes:
-        pool: pool of the entries; empty for entries without a pool.
-        slots: entries to work on at the same time.
-        max_bytes: of all their inputs; an entry with more bytes runs alone.
-        once: end when nothing waits.
-        grace: seconds for running entries on shutdown, after which they are given back.
-        request: how results are written and verified.
-        job: name of the job in the queue.
-        storage: options of stores.
-    """
-
-    pool: str = ""
-    slots: int = 1
-    max_bytes: int | None = None
-    once: bool = False
-    grace: float = 25.0
-    request: CompactionRequest = field(default_factory=CompactionRequest)
-    job: str = ""
-    storage: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,60 +81,32 @@ class Worked(Outcome):
     of: Outcome | None = None
 
 
-@dataclass(slots=True)
-class Counts:
-    """Counters of a worker.
-
-    Attributes:
-        results: numbers of entries by their result.
-        running: number of entries that it works on now.
-        looked: when a claim was last answered, in seconds since the epoch.
-        failing: whether the last claim failed.
-    """
-
-    results: dict[str, int] = field(default_factory=dict)
-    bytes_read: int = 0
-    bytes_written: int = 0
-    seconds: float = 0.0
-    running: int = 0
-    looked: float = 0.0
-    failing: bool = False
-
-
-def require_queue(metastore: Metastore) -> None:
-    """Refuse a server before Hive 4.
-
-    Raises:
-        UsageProblem: it has no queue for external workers.
-        MetastoreError: it cannot be reached.
-    """
-    if not metastore.features.txn_types:
-        raise UsageProblem(
-            f"the metastore {metastore.shown} gives no compactions to workers outside of it",
-            "that came with Hive 4",
-            "compact its tables: `acidctl compact --auto`",
-        )
-
-
 class Worker:
     """A worker that runs until :meth:`stop`, or until nothing waits.
 
     Args:
         metastore: every slot opens its own connection to it.
+        engines: makes the engine for each entry.
         on_outcome: called for every entry, one at a time.
         on_error: called for each error of the metastore itself, after which the slot tries again.
+        job: name of the job in the queue.
+        storage: options of stores.
     """
 
     def __init__(
         self,
         metastore: Metastore,
-        work: Work,
+        options: WorkerOptions,
         engines: Engines,
         on_outcome: Callable[[Worked], None],
         on_error: Callable[[AcidctlError], None],
+        *,
+        job: str = "",
+        storage: Mapping[str, str] | None = None,
     ) -> None:
-        self._metastore, self._work, self._engines = metastore, work, engines
+        self._metastore, self._options, self._engines = metastore, options, engines
         self._on_outcome, self._on_error = on_outcome, on_error
+        self._job, self._storage, self._usual_request = job, storage or {}, options.request()
         self._stopping = threading.Event()
         self._lock = threading.Condition()
         self._bytes_in_work = 0
@@ -171,8 +115,7 @@ class Worker:
         self._deadlines: dict[str, Deadline] = {}
         self._ends_now = False
         self._unsure: dict[str, _Unsure] = {}
-        self._thresholds: DeltaThresholds | None = None
-        self._strangers = Strangers(work.pool, 0.0) if work.once else Strangers(work.pool)
+        self._strangers = Strangers(options.pool, 0.0) if options.once else Strangers(options.pool)
         self.counts = Counts()
 
     def run(self) -> None:
@@ -183,10 +126,9 @@ class Worker:
             MetastoreError: the metastore cannot be reached at the start.
         """
         require_queue(self._metastore)
-        self._thresholds = find_delta_thresholds(self._metastore)
         heartbeats = Heartbeats(self._metastore)
-        self._running_slots = self._work.slots
-        for number in range(1, self._work.slots + 1):
+        self._running_slots = self._options.max_parallel
+        for number in range(1, self._options.max_parallel + 1):
             threading.Thread(
                 target=self._guarded, args=(heartbeats,), name=f"acidctl-slot-{number}", daemon=True
             ).start()
@@ -195,7 +137,7 @@ class Worker:
         except BaseException:
             self.stop()
             try:
-                self._wait(self._work.grace)
+                self._wait(self._options.grace)
             finally:
                 self.stop(now=True)
                 self._wait_for_the_last()
@@ -265,7 +207,7 @@ class Worker:
                 try:
                     self._free_unsure(metastore)
                     entry = self._strangers.claim(metastore, worker)
-                    self.counts.looked, self.counts.failing = time.time(), False
+                    self.counts.checked, self.counts.failing = time.time(), False
                 except AcidctlError as error:
                     with self._lock:
                         # The server may have given an entry to this worker, or may give it one only now.
@@ -274,10 +216,10 @@ class Worker:
                     self.counts.failing = True
                     self._on_error(error)
                     entry = None
-                    if self._work.once:
+                    if self._options.once:
                         break
                 if entry is None:
-                    if self._work.once:
+                    if self._options.once:
                         break
                     self._stopping.wait(pause)
                     pause = min(pause * 1.5, _LONGEST_PAUSE)
@@ -315,9 +257,6 @@ class Worker:
 
         Returns:
             Whether the search is complete.
-
-        Raises:
-            MetastoreError: the metastore cannot be reached, or failed.
         """
         with self._lock:
             unsure, self._unsure = self._unsure, {}
@@ -379,11 +318,9 @@ class Worker:
 
     def _count(self, done: Worked) -> None:
         counts = self.counts
-        counts.results[done.result] = counts.results.get(done.result, 0) + 1
+        counts.results[done.result] += 1
         counts.seconds += done.took
-        used = done.of.bytes_by_use() if done.of else {}
-        counts.bytes_read += used.get("read", 0)
-        counts.bytes_written += used.get("written", 0)
+        counts.bytes.update(done.of.bytes_by_use() if done.of else {})
 
     def _compact(self, desk: MetastoreSession, worker: str, entry: interface.QueueEntry, until: Deadline) -> Outcome:
         resolver = SnapshotResolver(warehouse=Warehouse(desk.metastore))
@@ -415,9 +352,9 @@ class Worker:
             name = name_of(entry.database, entry.table, entry.partition or "")
             raise RefusedError(f"{name} is not compacted", f"acidctl does no compaction of type {entry.type}", "")
         if mode is not Mode.REBALANCE:
-            return replace(self._work.request, mode=mode)
+            return replace(self._usual_request, mode=mode)
         buckets, order_by = max(entry.buckets or 0, 0), entry.order_by or ""
-        return replace(self._work.request, mode=mode, buckets=buckets, order_by=order_by)
+        return replace(self._usual_request, mode=mode, buckets=buckets, order_by=order_by)
 
     def _find(self, entry: interface.QueueEntry, resolver: SnapshotResolver) -> TableLocation:
         """Return the location of an entry.
@@ -429,7 +366,7 @@ class Worker:
         if _PATTERN.search(entry.database + entry.table):
             raise RefusedError(f"{name} is not compacted", "it is not the name of a table", "")
         try:
-            locations = list(islice(find_named(f"{HIVE}{name}", self._work.storage, resolver), 2))
+            locations = list(islice(find_named(f"{HIVE}{name}", self._storage, resolver), 2))
         except NotFoundError as error:
             raise RefusedError(f"{name} is not compacted", str(error), "") from error
         if len(locations) != 1:
@@ -442,8 +379,8 @@ class Worker:
     def _in_turn(
         self, turn: QueueEntryLease, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline
     ) -> Outcome:
-        if self._work.job:
-            queue_work.record_job(turn.desk.metastore, entry, self._work.job)
+        if self._job:
+            queue_work.record_job(turn.desk.metastore, entry, self._job)
         answer = turn.plan(request)
         if isinstance(answer, NoWork):
             turn.nothing(answer)
@@ -473,16 +410,12 @@ class Worker:
         if turn.transaction.lost and not outcome.is_changed:
             turn.give_up(turn.transaction.lost)
             return Outcome(location=outcome.location, result=Result.FAILED, error=turn.transaction.lost)
-        outcome = written_down(turn.settle(outcome), request)
-        if outcome.is_changed and self._thresholds:
-            with suppress(AcidctlError):  # these are only metrics
-                tell_figures(turn.desk.metastore, self._thresholds, entry, answer.plan.inputs, outcome.published)
-        return outcome
+        return written_down(turn.settle(outcome), request)
 
     @contextmanager
     def _share(self, size: int, until: Deadline) -> Iterator[None]:
         """Wait until the inputs fit into `max_bytes` beside those of the other slots, and reserve the bytes."""
-        most = self._work.max_bytes or math.inf
+        most = self._options.max_bytes or math.inf
         share = int(min(size, most))
         with self._lock:
             while self._bytes_in_work and self._bytes_in_work + share > most and not until.is_over:

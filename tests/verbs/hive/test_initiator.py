@@ -18,12 +18,14 @@ from support.metastore.fake_hive import FakeHive
 
 from acidctl.base.errors import AcidctlError, ConflictError
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes
-from acidctl.hive import initiator as initiator_module
-from acidctl.hive.initiator import Initiated, Initiation, Initiator
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.interface import LockType
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.txn.locks import LeaderLock
+from acidctl.verbs.hive import initiator as initiator_module
+from acidctl.verbs.hive.initiator import Initiated, Initiator
+from acidctl.verbs.hive.options import InitiatorOptions
+from acidctl.verbs.hive.service import Tables
 
 Acidctl = Callable[..., Result]
 
@@ -68,9 +70,11 @@ class House:
     def look(self, **asked: Any) -> dict[str, str]:
         """What became of each table in one look."""
         self.outcomes, self.errors = [], []
+        tables = Tables(asked.pop("names", ()), asked.pop("exclude", ()))
         one = Initiator(
             self.metastore,
-            Initiation(**asked),
+            InitiatorOptions(**asked),
+            tables,
             self.outcomes.append,
             lambda name, error: self.errors.append((name, error)),
         )
@@ -145,7 +149,7 @@ def test_those_come_first_whose_readers_gain_most(house: House) -> None:
     house.table("large", 20, rows=2000)
     house.table("small", 20, rows=1)
     house.table("middle", 20, rows=300)
-    assert house.look(changes_nothing=True) == {"large": "planned", "small": "planned", "middle": "planned"}
+    assert house.look(dry_run=True) == {"large": "planned", "small": "planned", "middle": "planned"}
     gains = [one.gain for one in house.outcomes]
     assert gains == sorted(gains, reverse=True)
     assert house.fake.queue == []
@@ -193,7 +197,7 @@ def test_only_one_is_at_work_in_a_warehouse(house: House) -> None:
         assert (lock.database, lock.table, lock.type, lock.txn) == ("acidctl", "initiator", LockType.EXCLUSIVE, 0)
         with pytest.raises(ConflictError, match="another initiator"):
             house.look()
-        assert house.look(changes_nothing=True) == {"due": "planned"}
+        assert house.look(dry_run=True) == {"due": "planned"}
         assert [one.lock for one in house.fake.locks] == [lock.lock]
     assert house.fake.locks == []
     assert house.look() == {"due": "requested"}
@@ -236,11 +240,12 @@ def test_a_service_goes_on_after_a_round_that_failed(house: House) -> None:
     asked = threading.Event()
     one = Initiator(
         house.metastore,
-        Initiation(),
+        InitiatorOptions(every=0.01),
+        Tables(),
         lambda outcome: asked.set() if outcome.entry else None,
         lambda _, error: errors.append(error),
     )
-    thread = threading.Thread(target=one.run, args=(0.01,))
+    thread = threading.Thread(target=one.run)
     thread.start()
     assert asked.wait(20)
     one.stop()
@@ -274,8 +279,9 @@ def test_one_in_standby_takes_over_when_the_other_ends_and_gives_way_when_it_los
         waits.append(error)
         told.set()
 
-    one = Initiator(house.metastore, Initiation(), lambda _: None, lambda _, error: errors.append(error))
-    thread = threading.Thread(target=one.run, args=(0.01, on_standby))
+    options = InitiatorOptions(every=0.01, standby=True)
+    one = Initiator(house.metastore, options, Tables(), lambda _: None, lambda _, error: errors.append(error))
+    thread = threading.Thread(target=one.run, args=(on_standby,))
     thread.start()
     try:
         assert told.wait(20)
@@ -316,7 +322,7 @@ def test_the_command_says_what_it_asks_for(house: House, acidctl: Acidctl) -> No
     line = ("hive", "initiator", "--metastore", house.fake.address)
     shown = acidctl(*line, "--dry-run")
     assert "major planned: 20 deltas, limit 10, and no base" in shown.out
-    assert "2 locations looked at: 1 nothing to do, 1 planned" in shown.err
+    assert "2 locations checked: 1 nothing to do, 1 planned" in shown.err
     done = acidctl(*line, "--once", "-o", "jsonl", "s.*").lines()
     assert [(one["result"], one.get("kind")) for one in done] == [("nothing-to-do", None), ("requested", "major")]
     assert done[1]["entry"] == house.fake.queue[0].id
@@ -333,7 +339,7 @@ def test_nothing_starves(gains: list[int], most: int) -> None:
     """Of those that are due as many are asked for as may be, and none that gains less before one that gains more."""
     due = [(Initiated(location=str(i), result="planned", gain=float(gain)), None) for i, gain in enumerate(gains)]  # type: ignore[arg-type]
     due.sort(key=lambda pair: -pair[0].gain)
-    initiator = Initiator(None, Initiation(most=most), lambda _: None, lambda *_: None)  # type: ignore[arg-type]
+    initiator = Initiator(None, InitiatorOptions(most=most), Tables(), lambda _: None, lambda *_: None)  # type: ignore[arg-type]
     found = list(initiator._ask(due, None))  # type: ignore[arg-type]
     chosen = [one.gain for one in found if one.result == "planned"]
     assert chosen == sorted(map(float, gains), reverse=True)[:most]

@@ -32,12 +32,13 @@ from acidctl.base.errors import AcidctlError
 from acidctl.compaction.local_engine import LocalEngine
 from acidctl.hive.foreign_entries import Strangers
 from acidctl.hive.orphaned_entries import is_dead, worker_id
-from acidctl.hive.worker import Work, Worked, Worker
 from acidctl.location.change.owner import Owner
 from acidctl.metastore.client import Metastore
-from acidctl.metastore.interface import CompactionType, DeltaFigure, LockType, TxnState
+from acidctl.metastore.interface import CompactionType, LockType, TxnState
 from acidctl.metastore.queue.compactions import AFTER_DEATH
 from acidctl.metastore.settings import find_settings
+from acidctl.verbs.hive.options import WorkerOptions
+from acidctl.verbs.hive.worker import Worked, Worker
 
 Acidctl = Callable[..., Result]
 
@@ -71,8 +72,9 @@ def work(fake: FakeHive, **more: Any) -> tuple[list[Worked], list[AcidctlError]]
     """What a worker that ends with the queue does."""
     done: list[Worked] = []
     errors: list[AcidctlError] = []
+    job = more.pop("job", "")
     engines = more.pop("engines", lambda until, on_progress: LocalEngine(1, until, on_progress))
-    worker = Worker(client(fake), Work(once=True, **more), engines, done.append, errors.append)
+    worker = Worker(client(fake), WorkerOptions(once=True, **more), engines, done.append, errors.append, job=job)
     worker.free_dead()
     worker.run()
     return done, errors
@@ -110,17 +112,6 @@ def test_it_does_what_waits_and_ends(fake: FakeHive, tmp_path: Path, acidctl: Ac
     assert states(fake) == [(1, "ready for cleaning"), (2, "ready for cleaning"), (3, "initiated")]
     assert (tmp_path / f"t/base_0000002_v{fake.queue[0].txn:07d}").exists()
     assert rows(fake, acidctl, "t") == before
-    require_ended(fake)
-
-
-def test_a_server_whose_metrics_are_on_is_told_of_deltas_as_hives_workers_tell_it(fake: FakeHive) -> None:
-    fake.config |= {"metastore.metrics.enabled": "true", "metastore.deltametrics.obsolete.delta.num.threshold": "2"}
-    fake.entry("s", "t", "initiated", type=int(CompactionType.MAJOR))
-    fake.fault("update_compaction_metrics_data", "failed")
-    fake.entry("s", "u", "initiated", type=int(CompactionType.MAJOR))
-    done, errors = work(fake)
-    assert ([one.result for one in done], errors) == (["compacted"] * 2, [])
-    assert fake.figures == {("u", "", DeltaFigure.NUM_OBSOLETE_DELTAS): 2}
     require_ended(fake)
 
 
@@ -274,7 +265,7 @@ def test_slots_work_side_by_side_within_their_bytes(fake: FakeHive, tmp_path: Pa
     for number in range(6):
         table(fake, tmp_path / f"many{number}", f"many{number}")
         fake.entry("s", f"many{number}", "initiated")
-    done, errors = work(fake, slots=3, max_bytes=1)
+    done, errors = work(fake, max_parallel=3, max_bytes=1)
     assert sorted(one.entry for one in done) == list(range(1, 7))
     assert {one.result for one in done} == {"compacted"}
     assert not errors
@@ -324,7 +315,7 @@ def test_an_entry_that_is_taken_after_the_line_broke_is_given_back(fake: FakeHiv
     fake.entry("s", "t", "initiated", pool="mine")
     fake.fault("find_next_compact2", "late")
     done: list[Worked] = []
-    asked = Work(once=once, pool="mine")
+    asked = WorkerOptions(once=once, pool="mine")
     worker = Worker(
         client(fake), asked, lambda *_: LocalEngine(1), lambda one: (done.append(one), worker.stop()), print
     )
@@ -362,7 +353,7 @@ def test_one_entry_taken_twice_ends_no_other(fake: FakeHive) -> None:
         if len(done) == 2:
             worker.stop()
 
-    worker = Worker(client(fake), Work(slots=2), engines, ended, lambda _: None)
+    worker = Worker(client(fake), WorkerOptions(max_parallel=2), engines, ended, lambda _: None)
     worker.run()
     results = sorted(one.result.value for one in done)
     assert results in (["compacted", "failed"], ["failed", "failed"])  # a location is changed by one at a time
@@ -373,7 +364,7 @@ def test_one_entry_taken_twice_ends_no_other(fake: FakeHive) -> None:
 def test_what_is_taken_when_it_was_told_to_stop_is_given_back(fake: FakeHive) -> None:
     fake.entry("s", "t", "initiated")
     done: list[Worked] = []
-    worker = Worker(client(fake), Work(), lambda *_: LocalEngine(1), done.append, lambda _: None)
+    worker = Worker(client(fake), WorkerOptions(), lambda *_: LocalEngine(1), done.append, lambda _: None)
     fake.before["find_next_compact2"] = lambda: worker.stop(now=True)
     worker.run()
     assert done == []
@@ -383,7 +374,7 @@ def test_what_is_taken_when_it_was_told_to_stop_is_given_back(fake: FakeHive) ->
 def test_what_is_given_back_keeps_how_it_is_to_be_done(fake: FakeHive) -> None:
     fake.entry("s", "t", "initiated")
     fake.more_of_entry[1] = {"properties": "1:3:a:b3:x,y", "order_by": "order by a", "buckets": 4}
-    worker = Worker(client(fake), Work(), lambda *_: LocalEngine(1), lambda _: None, lambda _: None)
+    worker = Worker(client(fake), WorkerOptions(), lambda *_: LocalEngine(1), lambda _: None, lambda _: None)
     fake.before["find_next_compact2"] = lambda: worker.stop(now=True)
     worker.run()
     (wish,) = fake.wishes
@@ -423,7 +414,7 @@ def test_a_task_in_this_process_ends_when_it_is_told_to(fake: FakeHive) -> None:
 
         return LocalEngine(1, ends, told)
 
-    worker = Worker(client(fake), Work(), engines, done.append, lambda _: None)
+    worker = Worker(client(fake), WorkerOptions(), engines, done.append, lambda _: None)
     worker.run()
     assert [one.result for one in done] == ["postponed"]
     assert states(fake) == [(1, "refused"), (2, "initiated")]
@@ -507,7 +498,7 @@ def test_what_was_handed_on_by_a_transaction_that_was_aborted_is_done_again(fake
 
 
 def free_the_dead(fake: FakeHive) -> None:
-    Worker(client(fake), Work(), lambda *_: None, print, print).free_dead()  # type: ignore[arg-type]
+    Worker(client(fake), WorkerOptions(), lambda *_: None, print, print).free_dead()  # type: ignore[arg-type]
 
 
 def test_an_entry_that_was_being_read_when_its_worker_died_has_failed(fake: FakeHive) -> None:
@@ -702,7 +693,7 @@ def test_told_again_and_again_it_still_gives_back(fake: FakeHive) -> None:
         return LocalEngine(1, Deadline(0.0))
 
     done: list[Worked] = []
-    worker = Worker(client(fake), Work(grace=0), engines, done.append, lambda _: None)
+    worker = Worker(client(fake), WorkerOptions(grace=0), engines, done.append, lambda _: None)
     interruptions = 0
     wait = worker._wait
 

@@ -66,7 +66,7 @@ def test_transactions_locks_and_queue_are_what_the_command_line_shows(
 
 def test_what_is_stuck_is_told_with_its_cause(fake: FakeHive, hive: Hive) -> None:
     fake.entry("s", "t", "working", worker="w", started=100_000, txn=77)
-    (one,) = hive.stuck().entries
+    (one,) = hive.stuck().stuck
     assert one.entry.name == "s.t"
 
 

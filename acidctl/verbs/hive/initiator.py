@@ -7,11 +7,9 @@ skips the tables that Hive's own initiator skips.
 from __future__ import annotations
 
 import random
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.acid.reasons import Code, Reason, reason
@@ -19,7 +17,6 @@ from acidctl.acid.triggers import advise
 from acidctl.base.errors import AcidctlError, ConflictError, GoneError, RefusedError
 from acidctl.compaction.plan import below_straddlers
 from acidctl.compaction.request import CompactionRequest, as_its_owner_wishes, decision_on, why_idle
-from acidctl.hive.poll_loop import repeat
 from acidctl.hive.queue_lease import partition_of
 from acidctl.location.find import find
 from acidctl.location.snapshot_resolver import SnapshotResolver
@@ -43,6 +40,8 @@ from acidctl.metastore.server import find_switches
 from acidctl.metastore.tables import HiveTable
 from acidctl.metastore.txn.locks import LeaderLock
 from acidctl.outcome import Outcome, Result
+from acidctl.verbs.hive.options import InitiatorOptions
+from acidctl.verbs.hive.service import Service, Tables
 
 ROLE = "initiator"
 """Role of the lock that the running initiator holds."""
@@ -52,29 +51,6 @@ _AGAIN = 7 * 86400.0
 
 _STANDBY = 15.0
 """Average seconds between two attempts to take the lock in standby."""
-
-
-@dataclass(frozen=True, slots=True)
-class Initiation:
-    """Settings of an initiator.
-
-    Attributes:
-        names: patterns of tables, ``hive:db.*``.
-        exclude: patterns of tables to leave out.
-        pool: pool of the requests; empty for that of the table, or of its database.
-        most: maximum number of requests in one round; None for all.
-        changes_nothing: only report what would be requested.
-        request: thresholds that override those of the tables.
-        storage: options of stores.
-    """
-
-    names: Sequence[str] = ("hive:*.*",)
-    exclude: Sequence[str] = ()
-    pool: str = ""
-    most: int | None = None
-    changes_nothing: bool = False
-    request: CompactionRequest = field(default_factory=CompactionRequest)
-    storage: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,28 +81,7 @@ class Initiated(Outcome):
         }
 
 
-@dataclass(slots=True)
-class InitiatorCounts:
-    """Counters of an initiator.
-
-    Attributes:
-        results: numbers of locations by their result, in all rounds.
-        rounds: number of finished rounds.
-        looked: when the last round ended, in seconds since the epoch.
-        seconds: duration of the last round.
-        failing: whether the last round failed.
-        leading: whether it holds the lock.
-    """
-
-    results: Counter[str] = field(default_factory=Counter)
-    rounds: int = 0
-    looked: float = 0.0
-    seconds: float = 0.0
-    failing: bool = False
-    leading: bool = False
-
-
-class Initiator:
+class Initiator(Service):
     """An initiator that checks a warehouse in rounds.
 
     Args:
@@ -137,42 +92,36 @@ class Initiator:
     def __init__(
         self,
         metastore: Metastore,
-        work: Initiation,
+        options: InitiatorOptions,
+        tables: Tables,
         on_outcome: Callable[[Initiated], None],
         on_error: Callable[[str, AcidctlError], None],
     ) -> None:
-        self._metastore, self._work = metastore, work
+        super().__init__(metastore, lambda error: on_error("", error))
+        self._options, self._tables = options, tables
         self._on_outcome, self._on_error = on_outcome, on_error
-        self._stopping = threading.Event()
-        self.counts = InitiatorCounts()
-
-    def stop(self) -> None:
-        """Stop before the next location or request."""
-        self._stopping.set()
 
     def once(self) -> None:
         """Run one round, under the warehouse's lock unless nothing is changed.
 
         Raises:
             ConflictError: another initiator is running, or the lock was lost.
-            MetastoreError: the metastore cannot be reached, or failed.
         """
-        if self._work.changes_nothing:
+        if self._options.dry_run:
             self._round(None)
             return
         with LeaderLock(self._metastore, ROLE) as lock:
             lock.take()
             self._round(lock)
 
-    def run(self, every: float, on_standby: Callable[[ConflictError], None] | None = None) -> None:
+    def run(self, on_standby: Callable[[ConflictError], None] = lambda _: None) -> None:
         """Run rounds until :meth:`stop`.
 
         Args:
-            every: seconds from the start of a round to the start of the next.
-            on_standby: called when another initiator is running, whose end this one waits for; None to refuse.
+            on_standby: called when another initiator is running, whose end this one waits for.
 
         Raises:
-            ConflictError: another initiator is running at the start, and `on_standby` is None.
+            ConflictError: another initiator is running at the start, and this one is not a standby.
             MetastoreError: the metastore cannot be reached at the start.
         """
         with LeaderLock(self._metastore, ROLE) as lock:
@@ -186,16 +135,16 @@ class Initiator:
                 if self.counts.leading:
                     self._round(lock)
 
-            repeat(run_round, every, self._stopping, self._round_failed)
+            self._repeat(run_round, self._options.every)
 
-    def _take(self, lock: LeaderLock, on_standby: Callable[[ConflictError], None] | None) -> None:
+    def _take(self, lock: LeaderLock, on_standby: Callable[[ConflictError], None]) -> None:
         """Take the lock; in standby, wait until it is free or :meth:`stop` was called."""
         is_waiting = False
         while not self._stopping.is_set():
             try:
                 lock.take()
             except ConflictError as error:
-                if on_standby is None:
+                if not self._options.standby:
                     raise
                 if not is_waiting:
                     on_standby(error)
@@ -209,18 +158,12 @@ class Initiator:
                 return
             self._stopping.wait(_STANDBY * random.uniform(0.5, 1.5))  # so that several do not try at the same time
 
-    def _round_failed(self, error: AcidctlError) -> None:
-        self.counts.failing = True
-        self._on_error("", error)
-
     def _round(self, lock: LeaderLock | None) -> None:
-        start = time.monotonic()
-        resolver = SnapshotResolver(warehouse=Warehouse(self._metastore, tuple(self._work.exclude))).opened()
+        start, tables = time.monotonic(), self._tables
+        resolver = SnapshotResolver(warehouse=Warehouse(self._metastore, tables.exclude)).opened()
         queue = _Queue(self._metastore)
         due: list[tuple[Initiated, Wish]] = []
-        for found in find(
-            self._work.names, self._work.storage, resolver, Observer(lambda error: self._failed("", error))
-        ):
+        for found in find(tables.names, tables.storage, resolver, Observer(lambda error: self._failed("", error))):
             if self._stopping.is_set():
                 return
             try:
@@ -239,9 +182,7 @@ class Initiator:
         due.sort(key=lambda pair: (-pair[0].gain, pair[1].name))
         for outcome in self._ask(due, lock):
             self._count(outcome)
-        self.counts.rounds += 1
-        self.counts.looked, self.counts.seconds = time.time(), time.monotonic() - start
-        self.counts.failing = False
+        self._round_ended(start)
 
     def _check(self, found: TableLocation, queue: _Queue) -> Initiated | tuple[Initiated, Wish]:
         """Return the outcome and the request for a location, or the outcome alone if nothing is due."""
@@ -250,7 +191,7 @@ class Initiator:
         if why := queue.why_skipped(table, found):
             return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
         try:
-            request = as_its_owner_wishes(self._work.request, table, found.table_properties)
+            request = as_its_owner_wishes(CompactionRequest(), table, found.table_properties)
         except RefusedError as error:
             why = reason(Code.REFUSED, how="error", why=str(error))
             return Initiated(location=found.shown, result=Result.SKIPPED, reasons=(why,))
@@ -262,7 +203,7 @@ class Initiator:
         assert decision.kind is not None  # else it would be idle
         pool = ""
         if self._metastore.features.txn_types:
-            pool = self._work.pool or found.table_properties.pool
+            pool = self._options.pool or found.table_properties.pool
         wish = Wish(table.database, table.name, partition_of(found), decision.kind.value, pool)
         gain = advise(snapshot.listing, snapshot.state).gain
         planned = Initiated(
@@ -276,7 +217,7 @@ class Initiator:
         return planned, wish
 
     def _ask(self, due: Sequence[tuple[Initiated, Wish]], lock: LeaderLock | None) -> Iterator[Initiated]:
-        most = len(due) if self._work.most is None else self._work.most
+        most = len(due) if self._options.most is None else self._options.most
         for number, (planned, wish) in enumerate(due):
             if number >= most:
                 more = reason(Code.OTHERS_GAIN_MORE, count=most)

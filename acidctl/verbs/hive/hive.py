@@ -1,0 +1,230 @@
+"""The Python API for a metastore: list and end its transactions, locks and compactions, and run Hive's services."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from acidctl.base.deadline import Duration, as_seconds
+from acidctl.base.errors import AcidctlError, UsageProblem
+from acidctl.hive.queue_view import QueueView, find_held_back, find_stuck_entries
+from acidctl.hive.ready_entries import OnError
+from acidctl.hive.table_names import as_hive_names, wishes_for
+from acidctl.location.arguments import HiveName
+from acidctl.location.named_metastore import open_warehouse
+from acidctl.location.warehouse import Warehouse
+from acidctl.metastore.activity import KnownTxns, Lock, find_locks, find_transactions
+from acidctl.metastore.client import Metastore
+from acidctl.metastore.housekeeping import Dead, abort_txn, end_dead, find_dead, refuse_where_it_is_done, silent_for
+from acidctl.metastore.queue.compactions import (
+    Compaction,
+    QueueAnswer,
+    Wish,
+    abort_compactions,
+    check_wish,
+    find_compactions,
+    request_compaction,
+)
+from acidctl.metastore.server import find_switches
+from acidctl.metastore.tables import HiveTable
+
+if TYPE_CHECKING:
+    from acidctl.verbs.hive.cleaner import CleanedEntry
+    from acidctl.verbs.hive.initiator import Initiated
+    from acidctl.verbs.hive.worker import Worked
+
+
+class Hive:
+    """A metastore. The first call connects; :meth:`close`, or a ``with``, closes the connection.
+
+    Args:
+        metastore: one or more addresses, separated by commas, or settings by their names; default: those of
+            ``hive-site.xml``.
+        storage: options of stores, for the sizes of locations.
+
+    Raises:
+        UsageProblem: nothing names a metastore.
+        EnvironmentProblem: a required package is not installed.
+    """
+
+    def __init__(
+        self, metastore: str | Mapping[str, str] | None = None, storage: Mapping[str, str] | None = None
+    ) -> None:
+        warehouse = open_warehouse(metastore)
+        if warehouse is None:
+            raise UsageProblem("no metastore is known", "", "give --metastore, or set HIVE_CONF_DIR")
+        self._warehouse, self._storage = warehouse, dict(storage or {})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Hive({self.metastore.shown!r})"
+
+    @property
+    def metastore(self) -> Metastore:
+        """The client of the metastore."""
+        return self._warehouse.metastore
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.metastore.close()
+
+    def tables(self, *names: str, exclude: Sequence[str] = ()) -> list[HiveTable]:
+        """Return the transactional tables, all or those that match names such as ``db.table`` or ``db.*``.
+
+        Raises:
+            NotFoundError: a named table does not exist.
+            UsageProblem: a named table is not transactional.
+            MetastoreError: the metastore cannot be reached, or failed; all other methods raise this, too.
+        """
+        warehouse = Warehouse(self.metastore, tuple(exclude))
+        return [table for name in as_hive_names(names or ["*.*"]) for table in warehouse.tables(HiveName.parse(name))]
+
+    def transactions(self) -> KnownTxns:
+        """Return the open transactions, and the aborted ones that are still listed."""
+        return find_transactions(self.metastore)
+
+    def locks(self, table: str = "") -> tuple[Lock, ...]:
+        """Return the held and waiting locks, all or those on one table, ``db.table``."""
+        database, _, name = table.partition(".")
+        return find_locks(self.metastore, database or None, name or None)
+
+    def compactions(
+        self, *, state: str | None = None, pool: str | None = None, table: str | None = None
+    ) -> list[Compaction]:
+        """Return the queue of compactions, followed by its history."""
+        database, _, name = (table or "").partition(".")
+        return find_compactions(self.metastore, state=state, pool=pool, database=database or None, table=name or None)
+
+    def stuck(self) -> QueueView:
+        """Return the entries of the queue that do not proceed by themselves, with the cause."""
+        return find_stuck_entries(self.metastore)
+
+    def held_back(self, *tables: str, sizes: bool = True, on_error: OnError = lambda _, __: None) -> QueueView:
+        """Return the transactions and locks that hold back cleanings, of the whole queue or of some tables.
+
+        Args:
+            sizes: list the locations, to count bytes.
+            on_error: called for each location that cannot be listed.
+        """
+        names = as_hive_names(tables)
+        return find_held_back(self._warehouse, names, self._storage, sizes=sizes, on_error=on_error)
+
+    def request(
+        self, *names: str, kind: str = "major", pool: str = "", exclude: Sequence[str] = ()
+    ) -> list[tuple[Wish, QueueAnswer]]:
+        """Request a compaction by Hive's workers for every location of some tables.
+
+        Args:
+            kind: major, minor or rebalance.
+
+        Raises:
+            UsageProblem: the server does not support the request.
+            Unreachable: no answer; the server may have accepted the last request.
+        """
+        template = Wish("", "", "", kind, pool)
+        check_wish(self.metastore, template)
+        wishes = list(wishes_for(Warehouse(self.metastore, tuple(exclude)), names, template))
+        return [(wish, request_compaction(self.metastore, wish)) for wish in wishes]
+
+    def abort_transactions(self, *ids: int) -> list[int]:
+        """Abort transactions, and return the ids of those that were open."""
+        return [id_ for id_ in ids if abort_txn(self.metastore, id_)]
+
+    def abort_compactions(self, *ids: int) -> dict[int, tuple[bool, str]]:
+        """Remove entries that wait for a worker from the queue (Hive 4); see :func:`abort_compactions`."""
+        return dict(abort_compactions(self.metastore, ids))
+
+    def find_dead(self, older_than: Duration | None = None) -> Dead:
+        """Return transactions and locks without a heartbeat for a time, by default the server's time-out."""
+        return find_dead(self.metastore, silent_for(_seconds(older_than), find_switches(self.metastore)))
+
+    def end_dead(self, dead: Dead, older_than: Duration | None = None, *, force: bool = False) -> Dead:
+        """End those of `dead` that are still dead, and return them.
+
+        Args:
+            force: end them even if a server runs its own housekeeping.
+
+        Raises:
+            RefusedError: a server runs its own housekeeping.
+        """
+        if not force:
+            refuse_where_it_is_done(self.metastore)
+        return end_dead(self.metastore, dead, silent_for(_seconds(older_than), find_switches(self.metastore)))
+
+    def initiate(
+        self, *tables: str, exclude: Sequence[str] = (), on_error: OnError = lambda _, __: None, **options: Any
+    ) -> list[Initiated]:
+        """Check all tables, or some, and request the compactions that are due, like Hive's initiator.
+
+        Args:
+            on_error: called with the name of each location that cannot be checked.
+            options: fields of :class:`acidctl.verbs.hive.options.InitiatorOptions`.
+
+        Raises:
+            ConflictError: another initiator is running.
+        """
+        from acidctl.verbs.hive.initiator import Initiator
+        from acidctl.verbs.hive.options import InitiatorOptions
+        from acidctl.verbs.hive.service import Tables
+
+        outcomes: list[Initiated] = []
+        wanted = Tables(tables, exclude, self._storage)
+        Initiator(self.metastore, InitiatorOptions(**options), wanted, outcomes.append, on_error).once()
+        return outcomes
+
+    def work(self, *, on_error: Callable[[AcidctlError], None] = lambda _: None, **options: Any) -> list[Worked]:
+        """Run the waiting compactions of the queue, like Hive's workers, by default on this machine, and end.
+
+        Args:
+            on_error: called for each error of the metastore itself, after which the call is repeated.
+            options: fields of :class:`acidctl.verbs.hive.options.WorkerOptions`.
+
+        Raises:
+            UsageProblem: the server has no queue for external workers (before Hive 4).
+        """
+        from acidctl.verbs.engine import EngineOptions
+        from acidctl.verbs.hive.engines import open_engines
+        from acidctl.verbs.hive.options import WorkerOptions
+        from acidctl.verbs.hive.worker import Worker
+
+        outcomes: list[Worked] = []
+        chosen = WorkerOptions(**{"once": True, "tasks": EngineOptions(engine="local"), **options})
+        with open_engines(chosen, self.metastore, self._storage, lambda _: None) as (engines, job):
+            worker = Worker(self.metastore, chosen, engines, outcomes.append, on_error, job=job, storage=self._storage)
+            worker.free_dead()
+            worker.run()
+        return outcomes
+
+    def clean(self, *tables: str, exclude: Sequence[str] = (), **options: Any) -> list[CleanedEntry]:
+        """Clean the entries of the queue that are ready: move obsolete files to the trash, and mark the entries.
+
+        Args:
+            options: fields of :class:`acidctl.verbs.hive.options.CleanerOptions`.
+
+        Raises:
+            RefusedError: `older_than` is too short.
+            UsageProblem: the server has no queue for external cleaners (before Hive 4).
+        """
+        from acidctl.verbs.hive.cleaner import Cleaner
+        from acidctl.verbs.hive.options import CleanerOptions
+        from acidctl.verbs.hive.service import Tables
+
+        def failed(error: AcidctlError) -> None:
+            raise error
+
+        outcomes: list[CleanedEntry] = []
+        wanted = Tables(tables, exclude, self._storage)
+        Cleaner(self.metastore, CleanerOptions(**options), wanted, outcomes.append, failed).once()
+        return outcomes
+
+
+def _seconds(older_than: Duration | None) -> float | None:
+    return None if older_than is None else as_seconds(older_than, "older_than")

@@ -1,0 +1,78 @@
+"""Runs that can be undone until they are purged: cleanings in the trash of a location, and repairs in its backup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from acidctl.base.errors import NotFoundError
+from acidctl.cleaning.outcomes import InTrash, in_trash
+from acidctl.cleaning.request import bring_back, delete
+from acidctl.cleaning.trash import TrashRun, trash_runs
+from acidctl.location.change.journal import RunState
+from acidctl.location.change.lock import Locking
+from acidctl.location.table_location import TableLocation
+from acidctl.outcome import Outcome, Result
+from acidctl.repair.apply import SETTLED, discard, undo_last
+from acidctl.repair.backup import RepairRun, list_backups
+from acidctl.repair.request import InBackup, in_backup
+from acidctl.storage.port import FileSystem
+
+KeptRun = TrashRun | RepairRun
+
+
+def kept_runs(found: TableLocation) -> list[KeptRun]:
+    """Return the cleanings and repairs that a location keeps, oldest first; their states say which can be used."""
+    fs, path = found.fs, found.location.path
+    try:
+        names = {entry.path for entry in fs.list_dir(path).entries}
+    except NotFoundError:
+        return []
+    return sorted([*trash_runs(fs, path, names), *list_backups(fs, path, names)], key=lambda run: run.id)
+
+
+def is_undoable(run: KeptRun) -> bool:
+    """Return whether a restore undoes a run, or refuses it with a reason; other runs changed nothing."""
+    return run.state not in (RunState.STAGED, RunState.FORGOTTEN)
+
+
+def is_unfinished(run: KeptRun) -> bool:
+    """Return whether a run is an interrupted repair, whose backup must stay."""
+    return isinstance(run, RepairRun) and run.state not in SETTLED
+
+
+def kept(fs: FileSystem, run: KeptRun, result: Result = Result.IN_TRASH) -> InTrash | InBackup:
+    """Return a run as an outcome of its location."""
+    return in_trash(fs, run, result) if isinstance(run, TrashRun) else in_backup(fs, run, result)
+
+
+def undo(fs: FileSystem, run: KeptRun, locking: Locking) -> Outcome:
+    """Undo a cleaning or a repair, under the lock of its location.
+
+    Raises:
+        ConflictError: another process restored or purged it, or its files were changed since.
+        NotFoundError: a file of it is missing.
+        BadDataError, RefusedError: it is damaged, or another user's.
+    """
+    if isinstance(run, TrashRun):
+        return bring_back(fs, run, locking)
+    return in_backup(fs, undo_last(fs, run.location, run.id, locking), Result.RESTORED)
+
+
+def purge_runs(
+    fs: FileSystem,
+    runs: Sequence[KeptRun],
+    locking: Locking,
+    should_stop: Callable[[], bool],
+    on_deleted: Callable[[], None],
+    *,
+    night: str = "",
+) -> list[Outcome]:
+    """Delete runs of one location for good, under its lock, and return those that were deleted before it stopped."""
+    cleanings = [run for run in runs if isinstance(run, TrashRun)]
+    repairs = {run.id: run for run in runs if isinstance(run, RepairRun)}
+    gone: list[Outcome] = [*delete(fs, cleanings, locking, should_stop, on_deleted, night=night)]
+    if repairs and not should_stop():
+        for run in discard(fs, runs[0].location, repairs.keys(), locking):
+            gone.append(in_backup(fs, repairs[run.id], Result.PURGED))
+            on_deleted()
+    return gone
