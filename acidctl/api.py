@@ -193,7 +193,7 @@ class Location:
         """Return the life of one row.
 
         Args:
-            row: ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID as JSON.
+            row: ``writeid:bucketid:rowid``, or ROW__ID as JSON.
         """
         return blame(self.snapshot(), parse_row_id(row) if isinstance(row, str) else row)
 

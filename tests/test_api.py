@@ -151,8 +151,8 @@ def test_history_blame_and_diff_are_those_of_the_commands(shell: Shell, crud: Pa
     assert [(line.write_id, line.inserted, line.updated, line.deleted) for line in history.write_ids] == [
         (line["writeId"], line["inserted"], line["updated"], line["deleted"]) for line in lines
     ]
-    (life,) = one.blame("1:bucket=0:0").rows
-    (row,) = shell.json("blame", crud, "1:bucket=0:0")["rows"]
+    life = one.blame("1:536870912:0")
+    row = shell.json("blame", crud, "1:536870912:0")
     assert life.status.value == row["status"]
     with pytest.raises(UsageProblem):
         one.blame("no id")

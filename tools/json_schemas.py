@@ -184,16 +184,12 @@ SHAPES: dict[str, Shape] = {
                 "heldIn": ["str"],
             }
         ],
-        "problems": ["any"], "operations": [_DONE_THERE],
+        "problems": ["any"],
     },
     "log": {"location": "str", **_DONE_THERE},
     "blame": {
         "location": "str", "snapshotSource": "source", "stripes": "int", "stripesRead": "int",
-        "rows": [
-            {
-                "rowId": _ROW_ID, "status": "str", "inserts": [_EVENT], "changes": [{**_EVENT, "maybeUpdate": "bool"}],
-            }
-        ],
+        "rowId": _ROW_ID, "status": "str", "inserts": [_EVENT], "changes": [{**_EVENT, "maybeUpdate": "bool"}],
     },
     "diff-count": {"disappeared": "int", "appeared": "int", "snapshotSource": "source"},
     "compact": {**_OUTCOME, **_TO_COMPACT},

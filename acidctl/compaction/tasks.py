@@ -21,7 +21,7 @@ from acidctl.orc.write.acid_writer import CopiedStripe
 from acidctl.orc.write.writer_settings import WriterSettings
 from acidctl.rows.convert.conform import How
 from acidctl.rows.foreign.format import Format
-from acidctl.rows.read.events import Synthetic
+from acidctl.rows.read.row_numbers import Synthetic
 from acidctl.storage.port import FileSystemSpec
 
 if TYPE_CHECKING:

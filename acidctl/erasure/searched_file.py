@@ -15,7 +15,8 @@ from acidctl.location.metastore_schema import Declared
 from acidctl.orc.byte_source import ByteSource
 from acidctl.orc.tail import MAGIC
 from acidctl.rows.foreign.format import Format, read_any_tail
-from acidctl.rows.read.events import EventFile, Synthetic
+from acidctl.rows.read.events import EventFile
+from acidctl.rows.read.row_numbers import Synthetic
 from acidctl.storage.port import FileSystem
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
 from acidctl.wording import iso_time

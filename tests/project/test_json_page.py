@@ -53,7 +53,7 @@ def undocumented(command: str, text: str) -> set[str]:
 @pytest.mark.parametrize(
     "line",
     [
-        ("ls", "T"), ("why", "T"), ("history", "T"), ("blame", "T", "1:bucket=0:2"), ("doctor",),
+        ("ls", "T"), ("why", "T"), ("history", "T"), ("blame", "T", "1:536870912:2"), ("doctor",),
         ("report", "T"),
         ("diff", "T", "--from", "1", "--count"), ("validate", "--deep", "T"), ("validate", "--list-rules"),
         ("meta", "T/delta_0000001_0000001_0000/bucket_00000"), (*MAJOR, "--dry-run", "T"), (*MAJOR, "T"),
@@ -76,7 +76,7 @@ def test_who_says_what_counts_stands_in_every_object(acidctl: Acidctl, crud: Pat
     for line in (("ls",), ("why",), ("history",), ("clean",), ("validate",)):
         assert acidctl(*line, crud, "-o", "json").one()["snapshotSource"] == everything, line
     told = ("--snapshot", "crud_table:3:9223372036854775807::")
-    for line in (("diff", "--from", "1", "--count", crud), ("blame", "-o", "json", crud, "1:bucket=0:2")):
+    for line in (("diff", "--from", "1", "--count", crud), ("blame", "-o", "json", crud, "1:536870912:2")):
         assert acidctl(*line).json()["snapshotSource"] == everything, line
         assert acidctl(*line, *told).json()["snapshotSource"]["from"] == "write-ids", line
     for line in ((*MAJOR, "--dry-run"), MAJOR):

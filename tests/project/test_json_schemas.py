@@ -44,7 +44,7 @@ def lines(table: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
     yield "status", ("status", table)
     yield "ls", ("ls", "--rows", table)
     yield "why", ("why", table)
-    yield "blame", ("blame", table, "1:bucket=0:2")
+    yield "blame", ("blame", table, "1:536870912:2")
     yield "validate", ("validate", "--deep", table)
     yield "validate-rules", ("validate", "--list-rules")
     yield "meta", ("meta", table / "delta_0000001_0000001_0000" / "bucket_00000")

@@ -17,7 +17,7 @@ from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.wording import text_of
 
 if TYPE_CHECKING:
-    from acidctl.rows.past.blame import Blame, RowId, RowLife, Sighting
+    from acidctl.rows.past.blame import Blame, Sighting, Status
 
 _MEANING = {
     "live": "readers see it",
@@ -30,7 +30,6 @@ _MEANING = {
 @shared.command(
     "blame",
     "acidctl blame orders 1:536870912:2",
-    "acidctl blame orders 1:bucket=0:2",
     """acidctl blame orders '{"writeid":1,"bucketid":536870912,"rowid":2}'""",
 )
 @click.argument("location", metavar="LOCATION", type=LOCATION)
@@ -47,9 +46,8 @@ def command(
 ) -> None:
     """Show where the row ROWID of a LOCATION was inserted, which compactions rewrote it, and what deleted it.
 
-    ROWID is writeid:bucketid:rowid, where bucketid is the encoded number of ROW__ID; or writeid:bucket=N:rowid with the
-    number of the bucket file, whatever the statement; or ROW__ID as `cat --row-id` prints it. Obsolete and aborted
-    directories are looked at too.
+    ROWID is writeid:bucketid:rowid, where bucketid is the encoded number of ROW__ID; or ROW__ID as `cat --row-id`
+    prints it. Obsolete and aborted directories are searched too.
     """
     from acidctl.rows.past.blame import blame, parse_row_id  # noqa: PLC0415 - --help does without
 
@@ -68,47 +66,35 @@ def command(
     found = blame(snapshot, wanted)
     for problem in found.problems:
         warn(f"not looked at: {problem}")
-    if not found.rows:
-        raise _never_seen(places[0].shown, wanted, found)
+    if not found.status:
+        why = f"no event of it is in any directory that is there ({found.stripes_read} of {found.stripes} stripes read)"
+        base = found.hidden_by[0] if found.hidden_by else ""
+        hint = f"if there was one, it was deleted before {base} was compacted, and its traces cleaned" if base else ""
+        raise NotFoundError(f"no row {found.row} in {places[0].shown}", why, hint)
     if output == "json":
-        put_json({**_report(places[0].shown, found), "snapshotSource": snapshot.source.record}, lines=False)
-        return
-    for life in found.rows:
-        _print(life, found)
-
-
-def _never_seen(location: str, wanted: RowId, found: Blame) -> Exception:
-    why = f"no event of it is in any directory that is there ({found.stripes_read} of {found.stripes} stripes read)"
-    hint = ""
-    if found.hidden_by:
-        hint = f"if there was one, it was deleted before {found.hidden_by[0]} was compacted, and its traces cleaned"
-    return NotFoundError(f"no row {wanted} in {location}", why, hint)
-
-
-def _report(location: str, found: Blame) -> dict[str, Any]:
-    def seen(event: Sighting) -> dict[str, Any]:
-        return {
-            "operation": event.operation,
-            "writeId": event.write_id,
-            "directory": event.directory or None,
-            "file": event.file,
-            "state": event.state.value,
-            "rewritten": event.is_rewritten,
+        report = {
+            "location": places[0].shown,
+            "rowId": dict(zip(("writeid", "bucketid", "rowid"), found.row, strict=True)),
+            "status": found.status.value,
+            "inserts": list(map(_record, found.inserts)),
+            "changes": [{**_record(event), "maybeUpdate": _may_be_update(event, found)} for event in found.changes],
+            "stripes": found.stripes,
+            "stripesRead": found.stripes_read,
+            "snapshotSource": snapshot.source.record,
         }
+        put_json(report, lines=False)
+    else:
+        _print(found, found.status)
 
+
+def _record(event: Sighting) -> dict[str, Any]:
     return {
-        "location": location,
-        "rows": [
-            {
-                "rowId": dict(zip(("writeid", "bucketid", "rowid"), life.key, strict=True)),
-                "status": life.status.value,
-                "inserts": [seen(event) for event in life.inserts],
-                "changes": [{**seen(event), "maybeUpdate": _may_be_update(event, found)} for event in life.changes],
-            }
-            for life in found.rows
-        ],
-        "stripes": found.stripes,
-        "stripesRead": found.stripes_read,
+        "operation": event.operation,
+        "writeId": event.write_id,
+        "directory": event.directory or None,
+        "file": event.file,
+        "state": event.state.value,
+        "rewritten": event.is_rewritten,
     }
 
 
@@ -116,22 +102,22 @@ def _may_be_update(event: Sighting, found: Blame) -> bool:
     return event.operation == "delete" and event.write_id in found.rewritten_changes
 
 
-def _print(life: RowLife, found: Blame) -> None:
+def _print(found: Blame, status: Status) -> None:
     screen = console()
 
     def say(text: str) -> None:
         screen.print(printable(text), soft_wrap=True)
 
-    screen.print(":".join(map(str, life.key)), style="bold")
-    say(f"  {life.status.value}: {_MEANING[life.status.value]}")
-    if life.inserts and life.inserts[0].is_rewritten:
-        say(f"  inserted by write id {life.inserts[0].write_id}, whose own directory is gone")
-    elif not life.inserts:
+    screen.print(str(found.row), style="bold")
+    say(f"  {status.value}: {_MEANING[status.value]}")
+    if found.inserts and found.inserts[0].is_rewritten:
+        say(f"  inserted by write id {found.inserts[0].write_id}, whose own directory is gone")
+    elif not found.inserts:
         say("  its insert is in no directory that is there")
-    for event in life.inserts:
+    for event in found.inserts:
         verb = "rewritten into" if event.is_rewritten else f"inserted by write id {event.write_id}:"
         say(f"  {verb} {event.file} ({event.state.value})")
-    for event in life.changes:
+    for event in found.changes:
         verb = {"update": "updated", "delete": "deleted"}[event.operation]
         if _may_be_update(event, found):
             verb = "deleted, or updated (it inserted rows as well),"

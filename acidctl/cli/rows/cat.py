@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     help="Only partitions of this value. Repeatable.",
 )
 @click.option("--at", type=WRITE_ID, help="The rows when this write id was the newest.")
-@click.option("--deleted", is_flag=True, help="The rows that deletes and updates removed, not those that are left.")
-@click.option("--count", is_flag=True, help="Print the number of rows only.")
+@click.option("--deleted", is_flag=True, help="Print the rows that deletes and updates removed instead.")
+@click.option("--count", is_flag=True, help="Print only the number of rows.")
 @click.option(
-    "--checksum", is_flag=True, help="Print a checksum of the rows only, the same in whatever order and files they lie."
+    "--checksum", is_flag=True, help="Print only a checksum of the rows, which does not depend on their order or files."
 )
 @shared.limit_option
 @click.option(
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
     "--record/--no-record",
     "record",
     default=None,
-    help="With -o table: a line for every value, done where rows are wider than the terminal.",
+    help="With -o table: a line for every value (default: if rows are wider than the terminal).",
 )
 @shared.reading_options(*shared.EXPORT_FORMS, default="jsonl", more=("read_lock",))
 @click.option("--out", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
-@click.option("--skip-bad-files", is_flag=True, help="Go on without what cannot be read; say so, and fail, at the end.")
+@click.option("--skip-bad-files", is_flag=True, help="Skip what cannot be read; report it and fail at the end.")
 @shared.runs(pages=True, isolates="skip_bad_files")
 def command(
     *,
@@ -127,7 +127,7 @@ def command(
     elif checksum:
         _put_checksum(scan)
     else:
-        write_rows(scan.batches_as_read(limit), output, scan.output_type, scan.declared, out, record=record)
+        write_rows(scan.batches_as_read(limit), output, scan.output_type, out, record=record)
     if losses:
         _fail_for_losses(losses)
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import click
 
-from acidctl.base.errors import NotFoundError, UsageProblem
+from acidctl.base.errors import UsageProblem
 from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION, NEW_FILE, WRITE_ID
 from acidctl.cli.options.shared import ROW_FORMS, refuse_unused
 from acidctl.cli.output.console import note, put_json, warn_of
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.wording import text_of
-
-if TYPE_CHECKING:
-    from acidctl.rows.past.diff import Difference
 
 
 @shared.command(
@@ -26,12 +20,16 @@ if TYPE_CHECKING:
     "acidctl diff orders --from 11 --to 12 --count",
 )
 @click.argument("location", metavar="LOCATION|TABLE", type=LOCATION)
-@click.option("--from", "start", type=WRITE_ID, required=True, help="What was.")
-@click.option("--to", "end", type=WRITE_ID, help="What is; without it the newest.")
-@click.option("--key", metavar="COLUMNS", help="Columns that tell a row: what went and came of one key is an update.")
+@click.option("--from", "start", type=WRITE_ID, required=True, help="Older write id.")
+@click.option("--to", "end", type=WRITE_ID, help="Newer write id (default: newest).")
+@click.option(
+    "--key",
+    metavar="COLUMNS",
+    help="Key columns: a removed and an added row with the same key are shown as one update.",
+)
 @click.option("--row-id", is_flag=True, help="Put ROW__ID after the change.")
 @shared.columns_option
-@click.option("--count", is_flag=True, help="Print the number of rows that went and came only.")
+@click.option("--count", is_flag=True, help="Print only the numbers of removed and added rows.")
 @shared.reading_options(*shared.ROW_FORMS, default="jsonl", more=("read_lock",))
 @click.option("--out", "to_file", type=NEW_FILE, metavar="PATH", help=shared.WHOLE_FILE)
 @shared.runs(pages=True, isolates=False)
@@ -55,10 +53,7 @@ def command(
     An UPDATE takes away the old row and adds the new one. With --key the two are one line (~) with `old` and `new`, and
     all changed rows are held in memory. Status 10 once a compaction destroyed one of the snapshots.
     """
-    import pyarrow as pa  # noqa: PLC0415 - --help does without
-
     from acidctl.cli.rows.rows_out import begin_document, form_of, write_rows  # noqa: PLC0415 - --help does without
-    from acidctl.orc.types import arrow_type  # noqa: PLC0415 - --help does without
     from acidctl.rows.past.diff import table_difference  # noqa: PLC0415 - --help does without
     from acidctl.rows.scan.table import table_at  # noqa: PLC0415 - --help does without
 
@@ -83,29 +78,6 @@ def command(
         gone, new = found.count()
         put_json({"disappeared": gone, "appeared": new, "snapshotSource": found.source.record}, lines=True)
     elif keys:
-        _write_pairs(found, keys, output, to_file)
+        write_rows(found.paired(keys), output, found.paired_type, to_file)
     else:
-        types = found.listed_type
-        write_rows(found.listed(), output, types, pa.schema(list(arrow_type(types))), to_file)
-
-
-def _write_pairs(found: Difference, keys: Sequence[str], output: str, to_file: str | None) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - --help does without
-
-    from acidctl.cli.rows.rows_out import write_rows  # noqa: PLC0415 - --help does without
-    from acidctl.orc.types import arrow_type  # noqa: PLC0415 - --help does without
-    from acidctl.rows.past.diff import keyed_type, pair_by_key  # noqa: PLC0415 - --help does without
-    from acidctl.rows.scan.arrow_rows import one_table  # noqa: PLC0415 - --help does without
-
-    spelled = {name.lower(): name for name in reversed(found.schema.names)}
-    for name in keys:
-        if name.lower() not in spelled:
-            raise NotFoundError(f"no column {name!r} for --key", f"there are {', '.join(found.schema.names)}")
-    gone, new = (one_table(list(batches), found.schema) for batches in (found.gone(), found.new()))
-    types = keyed_type(found.output_type)
-    try:
-        batches = list(pair_by_key(gone, new, [spelled[name.lower()] for name in keys], found.output_type))
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid) as error:
-        what = f"--key {','.join(keys)} cannot be compared"
-        raise UsageProblem(what, str(error), "name columns of simple types") from error
-    write_rows(batches, output, types, pa.schema(list(arrow_type(types))), to_file)
+        write_rows(found.listed(), output, found.listed_type, to_file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,9 +12,7 @@ from acidctl.cli.options import shared
 from acidctl.cli.options.param_types import LOCATION
 from acidctl.cli.output.console import Records, console
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn, on_screen
-from acidctl.cli.report.log_text import log_record, what, who
 from acidctl.cli.report.outcomes import RunReporter
-from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.find import find
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.rows.scan.odd_layout import odd_layout
@@ -52,7 +49,7 @@ def command(
     remains of either as inserted or deleted. Obsolete and aborted directories count as long as they are there. Below a
     base whose deltas are gone only the rows that were left can be counted: `?` stands for the rest.
 
-    What acidctl did there stands between, at its time, as `acidctl log` has it.
+    What acidctl did is shown by `acidctl log`.
     """
     from acidctl.rows.past.history import read_history  # noqa: PLC0415 - --help does without
 
@@ -63,7 +60,6 @@ def command(
         try:
             snapshot = found.snapshot()
             history = read_history(snapshot)
-            done = read_log(found.fs, found.location.path)
         except AcidctlError as error:
             if found.is_given:
                 raise
@@ -73,10 +69,9 @@ def command(
         for problem in history.problems:
             visits.gap(problem)
         if output == "table":
-            _print(found.shown, history, done, is_known=is_known)
+            _print(found.shown, history, is_known=is_known)
         else:
-            operations = {"operations": [log_record(entry) for entry in done]}
-            report = {**_report(found.shown, history, is_known=is_known), **operations}
+            report = _report(found.shown, history, is_known=is_known)
             records.put({**report, "snapshotSource": snapshot.source.record})
     visits.looked_through()
     visits.tell_notes()
@@ -107,21 +102,7 @@ def _report(location: str, history: History, *, is_known: bool) -> dict[str, Any
     }
 
 
-def _in_time(lines: Sequence[WriteIdHistory], done: Sequence[LogEntry]) -> Iterator[WriteIdHistory | LogEntry]:
-    """Yield the lines, and each operation of acidctl before the first line that was written after it.
-
-    Args:
-        done: the operations, newest first.
-    """
-    waiting = list(done)
-    for line in lines:
-        while waiting and line.modified is not None and waiting[-1].at < line.modified:
-            yield waiting.pop()
-        yield line
-    yield from reversed(waiting)
-
-
-def _print(location: str, history: History, done: Sequence[LogEntry], *, is_known: bool) -> None:
+def _print(location: str, history: History, *, is_known: bool) -> None:
     screen = console()
     screen.print(printable(location), style="bold", soft_wrap=True)
     columns = (
@@ -131,10 +112,7 @@ def _print(location: str, history: History, done: Sequence[LogEntry], *, is_know
         ScreenColumn("written (UTC)"),
     )
 
-    def row(line: WriteIdHistory | LogEntry) -> Row:
-        if isinstance(line, LogEntry):
-            remark = f"acidctl {line.verb}: {'; '.join(filter(None, (line.result, what(line), who(line))))}"
-            return Row(("", *([""] if is_known else []), "", "", "", on_screen(iso_time(line.at))), remark)
+    def row(line: WriteIdHistory) -> Row:
         inserted = f"{line.inserted:,}" + ("" if line.is_complete else " left")
         written = on_screen(iso_time(line.modified))
         where = " ".join(line.directories) or "compacted into " + " ".join(line.compacted_into)
@@ -143,6 +121,6 @@ def _print(location: str, history: History, done: Sequence[LogEntry], *, is_know
         changed = ["?" if count is None else f"{count:,}" for count in (line.updated, line.deleted)]
         return Row((str(line.write_id), *([line.state or ""] if is_known else []), inserted, *changed, written), where)
 
-    FittedTable(columns, "directories", tuple(map(row, _in_time(history.write_ids, done)))).print(screen)
+    FittedTable(columns, "directories", tuple(map(row, history.write_ids))).print(screen)
     if history.unknown_below is not None:
         screen.print(f"rows: unknown below {history.unknown_below}, where a compaction merged what was deleted")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -17,7 +16,7 @@ from acidctl.base.errors import UsageProblem
 from acidctl.base.printable import printable
 from acidctl.cli.output.console import columns_told, console, note, out_stream, table_of
 from acidctl.cli.output.progress import Bar, progress
-from acidctl.orc.types import OrcType
+from acidctl.orc.types import OrcType, arrow_type
 from acidctl.rows.export.json_lines import cell_rows
 from acidctl.rows.export.sinks import JsonArray, Sink, open_sink
 from acidctl.rows.read.selection import limited
@@ -65,19 +64,14 @@ def form_of(output: str, to: str | None, forms: Sequence[str]) -> str:
 
 
 def write_rows(
-    batches: Iterable[pa.RecordBatch],
-    form: str,
-    types: OrcType | None,
-    schema: pa.Schema,
-    to: str | None = None,
-    *,
-    record: bool | None = False,
+    batches: Iterable[pa.RecordBatch], form: str, types: OrcType, to: str | None = None, *, record: bool | None = False
 ) -> None:
     """Write all batches to standard output, or to a new file; binary forms refuse a terminal.
 
     A file appears under its name when it is complete, and not before.
 
     Args:
+        types: of the rows.
         to: path of the file; it must not exist.
         record: show a table with a line for every value; None does so if the rows are wider than the terminal.
 
@@ -98,16 +92,16 @@ def write_rows(
             from acidctl.cli.rows.out_file import new_file  # noqa: PLC0415 - with hashes: only for --out
 
             with new_file(os.fspath(to)) as file:
-                _write(batches, form, types, schema, file)
+                _write(batches, form, types, file)
         elif form == "table":
-            _table(batches, types, schema, record)
+            _table(batches, types, record)
         else:
             if form == "json":
                 document: JsonArray = click.get_current_context().meta[_DOCUMENT]
                 for batch in batches:
                     document.write(batch, types)
             else:
-                _write(batches, form, types, schema, out_stream())
+                _write(batches, form, types, out_stream())
             out_stream().flush()
 
 
@@ -131,28 +125,22 @@ def begin_document(form: str, to: str | None = None) -> None:
     context.call_on_close(end)
 
 
-def _write(
-    batches: Iterable[pa.RecordBatch], form: str, types: OrcType | None, schema: pa.Schema, out: BinaryIO
-) -> None:
+def _write(batches: Iterable[pa.RecordBatch], form: str, types: OrcType, out: BinaryIO) -> None:
     sink: Sink
     if form == "orc":
         from acidctl.rows.export.orc_sink import OrcSink  # noqa: PLC0415 - with the writer of ORC, seldom asked for
 
-        assert types is not None
         sink = OrcSink(out, types)
     else:
-        sink = open_sink(form, out, types=types, schema=schema, for_terminal=out.isatty())
+        sink = open_sink(form, out, types=types, schema=pa.schema(list(arrow_type(types))), for_terminal=out.isatty())
     for batch in batches:
         sink.write(batch)
     sink.close()
 
 
-def _table(batches: Iterable[pa.RecordBatch], types: OrcType | None, schema: pa.Schema, record: bool | None) -> None:
-    iterator = iter(limited(batches, TABLE_ROWS + 1))
-    first = next(iterator, None)
-    every = iterator if first is None else chain([first], iterator)
-    rows = [cells for batch in every for cells in cell_rows(batch, TABLE_ROWS, types)]
-    names = (schema if first is None else first.schema).names
+def _table(batches: Iterable[pa.RecordBatch], types: OrcType, record: bool | None) -> None:
+    names = types.names
+    rows = [cells for batch in limited(batches, TABLE_ROWS + 1) for cells in cell_rows(batch, TABLE_ROWS, types)]
     screen, table = console(), table_of(names, rows[:TABLE_ROWS], style="bold")
     is_narrow = screen.is_terminal or columns_told() is not None
     if record or (record is None and is_narrow and is_wider(table, screen)):

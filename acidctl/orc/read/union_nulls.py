@@ -47,16 +47,6 @@ def with_nulls(tags: NDArray[np.int8], children: list[pa.Array], nulls: Mask | b
     return pa.UnionArray.from_sparse(pa.array(codes, pa.int8()), [*children, pa.nulls(len(codes))], names)
 
 
-def present_streams(footer: pb.StripeFooter, tree: OrcType) -> dict[int, tuple[int, int]]:
-    """Return offset in the stripe and length of the PRESENT streams of unions in `tree`, by column id."""
-    unions = {node.column_id for node in tree.walk() if node.kind == "uniontype"}
-    return {
-        stream.column: (at, stream.length)
-        for stream, at in placed_streams(footer)
-        if stream.kind == pb.Stream.PRESENT and stream.column in unions
-    }
-
-
 def mark_nulls(tail: Tail, i: int, footer: pb.StripeFooter, batch: pa.RecordBatch, tree: OrcType) -> pa.RecordBatch:
     """Return the batch with the difference that Arrow's reader loses: which unions are NULL, and which hold NULL.
 
@@ -67,7 +57,12 @@ def mark_nulls(tail: Tail, i: int, footer: pb.StripeFooter, batch: pa.RecordBatc
     Raises:
         BadDataError: a stream is damaged.
     """
-    streams = present_streams(footer, tree)
+    unions = {node.column_id for node in tree.walk() if node.kind == "uniontype"}
+    streams = {
+        stream.column: (at, stream.length)
+        for stream, at in placed_streams(footer)
+        if stream.kind == pb.Stream.PRESENT and stream.column in unions
+    }
     if not streams:
         return batch
     nulls = _UnionNulls(tail, i, streams)

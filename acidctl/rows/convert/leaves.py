@@ -268,7 +268,7 @@ def _fitted(column: pa.Array, own: OrcType, target: OrcType) -> pa.Array:
 
 def _texts(column: pa.Array, own: OrcType, by: Hive) -> pa.Array:
     from acidctl.rows.export.json_lines import unquoted  # noqa: PLC0415 - few columns are converted to text
-    from acidctl.rows.export.text import Kernels  # noqa: PLC0415 - few columns are converted to text
+    from acidctl.rows.export.text import wrapped  # noqa: PLC0415 - few columns are converted to text
 
     if own.kind == "boolean":
         return pc.if_else(column, "TRUE", "FALSE")
@@ -277,6 +277,5 @@ def _texts(column: pa.Array, own: OrcType, by: Hive) -> pa.Array:
     if own.kind in _FLOATS:
         column = _where(pc.invert(pc.is_nan(column)), column)
         return java_texts(column if by is Hive.HIVE3 else column.cast(pa.float64()))
-    kernels = Kernels(large=False)
-    texts = kernels.wrapped(unquoted(column, None, kernels)).cast(pa.string())
+    texts = wrapped(unquoted(column, None)).cast(pa.string())
     return pc.replace_substring_regex(texts, r"\.0$", "") if own.kind in TIMESTAMP_KINDS else texts

@@ -16,23 +16,11 @@ import pyarrow.compute as pc
 
 from acidctl.base.errors import BadDataError
 from acidctl.base.printable import printable_json
-from acidctl.orc.arrow import below, struct_of, tags_of, union_buffer
+from acidctl.orc.arrow import below, struct_of, tags_of
 from acidctl.orc.read.wide_timestamps import WideTimestamp, parts
 from acidctl.orc.types import OrcType
-from acidctl.rows.export.escapes import Ints
-from acidctl.rows.export.text import (
-    Kernels,
-    Pieces,
-    Text,
-    cleaned,
-    data_length,
-    dates,
-    fixed_width,
-    nulls,
-    text_spans,
-    timestamps,
-    wide_timestamps,
-)
+from acidctl.rows.export import text as texts_of
+from acidctl.rows.export.text import Ints, Pieces, Text, complete, data_length, nulls, raw, text_spans, wrapped
 
 # Rows encoded at a time: enough to amortise a kernel's call, few enough for the texts to stay in the cache.
 SLICE_ROWS = 1 << 16
@@ -41,8 +29,6 @@ SLICE_TEXT = 1 << 26
 
 # No text of a number, date, timestamp or decimal is longer (decimal256: 76 digits).
 _SIMPLE_TEXT = 90
-# Half of what 32-bit offsets reach: CSV doubles the quotes in a nested value's text.
-_LARGE = 1 << 30
 
 NULL_CELL = "null"
 
@@ -51,27 +37,26 @@ def json_buffers(batch: pa.RecordBatch, types: OrcType | None = None) -> Iterato
     """Yield the rows as JSON, one object per line, in pieces of at most SLICE_ROWS rows.
 
     Args:
-        batch: any columns that an ORC file can hold; slices and dictionary-encoded columns too.
+        batch: any columns that an ORC file can hold; slices too.
         types: the struct whose fields are the batch's columns; it distinguishes CHAR(n), which is padded, from STRING.
 
     Raises:
         BadDataError: no ORC file can hold a column of this type.
     """
-    for rows, kernels in row_slices(batch, types):
-        yield text_buffer(JsonEncoder(kernels).struct(rows, types, end=b"\n"))
+    for rows in row_slices(batch, types):
+        yield text_buffer(struct_texts(rows, types, end=b"\n"))
 
 
-def row_slices(batch: pa.RecordBatch, types: OrcType | None) -> Iterator[tuple[pa.StructArray, Kernels]]:
-    """Yield slices of the batch whose text stays small, and the kernels that their text needs."""
+def row_slices(batch: pa.RecordBatch, types: OrcType | None) -> Iterator[pa.StructArray]:
+    """Yield slices of the batch whose text stays small."""
     rows = struct_of(batch.columns, batch.schema.names, batch.num_rows)
     for start in range(0, len(rows), SLICE_ROWS):
         yield from _bounded(rows.slice(start, SLICE_ROWS), types)
 
 
-def _bounded(rows: pa.StructArray, types: OrcType | None) -> Iterator[tuple[pa.StructArray, Kernels]]:
-    bound = text_bound(rows, types)
-    if bound <= SLICE_TEXT or len(rows) == 1:
-        yield rows, Kernels(large=bound > _LARGE)
+def _bounded(rows: pa.StructArray, types: OrcType | None) -> Iterator[pa.StructArray]:
+    if len(rows) == 1 or text_bound(rows, types) <= SLICE_TEXT:
+        yield rows
         return
     half = len(rows) // 2
     yield from _bounded(rows.slice(0, half), types)
@@ -113,12 +98,8 @@ def list_parts(array: pa.Array) -> tuple[Ints, list[pa.Array]]:
 
 
 def union_parts(array: pa.UnionArray) -> tuple[Ints, list[pa.Array]]:
-    """Return which child is set, and every child in full length, of a sparse or dense union array."""
-    which, children = tags_of(array).astype(np.int64), below(array)
-    if array.type.mode == "dense":
-        offsets = union_buffer(array, 2, np.dtype(np.int32))
-        children = [child.take(pa.array(offsets, mask=which != place)) for place, child in enumerate(children)]
-    return which, children
+    """Return which child is set, and every child in full length, of a sparse union array."""
+    return tags_of(array).astype(np.int64), below(array)
 
 
 def _json_name(name: str) -> bytes:
@@ -133,152 +114,114 @@ def _constant_text(column: pa.Array) -> bytes | None:
         return b"null"
     if column.null_count or column.type not in _SIGNED:
         return None
-    values = fixed_width(column, _SIGNED[column.type])
+    values = texts_of.fixed_width(column, _SIGNED[column.type])
     return str(int(values[0])).encode() if values[0] == values[-1] and (values == values[0]).all() else None
 
 
 _SIGNED = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32, pa.int64(): np.int64}
 
 
-class JsonEncoder:
-    """Encodes columns as columns of JSON texts.
+def json_text(array: pa.Array, types: OrcType | None) -> Text:
+    """Return the JSON texts of a column of any type; null stays null."""
+    kind = array.type
+    if isinstance(kind, WideTimestamp):
+        return _quoted(texts_of.wide_timestamps(*parts(array), nulls(array)))
+    for test, encode in _ENCODERS:
+        if test(kind):
+            return encode(array, types)
+    raise BadDataError(
+        f"a column of type {kind} has no JSON form", "no type of ORC reads as it", "cast the column first"
+    )
 
-    Args:
-        kernels: with the width of offsets that the texts need.
-    """
 
-    def __init__(self, kernels: Kernels) -> None:
-        self.kernels = kernels
+def strings(array: pa.Array, types: OrcType | None) -> pa.Array:
+    """Return the values of a string column as UTF-8, CHAR padded, without escapes."""
+    values = texts_of.cleaned(raw(array))
+    length = char_length(types)
+    return texts_of.char_padded(values, length) if length else values
 
-    def text(self, array: pa.Array, types: OrcType | None) -> Text:
-        """Return the JSON texts of a column of any type; null stays null."""
-        kind = array.type
-        if pa.types.is_dictionary(kind):
-            return self._dictionary(array, types)
-        if isinstance(kind, WideTimestamp):
-            return _quoted(wide_timestamps(self.kernels, *parts(array), nulls(array)))
-        if isinstance(kind, pa.BaseExtensionType):
-            return self.text(array.storage, types)
-        for test, encode in _ENCODERS:
-            if test(kind):
-                return encode(self, array, types)
-        raise BadDataError(
-            f"a column of type {kind} has no JSON form", "no type of ORC reads as it", "cast the column first"
-        )
 
-    def string(self, array: pa.Array, types: OrcType | None) -> pa.Array:
-        """Return the values of a string column as UTF-8, CHAR padded, without escapes."""
-        values = cleaned(self.kernels.raw(array))
-        length = char_length(types)
-        return self.kernels.char_padded(values, length) if length else values
+def struct_texts(rows: pa.StructArray, types: OrcType | None, end: bytes = b"") -> pa.Array:
+    """Return JSON objects of a struct's fields, each followed by `end`; the struct's own nulls are ignored."""
+    if not rows.type.num_fields:
+        return pa.repeat(pa.scalar(b"{}" + end), len(rows))
+    pieces = Pieces()
+    _add_fields(pieces, rows, types)
+    pieces.literal += b"}" + end
+    return pieces.joined(len(rows))
 
-    def struct(self, rows: pa.StructArray, types: OrcType | None, end: bytes = b"") -> pa.Array:
-        """Return JSON objects of a struct's fields, each followed by `end`; the struct's own nulls are ignored."""
-        names = rows.type.names
-        if not names:
-            return pa.repeat(self.kernels.constant(b"{}" + end), len(rows))
-        pieces = Pieces(self.kernels)
-        self._add_fields(pieces, rows, types)
-        pieces.literal += b"}" + end
-        return pieces.joined(len(rows))
 
-    def _add_fields(self, pieces: Pieces, rows: pa.StructArray, types: OrcType | None) -> None:
-        """Add an object without its closing brace; inner structs that are never null are part of the same join."""
-        names = rows.type.names
-        for place, child in enumerate(child_types(types, names)):
-            pieces.literal += (b"," if place else b"{") + _json_name(names[place]) + b":"
-            column = rows.field(place)
-            constant = _constant_text(column)
-            if constant is not None:
-                pieces.literal += constant
-            elif pa.types.is_struct(column.type) and not column.null_count and column.type.num_fields:
-                self._add_fields(pieces, column, child)
-                pieces.literal += b"}"
-            else:
-                pieces.add(self.text(column, child))
+def _add_fields(pieces: Pieces, rows: pa.StructArray, types: OrcType | None) -> None:
+    """Add an object without its closing brace; inner structs that are never null are part of the same join."""
+    names = rows.type.names
+    for place, child in enumerate(child_types(types, names)):
+        pieces.literal += (b"," if place else b"{") + _json_name(names[place]) + b":"
+        column = rows.field(place)
+        constant = _constant_text(column)
+        if constant is not None:
+            pieces.literal += constant
+        elif pa.types.is_struct(column.type) and not column.null_count and column.type.num_fields:
+            _add_fields(pieces, column, child)
+            pieces.literal += b"}"
+        else:
+            pieces.add(json_text(column, child))
 
-    def objects(self, names: list[str], texts: list[Text]) -> pa.Array:
-        """Return JSON objects of one or more columns of texts; never null."""
-        pieces = Pieces(self.kernels)
-        for place, (name, text) in enumerate(zip(names, texts, strict=True)):
-            pieces.literal += (b"," if place else b"{") + _json_name(name) + b":"
-            pieces.add(text)
-        pieces.literal += b"}"
-        return pieces.joined(len(texts[0].values))
 
-    def _dictionary(self, array: pa.DictionaryArray, types: OrcType | None) -> Text:
-        if len(array.dictionary) > len(array):
-            return self.text(array.dictionary_decode(), types)
-        text = self.text(array.dictionary, types)
-        return Text(text.values.take(array.indices), text.before, text.after)
+def _string(array: pa.Array, types: OrcType | None) -> Text:
+    return Text(texts_of.escaped(strings(array, types)), b'"', b'"')
 
-    def _string(self, array: pa.Array, types: OrcType | None) -> Text:
-        return Text(self.kernels.escaped(self.string(array, types)), b'"', b'"')
 
-    def _struct(self, array: pa.StructArray, types: OrcType | None) -> Text:
-        texts = self.struct(array, types)
-        if array.null_count:
-            texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, self.kernels.binary))
-        return Text(texts)
+def _struct(array: pa.StructArray, types: OrcType | None) -> Text:
+    texts = struct_texts(array, types)
+    return Text(pc.if_else(array.is_valid(), texts, None) if array.null_count else texts)
 
-    def _list(self, array: pa.ListArray, types: OrcType | None) -> Text:
-        offsets, [elements] = list_parts(array)
-        texts = self.kernels.complete(self.text(elements, nth_child(types, 0)))
-        return Text(self.kernels.comma_joined(offsets, texts, nulls(array)), b"[", b"]")
 
-    def _map(self, array: pa.MapArray, types: OrcType | None) -> Text:
-        offsets, columns = list_parts(array)
-        texts = [self.text(column, nth_child(types, i)) for i, column in enumerate(columns)]
-        entries = self.objects(["_key", "_value"], texts)
-        return Text(self.kernels.comma_joined(offsets, entries, nulls(array)), b"[", b"]")
+def _list(array: pa.ListArray, types: OrcType | None) -> Text:
+    offsets, [elements] = list_parts(array)
+    texts = complete(json_text(elements, nth_child(types, 0)))
+    return Text(texts_of.comma_joined(offsets, texts, nulls(array)), b"[", b"]")
 
-    def _union(self, array: pa.UnionArray, types: OrcType | None) -> Text:
-        which, children = union_parts(array)
-        texts = [
-            self.kernels.wrapped(self.text(child, nth_child(types, place))) for place, child in enumerate(children)
-        ]
-        return Text(pc.choose(pa.array(which), *texts))
+
+def _map(array: pa.MapArray, types: OrcType | None) -> Text:
+    offsets, columns = list_parts(array)
+    entries = Pieces()
+    for place, (name, column) in enumerate(zip((b'{"_key":', b',"_value":'), columns, strict=True)):
+        entries.literal += name
+        entries.add(json_text(column, nth_child(types, place)))
+    entries.literal += b"}"
+    return Text(texts_of.comma_joined(offsets, entries.joined(len(columns[0])), nulls(array)), b"[", b"]")
+
+
+def _union(array: pa.UnionArray, types: OrcType | None) -> Text:
+    return _chosen(array, types, json_text)
+
+
+def _chosen(array: pa.UnionArray, types: OrcType | None, encode: Callable[[pa.Array, OrcType | None], Text]) -> Text:
+    """Return the text of the alternative that each row of a union has."""
+    which, children = union_parts(array)
+    texts = [wrapped(encode(child, nth_child(types, place))) for place, child in enumerate(children)]
+    return Text(pc.choose(pa.array(which), *texts))
 
 
 def _quoted(text: Text) -> Text:
     return Text(text.values, b'"' + text.before, text.after + b'"')
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether the type is a string type."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def is_bytes(kind: pa.DataType) -> bool:
-    """Return whether the type is a binary type."""
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
-
-
-def is_float(kind: pa.DataType) -> bool:
-    """Return whether the type is float or double."""
-    return bool(pa.types.is_float32(kind) or pa.types.is_float64(kind))
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Return whether the type is a list whose elements are stored in order."""
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
-_Encode = Callable[[JsonEncoder, Any, "OrcType | None"], Text]
+_Encode = Callable[[Any, "OrcType | None"], Text]
 _ENCODERS: tuple[tuple[Callable[[pa.DataType], bool], _Encode], ...] = (
-    (pa.types.is_integer, lambda to, array, _: Text(to.kernels.plain(array))),
-    (is_text, JsonEncoder._string),
-    (is_float, lambda to, array, _: to.kernels.floats(array)),
-    (pa.types.is_timestamp, lambda to, array, _: _quoted(timestamps(to.kernels, array))),
-    (pa.types.is_date32, lambda to, array, _: Text(dates(to.kernels, array), b'"', b'"')),
-    (pa.types.is_decimal, lambda to, array, _: Text(to.kernels.decimals(array), b'"', b'"')),
-    (pa.types.is_boolean, lambda to, array, _: Text(to.kernels.plain(array))),
-    (is_bytes, lambda to, array, _: to.kernels.byte_lists(to.kernels.raw(array))),
-    (pa.types.is_struct, JsonEncoder._struct),
-    (pa.types.is_map, JsonEncoder._map),
-    (is_list, JsonEncoder._list),
-    (pa.types.is_union, JsonEncoder._union),
-    (pa.types.is_null, lambda to, array, _: Text(pa.nulls(len(array), to.kernels.binary))),
+    (pa.types.is_integer, lambda array, _: Text(texts_of.plain(array))),
+    (pa.types.is_string, _string),
+    (pa.types.is_floating, lambda array, _: texts_of.floats(array)),
+    (pa.types.is_timestamp, lambda array, _: _quoted(texts_of.timestamps(array))),
+    (pa.types.is_date32, lambda array, _: Text(texts_of.dates(array), b'"', b'"')),
+    (pa.types.is_decimal, lambda array, _: Text(texts_of.decimals(array), b'"', b'"')),
+    (pa.types.is_boolean, lambda array, _: Text(texts_of.plain(array))),
+    (pa.types.is_binary, lambda array, _: texts_of.byte_lists(array)),
+    (pa.types.is_struct, _struct),
+    (pa.types.is_map, _map),
+    (pa.types.is_list, _list),
+    (pa.types.is_union, _union),
+    (pa.types.is_null, lambda array, _: Text(pa.nulls(len(array), pa.binary()))),
 )
 
 
@@ -286,10 +229,7 @@ def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
     """Return an upper bound for the bytes of the column's JSON text, from lengths only, without looking at values."""
     kind = array.type
     rows = len(array)
-    if pa.types.is_dictionary(kind):
-        longest = text_bound(array.dictionary, types)
-        return rows * longest if len(array.dictionary) <= 1 else rows * _longest_text(array.dictionary, types)
-    if is_text(kind) or is_bytes(kind):
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
         # A byte becomes six (\u0001) at most; padding adds at most char_length blanks.
         return 6 * data_length(array) + rows * (2 + 4 + char_length(types))
     if pa.types.is_struct(kind):
@@ -297,23 +237,14 @@ def text_bound(array: pa.Array, types: OrcType | None = None) -> int:
         constant = sum(6 * len(name.encode("utf-8", "replace")) + 4 for name in names) + 4
         fields = enumerate(child_types(types, names))
         return rows * constant + sum(text_bound(array.field(i), child) for i, child in fields)
-    if pa.types.is_map(kind) or is_list(kind):
+    if pa.types.is_map(kind) or pa.types.is_list(kind):
         _, columns = list_parts(array)
         constant = len(columns[0]) * len('{"_key":,"_value":},')
         return rows * 4 + constant + sum(text_bound(column, nth_child(types, i)) for i, column in enumerate(columns))
     if pa.types.is_union(kind):
         children = union_parts(array)[1]
         return rows * 4 + sum(text_bound(child, nth_child(types, i)) for i, child in enumerate(children))
-    if isinstance(kind, pa.BaseExtensionType) and not isinstance(kind, WideTimestamp):
-        return text_bound(array.storage, types)
     return rows * _SIMPLE_TEXT
-
-
-def _longest_text(dictionary: pa.Array, types: OrcType | None) -> int:
-    if is_text(dictionary.type) or is_bytes(dictionary.type):
-        offsets, _ = text_spans(dictionary)
-        return 6 * int(np.diff(offsets).max(initial=0)) + 6 + char_length(types)
-    return text_bound(dictionary, types)
 
 
 def cell_rows(batch: pa.RecordBatch, limit: int, types: OrcType | None = None) -> list[list[str]]:
@@ -327,32 +258,25 @@ def cell_rows(batch: pa.RecordBatch, limit: int, types: OrcType | None = None) -
         types: see :func:`json_buffers`.
     """
     rows: list[list[str]] = []
-    for part, kernels in row_slices(batch.slice(0, limit), types):
+    for part in row_slices(batch.slice(0, limit), types):
         children = child_types(types, part.type.names)
-        columns = [_cells(part.field(i), child, kernels) for i, child in enumerate(children)]
+        columns = [_cells(part.field(i), child) for i, child in enumerate(children)]
         rows += [list(cells) for cells in zip(*columns, strict=True)] if columns else [[] for _ in range(len(part))]
     return rows
 
 
-def _cells(column: pa.Array, types: OrcType | None, kernels: Kernels) -> list[str]:
-    texts = kernels.printable(kernels.complete(unquoted(column, types, kernels), NULL_CELL.encode()))
+def _cells(column: pa.Array, types: OrcType | None) -> list[str]:
+    texts = texts_of.printable_texts(complete(unquoted(column, types), NULL_CELL.encode()))
     return [text.decode() for text in texts.to_pylist()]
 
 
-def unquoted(column: pa.Array, types: OrcType | None, kernels: Kernels) -> Text:
+def unquoted(column: pa.Array, types: OrcType | None) -> Text:
     """Return texts like the JSON texts of a column, but simple values (also in unions) without quotes or escapes."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     if pa.types.is_union(column.type):
-        which, children = union_parts(column)
-        texts = [
-            kernels.wrapped(unquoted(child, nth_child(types, place), kernels)) for place, child in enumerate(children)
-        ]
-        return Text(pc.choose(pa.array(which), *texts))
-    encoder = JsonEncoder(kernels)
-    if is_text(column.type):
-        return Text(encoder.string(column, types))
-    if is_float(column.type):
-        return kernels.floats(column, quote=b"")
-    text = encoder.text(column, types)
+        return _chosen(column, types, unquoted)
+    if pa.types.is_string(column.type):
+        return Text(strings(column, types))
+    if pa.types.is_floating(column.type):
+        return texts_of.floats(column, quote=b"")
+    text = json_text(column, types)
     return Text(text.values, text.before.removeprefix(b'"'), text.after.removesuffix(b'"'))

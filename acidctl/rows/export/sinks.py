@@ -22,18 +22,9 @@ import pyarrow.compute as pc
 from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.orc.types import OrcType
-from acidctl.rows.export.escapes import Flags
-from acidctl.rows.export.json_lines import (
-    child_types,
-    is_bytes,
-    is_text,
-    json_buffers,
-    row_slices,
-    text_buffer,
-    unquoted,
-)
+from acidctl.rows.export.json_lines import child_types, json_buffers, row_slices, text_buffer, unquoted
 from acidctl.rows.export.storable import Storable
-from acidctl.rows.export.text import Kernels, text_spans
+from acidctl.rows.export.text import Flags, constant, join, printable_texts, text_spans, wrapped
 
 SINK_KINDS = ("jsonl", "json", "csv", "parquet", "arrow")
 
@@ -132,8 +123,8 @@ class _Csv:
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._begin(batch.schema.names)
-        for rows, kernels in row_slices(batch, self._types):
-            self._out.write(text_buffer(self._lines(rows, kernels)))
+        for rows in row_slices(batch, self._types):
+            self._out.write(text_buffer(self._lines(rows)))
 
     def close(self) -> None:
         if self._schema is not None:
@@ -152,46 +143,36 @@ class _Csv:
             )
 
     def _header_line(self, names: list[str]) -> memoryview:
-        kernels = Kernels()
         names = [printable(name) for name in names] if self._for_terminal else names
-        fields = _quoted(pa.array([name.encode("utf-8", "replace") for name in names], kernels.binary), kernels)
-        ends = [b","] * (len(names) - 1) + [b"\n"]
-        return text_buffer(kernels.join(fields, pa.array(ends, kernels.binary)))
+        fields = _quoted(pa.array([name.encode("utf-8", "replace") for name in names], pa.binary()))
+        return memoryview(b",".join(fields.to_pylist()) + b"\n")
 
-    def _lines(self, rows: pa.StructArray, kernels: Kernels) -> pa.Array:
+    def _lines(self, rows: pa.StructArray) -> pa.Array:
         if not rows.type.num_fields:
-            return pa.repeat(kernels.constant(b"\n"), len(rows))
+            return pa.repeat(constant(b"\n"), len(rows))
         pieces: list[Any] = []
         for place, types in enumerate(child_types(self._types, rows.type.names)):
             column = rows.field(place)
             if place:
-                pieces.append(kernels.constant(b","))
-            text = unquoted(column, types, kernels)
-            values = kernels.wrapped(text)
-            if _may_need_quotes(column.type):
-                values = _quoted(kernels.printable(values) if self._for_terminal else values, kernels)
+                pieces.append(constant(b","))
+            values = wrapped(unquoted(column, types))
+            kind = column.type
+            if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_nested(kind):
+                values = _quoted(printable_texts(values) if self._for_terminal else values)
             pieces.append(values)
-        return kernels.join(*pieces, kernels.constant(b"\n"), null=b"")
+        return join(*pieces, constant(b"\n"), null=b"")
 
 
-def _quoted(values: pa.Array, kernels: Kernels) -> pa.Array:
+def _quoted(values: pa.Array) -> pa.Array:
     """Return the values, in quotes if RFC 4180 requires them or the value is empty."""
     offsets, data = text_spans(values)
     needed: Flags = np.diff(offsets) == 0
     special = (data == 0x22) | (data == 0x0A) | (data == 0x0D) | (data == ord(","))
-    places = np.flatnonzero(special)
-    # The last offset not after the byte is the start of its value: equal offsets are empty values before it.
-    needed[np.searchsorted(offsets, places, side="right") - 1] = True
+    needed[np.searchsorted(offsets, np.flatnonzero(special), side="right") - 1] = True
     if not needed.any():
         return values
     doubled = pc.replace_substring(values, b'"', b'""') if (data == 0x22).any() else values
-    quote = kernels.constant(b'"')
-    return pc.if_else(pa.array(needed), kernels.join(quote, doubled, quote), values)
-
-
-def _may_need_quotes(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return is_text(kind) or is_bytes(kind) or bool(pa.types.is_nested(kind))
+    return pc.if_else(pa.array(needed), join(constant(b'"'), doubled, constant(b'"')), values)
 
 
 class _Gate(io.RawIOBase):

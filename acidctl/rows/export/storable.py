@@ -12,7 +12,6 @@ char(n)                   string padded with blanks to n characters
 string, varchar, char     bytes that are not UTF-8 become U+FFFD
 struct without fields     Parquet, which has none: a struct of one null column ``_empty``
 fields of one name        Parquet: the later ones become ``name_2``, ``name_3``, ...
-dictionary-encoded        decoded: later batches may bring other values
 ========================  =========================================================================================
 """
 
@@ -32,8 +31,6 @@ from acidctl.orc.types import OrcType
 from acidctl.rows.export.json_lines import (
     char_length,
     child_types,
-    is_list,
-    is_text,
     list_parts,
     nth_child,
     union_parts,
@@ -85,17 +82,13 @@ class Storable:
     def column(self, array: pa.Array, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
         """Convert one column and all nested columns; `where` names it in errors."""
         kind = array.type
-        if pa.types.is_dictionary(kind):
-            return self.column(array.dictionary_decode(), types, target, where)
         if isinstance(kind, WideTimestamp):
             return _narrow(array, "ns" if target in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")) else "us", where)
-        if isinstance(kind, pa.BaseExtensionType):
-            return self.column(array.storage, types, target, where)
-        if is_text(kind):
+        if pa.types.is_string(kind):
             array = _strings(array, types)
         elif pa.types.is_struct(kind):
             array = self._struct(array, types, target, where)
-        elif pa.types.is_map(kind) or is_list(kind):
+        elif pa.types.is_map(kind) or pa.types.is_list(kind):
             array = self._list(array, types, target, where)
         elif pa.types.is_union(kind):
             array = self._union(array, types, target, where)
@@ -137,8 +130,7 @@ class Storable:
 
     def _list(self, array: pa.Array, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
         offsets, columns = list_parts(array)
-        large = pa.types.is_large_list(array.type)
-        starts = pa.array(offsets, pa.int64() if large else pa.int32())
+        starts = pa.array(offsets, pa.int32())
         mask = pa.array(nulls(array)) if array.null_count else None
         if pa.types.is_map(array.type):
             wanted = (None, None) if target is None else (target.key_type, target.item_type)
@@ -149,7 +141,7 @@ class Storable:
             return pa.MapArray.from_arrays(starts, keys, items, mask=mask)
         wanted_item = None if target is None else target.value_type
         item = self.column(columns[0], nth_child(types, 0), wanted_item, f"{where}.item")
-        return (pa.LargeListArray if large else pa.ListArray).from_arrays(starts, item, mask=mask)
+        return pa.ListArray.from_arrays(starts, item, mask=mask)
 
     def _union(self, array: pa.UnionArray, types: OrcType | None, target: pa.DataType | None, where: str) -> pa.Array:
         which, children = union_parts(array)

@@ -1,12 +1,13 @@
 """Columns of simple types as columns of text, with Arrow kernels and NumPy only: no loop over rows.
 
 Every function takes one Arrow array and returns a :class:`Text` of the same length; null stays null. Texts are
-``binary`` (or ``large_binary``) arrays, because kernels for strings may check every character again. Hive may store
+``binary`` arrays, because kernels for strings may check every character again. Hive may store
 bytes that are not UTF-8: :func:`cleaned` replaces them, and must be called before the functions for strings.
 """
 
 from __future__ import annotations
 
+import json.encoder
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +17,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from acidctl.base.printable import escape_of
+from acidctl.base.printable import RANGES, printable, printable_json
+from acidctl.orc.arrow import validity
 from acidctl.orc.read.wide_timestamps import TICKS_PER_SECOND
-from acidctl.rows.export import escapes
-from acidctl.rows.export.escapes import Bytes, Flags, Ints
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Flags = npt.NDArray[np.bool_]
+
+# The characters that need an escape, for RE2, which has no surrogates.
+_UNSAFE = "[" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in RANGES if first != 0xD800) + "]"
 
 # From this magnitude on Arrow writes 1e+10; below it a whole number has neither point nor exponent.
 _FIRST_EXPONENT = 1e10
@@ -39,7 +46,7 @@ class Text:
     Keeping the constants apart lets the row be joined in one pass: they merge with the field names.
 
     Attributes:
-        values: binary or large_binary array.
+        values: binary array.
     """
 
     values: pa.Array
@@ -47,144 +54,147 @@ class Text:
     after: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Kernels:
-    """The kernels, for texts with 32-bit offsets or, if `large`, with 64-bit ones (a single row above 2 GB)."""
+def constant(value: bytes) -> pa.Scalar:
+    return pa.scalar(value, pa.binary())
 
-    large: bool = False
 
-    @property
-    def binary(self) -> pa.DataType:
-        return pa.large_binary() if self.large else pa.binary()
+def raw(strings: pa.Array) -> pa.Array:
+    """Return a string array as binary, without looking at the bytes."""
+    return strings.view(pa.binary()) if pa.types.is_string(strings.type) else strings
 
-    @property
-    def string(self) -> pa.DataType:
-        return pa.large_string() if self.large else pa.string()
 
-    def constant(self, value: bytes) -> pa.Scalar:
-        return pa.scalar(value, self.binary)
+def plain(array: pa.Array) -> pa.Array:
+    """Return Arrow's own text of every value."""
+    return raw(pc.cast(array, pa.string()))
 
-    def raw(self, strings: pa.Array) -> pa.Array:
-        """Return a string or binary array of any kind as the kernels' binary type, without looking at the bytes."""
-        if pa.types.is_string(strings.type):
-            strings = strings.view(pa.binary())
-        elif pa.types.is_large_string(strings.type):
-            strings = strings.view(pa.large_binary())
-        return strings if strings.type == self.binary else pc.cast(strings, self.binary)
 
-    def plain(self, array: pa.Array) -> pa.Array:
-        """Return Arrow's own text of every value."""
-        return self.raw(pc.cast(array, self.string))
+def join(*pieces: Any, null: bytes | None = None) -> pa.Array:
+    """Join the pieces, arrays or constants, row by row; a null makes the row null, or becomes the text `null`."""
+    # The last argument is the separator.
+    if null is None:
+        return pc.binary_join_element_wise(*pieces, constant(b""))
+    return pc.binary_join_element_wise(*pieces, constant(b""), null_handling="replace", null_replacement=null.decode())
 
-    def join(self, *pieces: Any, null: bytes | None = None) -> pa.Array:
-        """Join the pieces, arrays or constants, row by row; a null makes the row null, or becomes the text `null`."""
-        # The last argument is the separator.
-        if null is None:
-            return pc.binary_join_element_wise(*pieces, self.constant(b""))
-        return pc.binary_join_element_wise(
-            *pieces, self.constant(b""), null_handling="replace", null_replacement=null.decode()
-        )
 
-    def wrapped(self, text: Text) -> pa.Array:
-        """Return the texts including their constant bytes; null stays null."""
-        if not text.before and not text.after:
-            return text.values
-        return self.join(self.constant(text.before), text.values, self.constant(text.after))
+def wrapped(text: Text) -> pa.Array:
+    """Return the texts including their constant bytes; null stays null."""
+    if not text.before and not text.after:
+        return text.values
+    return join(constant(text.before), text.values, constant(text.after))
 
-    def complete(self, text: Text, null: bytes = b"null") -> pa.Array:
-        """Return the texts including their constant bytes, and `null` for null."""
-        values = self.wrapped(text)
-        return pc.fill_null(values, self.constant(null)) if values.null_count else values
 
-    def where(self, flags: Flags, yes: bytes, no: bytes = b"") -> pa.Array:
-        """Return a column with `yes` if the flag is set, else `no`."""
-        return pc.if_else(pa.array(flags), self.constant(yes), self.constant(no))
+def complete(text: Text, null: bytes = b"null") -> pa.Array:
+    """Return the texts including their constant bytes, and `null` for null."""
+    values = wrapped(text)
+    return pc.fill_null(values, constant(null)) if values.null_count else values
 
-    # -- numbers -----------------------------------------------------------------------------------------------
 
-    def floats(self, array: pa.Array, quote: bytes = b'"') -> Text:
-        """Return the texts of floats: shortest digits, always a point or an exponent; NaN and infinities in `quote`."""
-        values = fixed_width(array, array.type.to_pandas_dtype())
-        texts = self.plain(array)
-        finite = np.isfinite(values)
-        with np.errstate(invalid="ignore"):  # a NaN may be a signalling one, also in the slot of a NULL
-            whole = finite & (values == np.trunc(values)) & (np.abs(values) < _FIRST_EXPONENT)
-        count = int(np.count_nonzero(whole))
-        if len(array) and count == len(array):
-            return Text(texts, after=b".0")
-        if count:
-            texts = self.join(texts, self.where(whole, b".0"))
-        odd = ~finite & ~nulls(array)
-        if odd.any():
-            names = pa.array([quote + name + quote for name in (b"NaN", b"Infinity", b"-Infinity")], self.binary)
-            which = np.where(np.isnan(values), 0, np.where(values > 0, 1, 2))[odd]
-            texts = pc.replace_with_mask(texts, pa.array(odd), names.take(pa.array(which)))
-        return Text(texts)
+def where(flags: Flags, yes: bytes, no: bytes = b"") -> pa.Array:
+    """Return a column with `yes` if the flag is set, else `no`."""
+    return pc.if_else(pa.array(flags), constant(yes), constant(no))
 
-    def decimals(self, array: pa.Array) -> pa.Array:
-        """Return the texts of decimals like Hive's HiveDecimal: no exponent, no trailing zeros after the point."""
-        scale: int = array.type.scale
-        if scale < 0:  # not in ORC
-            array = pc.cast(array, pa.decimal256(76, 0))
-            scale = 0
-        texts = pc.cast(array, self.string)
-        if scale > _FIRST_DECIMAL_EXPONENT:
-            exponents = pc.fill_null(pc.match_substring(texts, "E"), False)
-            if exponents.true_count:
-                texts = pc.replace_with_mask(texts, exponents, self._point_inserted(array.filter(exponents), scale))
-        if scale > 0:
-            texts = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
-        return self.raw(texts)
 
-    def _point_inserted(self, array: pa.Array, scale: int) -> pa.Array:
-        """Return the plain text of decimals between -1 and 1, which Arrow writes with an exponent."""
-        kind = pa.decimal256 if pa.types.is_decimal256(array.type) else pa.decimal128
-        if not (pa.types.is_decimal128(array.type) or pa.types.is_decimal256(array.type)):
-            array = pc.cast(array, pa.decimal128(38, scale))
-        digits = pc.cast(array.view(kind(array.type.precision, 0)), self.string)
-        negative = pc.starts_with(digits, "-")
-        fraction = pc.ascii_lpad(pc.ascii_ltrim(digits, "-"), width=scale, padding="0")
-        empty = pa.scalar("", self.string)
-        sign = pc.if_else(negative, pa.scalar("-0.", self.string), pa.scalar("0.", self.string))
-        return pc.binary_join_element_wise(sign, fraction, empty)
+def floats(array: pa.Array, quote: bytes = b'"') -> Text:
+    """Return the texts of floats: shortest digits, always a point or an exponent; NaN and infinities in `quote`."""
+    values = fixed_width(array, array.type.to_pandas_dtype())
+    texts = plain(array)
+    finite = np.isfinite(values)
+    with np.errstate(invalid="ignore"):  # a NaN may be a signalling one, also in the slot of a NULL
+        whole = finite & (values == np.trunc(values)) & (np.abs(values) < _FIRST_EXPONENT)
+    count = int(np.count_nonzero(whole))
+    if len(array) and count == len(array):
+        return Text(texts, after=b".0")
+    if count:
+        texts = join(texts, where(whole, b".0"))
+    odd = ~finite & ~nulls(array)
+    if odd.any():
+        names = pa.array([quote + name + quote for name in (b"NaN", b"Infinity", b"-Infinity")], pa.binary())
+        which = np.where(np.isnan(values), 0, np.where(values > 0, 1, 2))[odd]
+        texts = pc.replace_with_mask(texts, pa.array(odd), names.take(pa.array(which)))
+    return Text(texts)
 
-    # -- strings and bytes -------------------------------------------------------------------------------------
 
-    def char_padded(self, array: pa.Array, length: int) -> pa.Array:
-        """Pad UTF-8 texts with blanks to `length` characters; longer texts are not cut."""
-        return self.raw(pc.utf8_rpad(array.view(self.string), width=length))
+def decimals(array: pa.Array) -> pa.Array:
+    """Return the texts of decimals like Hive's HiveDecimal: no exponent, no trailing zeros after the point."""
+    scale: int = array.type.scale
+    if scale < 0:  # not in ORC
+        array = pc.cast(array, pa.decimal256(76, 0))
+        scale = 0
+    texts = pc.cast(array, pa.string())
+    if scale > _FIRST_DECIMAL_EXPONENT:
+        exponents = pc.fill_null(pc.match_substring(texts, "E"), False)
+        if exponents.true_count:
+            texts = pc.replace_with_mask(texts, exponents, _point_inserted(array.filter(exponents), scale))
+    if scale > 0:
+        texts = pc.ascii_rtrim(pc.ascii_rtrim(texts, "0"), ".")
+    return raw(texts)
 
-    def escaped(self, array: pa.Array) -> pa.Array:
-        """Return UTF-8 texts with JSON's escapes, also for characters that a terminal would act on or hide.
 
-        The argument itself is returned if nothing needs an escape.
-        """
-        return self._with_escapes(array, b'"\\', escapes.json_escape)
+def _point_inserted(array: pa.Array, scale: int) -> pa.Array:
+    """Return the plain text of decimals between -1 and 1, which Arrow writes with an exponent."""
+    kind = pa.decimal256 if pa.types.is_decimal256(array.type) else pa.decimal128
+    if not (pa.types.is_decimal128(array.type) or pa.types.is_decimal256(array.type)):
+        array = pc.cast(array, pa.decimal128(38, scale))
+    digits = pc.cast(array.view(kind(array.type.precision, 0)), pa.string())
+    negative = pc.starts_with(digits, "-")
+    fraction = pc.ascii_lpad(pc.ascii_ltrim(digits, "-"), width=scale, padding="0")
+    empty = pa.scalar("", pa.string())
+    sign = pc.if_else(negative, pa.scalar("-0.", pa.string()), pa.scalar("0.", pa.string()))
+    return pc.binary_join_element_wise(sign, fraction, empty)
 
-    def printable(self, array: pa.Array) -> pa.Array:
-        """Return UTF-8 texts as :func:`acidctl.base.printable.printable` would make them."""
-        return self._with_escapes(array, b"", escape_of)
 
-    def _with_escapes(self, array: pa.Array, more: bytes, escape: Callable[[int], str]) -> pa.Array:
-        offsets, data = text_spans(array)
-        characters = escapes.unsafe(data, more)
-        if not len(characters):
-            return array
-        result, grown = escapes.replaced(data, characters, escape)
-        return binary_array(self.binary, array, offsets + grown[np.searchsorted(characters.starts, offsets)], result)
+def char_padded(array: pa.Array, length: int) -> pa.Array:
+    """Pad UTF-8 texts with blanks to `length` characters; longer texts are not cut."""
+    return raw(pc.utf8_rpad(array.view(pa.string()), width=length))
 
-    def byte_lists(self, array: pa.Array) -> Text:
-        """Return binary values as JSON arrays of byte values."""
-        offsets, data = text_spans(array)
-        numbers = pa.array([b"%d" % n for n in range(256)], self.binary).take(pa.array(data))
-        return Text(self.comma_joined(offsets, numbers, nulls(array)), b"[", b"]")
 
-    def comma_joined(self, offsets: Ints, texts: pa.Array, missing: Flags) -> pa.Array:
-        """Join the texts between each two offsets with commas; null if `missing`."""
-        kind, width = (pa.LargeListArray, pa.int64()) if self.large else (pa.ListArray, pa.int32())
-        mask = pa.array(missing) if missing.any() else None
-        lists = kind.from_arrays(pa.array(offsets, width), texts, mask=mask)
-        return pc.binary_join(lists, self.constant(b","))
+def escaped(array: pa.Array) -> pa.Array:
+    """Return UTF-8 texts with JSON's escapes, also for characters that a terminal would act on or hide."""
+    quoted = json.encoder.encode_basestring
+    return _with_escapes(array, b'"\\', lambda text: printable_json(quoted(text)[1:-1]))
+
+
+def printable_texts(array: pa.Array) -> pa.Array:
+    """Return UTF-8 texts as :func:`acidctl.base.printable.printable` would make them."""
+    return _with_escapes(array, b"", printable)
+
+
+def _with_escapes(array: pa.Array, more: bytes, escape: Callable[[str], str]) -> pa.Array:
+    """Escape the values that have a control character, an unsafe one beyond ASCII, or one of `more`: usually few."""
+    offsets, data = text_spans(array)
+    # C0, DEL and everything beyond ASCII: the subtraction wraps around.
+    special = (data - np.uint8(0x20)) >= 0x5F
+    is_ascii = data.max(initial=0) < 0x80
+    if not is_ascii:
+        special &= data < 0x80
+    for byte in more:
+        special |= data == byte
+    unsafe = np.zeros(len(array), np.bool_)
+    # The last offset not after the byte is the start of its value: equal offsets are empty values before it.
+    unsafe[np.searchsorted(offsets, np.flatnonzero(special), side="right") - 1] = True
+    if not is_ascii:
+        matches = pc.match_substring_regex(array.view(pa.string()), _UNSAFE)
+        unsafe |= pc.fill_null(matches, False).to_numpy(zero_copy_only=False)
+    unsafe &= ~nulls(array)
+    if not unsafe.any():
+        return array
+    mask = pa.array(unsafe)
+    texts = [escape(value.decode()).encode() for value in array.filter(mask).to_pylist()]
+    return pc.replace_with_mask(array, mask, pa.array(texts, pa.binary()))
+
+
+def byte_lists(array: pa.Array) -> Text:
+    """Return binary values as JSON arrays of byte values."""
+    offsets, data = text_spans(array)
+    numbers = pa.array([b"%d" % n for n in range(256)], pa.binary()).take(pa.array(data))
+    return Text(comma_joined(offsets, numbers, nulls(array)), b"[", b"]")
+
+
+def comma_joined(offsets: Ints, texts: pa.Array, missing: Flags) -> pa.Array:
+    """Join the texts between each two offsets with commas; null if `missing`."""
+    mask = pa.array(missing) if missing.any() else None
+    lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts, mask=mask)
+    return pc.binary_join(lists, constant(b","))
 
 
 class Pieces:
@@ -197,9 +207,8 @@ class Pieces:
         literal: bytes after the last value, in all rows; callers append to it.
     """
 
-    def __init__(self, kernels: Kernels) -> None:
+    def __init__(self) -> None:
         self.literal = b""
-        self._kernels = kernels
         self._pieces: list[Any] = []
         # The bytes after the last value, and a mask of the rows in which it is null.
         self._after = b""
@@ -214,16 +223,16 @@ class Pieces:
     def joined(self, rows: int) -> pa.Array:
         """Return the rows' texts, none of them null."""
         if not self._pieces:
-            return pa.repeat(self._kernels.constant(self.literal), rows)
-        return self._kernels.join(*self._pieces, self._between(b"", None))
+            return pa.repeat(constant(self.literal), rows)
+        return join(*self._pieces, self._between(b"", None))
 
     def _between(self, before: bytes, absent: Flags | None) -> pa.Scalar | pa.Array:
         missing = self._missing
         if missing is None and absent is None:
-            return self._kernels.constant(self._after + self.literal + before)
+            return constant(self._after + self.literal + before)
         ends = [self._after] if missing is None else [self._after, b"null"]
         starts = [before] if absent is None else [before, b""]
-        forms = pa.array([end + self.literal + start for end in ends for start in starts], self._kernels.binary)
+        forms = pa.array([end + self.literal + start for end in ends for start in starts], pa.binary())
         which = np.int8(0) if missing is None else missing.astype(np.int8) * np.int8(len(starts))
         return forms.take(pa.array(which if absent is None else which + absent))
 
@@ -272,30 +281,17 @@ def data_length(array: pa.Array) -> int:
 
 def _offsets(array: pa.Array) -> npt.NDArray[Any]:
     """Return the stored offsets, one more than there are values."""
-    large = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
-    dtype = np.int64 if large else np.int32
     if not len(array):
-        return np.zeros(1, dtype)
-    return np.frombuffer(array.buffers()[1], dtype, count=array.offset + len(array) + 1)[array.offset :]
-
-
-def binary_array(kind: pa.DataType, like: pa.Array, offsets: Ints, data: Bytes) -> pa.Array:
-    """Return a binary or string array of type `kind` with the nulls of `like`."""
-    large = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
-    valid = None
-    if like.null_count:
-        valid = pa.py_buffer(np.packbits(~nulls(like), bitorder="little"))
-    parts = [valid, pa.py_buffer(offsets.astype(np.int64 if large else np.int32)), pa.py_buffer(data)]
-    return pa.Array.from_buffers(kind, len(like), parts)
+        return np.zeros(1, np.int32)
+    return np.frombuffer(array.buffers()[1], np.int32, count=array.offset + len(array) + 1)[array.offset :]
 
 
 def is_utf8(array: pa.Array) -> bool:
     """Return whether all values of a binary or string array are UTF-8."""
     if text_spans(array)[1].max(initial=0) < 0x80:
         return True
-    kind = {pa.binary(): pa.string(), pa.large_binary(): pa.large_string()}.get(array.type, array.type)
     try:
-        array.view(kind).validate(full=True)
+        array.view(pa.string()).validate(full=True)
     except pa.ArrowInvalid:
         return False
     return True
@@ -319,10 +315,11 @@ def cleaned(array: pa.Array) -> pa.Array:
     keep = np.ones(len(text), np.bool_)
     keep[new_marks] = False
     new_offsets = np.append(new_marks, len(text)) - np.arange(len(array) + 1)
-    return binary_array(array.type, array, new_offsets, text[keep])
+    parts = [validity(array), pa.py_buffer(new_offsets.astype(np.int32)), pa.py_buffer(text[keep])]
+    return pa.Array.from_buffers(array.type, len(array), parts)
 
 
-def dates(kernels: Kernels, array: pa.Array) -> pa.Array:
+def dates(array: pa.Array) -> pa.Array:
     """Return the texts of date32: yyyy-MM-dd, for any number of days."""
     days = fixed_width(array, np.int32).astype(np.int64)
     missing = nulls(array)
@@ -331,16 +328,16 @@ def dates(kernels: Kernels, array: pa.Array) -> pa.Array:
     if bounds is not None and max(abs(bounds[0]), abs(bounds[1])) <= _ARROW_DAYS:
         first, last = bounds
         places = (days - first).astype(np.int32)
-        spelled = pc.cast(pa.array(np.arange(first, last + 1, dtype=np.int32)).cast(pa.date32()), kernels.string)
-        return kernels.raw(spelled).take(pa.array(places, mask=missing if missing.any() else None))
+        spelled = pc.cast(pa.array(np.arange(first, last + 1, dtype=np.int32)).cast(pa.date32()), pa.string())
+        return raw(spelled).take(pa.array(places, mask=missing if missing.any() else None))
     far = (np.abs(days) > _ARROW_DAYS) & ~missing
-    texts = pc.cast(array, kernels.string)
+    texts = pc.cast(array, pa.string())
     if far.any():
-        texts = pc.replace_with_mask(texts, pa.array(far), _civil_dates(kernels, days[far]))
-    return kernels.raw(texts)
+        texts = pc.replace_with_mask(texts, pa.array(far), _civil_dates(days[far]))
+    return raw(texts)
 
 
-def timestamps(kernels: Kernels, array: pa.Array) -> Text:
+def timestamps(array: pa.Array) -> Text:
     """Return the texts of timestamps of any unit, in UTC if there is a zone: yyyy-MM-dd HH:mm:ss.f."""
     unit: str = array.type.unit
     array = array.view(pa.timestamp(unit))
@@ -351,15 +348,15 @@ def timestamps(kernels: Kernels, array: pa.Array) -> Text:
         far = (np.abs(ticks // per_second) > _ARROW_SECONDS) & ~missing
         if far.any():
             nanos = ticks % per_second * (TICKS_PER_SECOND["ns"] // per_second)
-            return wide_timestamps(kernels, ticks // per_second, nanos, missing)
+            return wide_timestamps(ticks // per_second, nanos, missing)
     if unit == "s":
-        return Text(kernels.plain(array), after=b".0")
+        return Text(plain(array), after=b".0")
     whole = ticks % per_second == 0
     count = int(np.count_nonzero(whole))
     if count == len(array):
-        return Text(kernels.plain(pc.cast(array, pa.timestamp("s"), safe=False)), after=b".0")
-    texts = kernels.raw(pc.ascii_rtrim(pc.cast(array, kernels.string), "0"))
-    return Text(kernels.join(texts, kernels.where(whole, b"0")) if count else texts)
+        return Text(plain(pc.cast(array, pa.timestamp("s"), safe=False)), after=b".0")
+    texts = raw(pc.ascii_rtrim(pc.cast(array, pa.string()), "0"))
+    return Text(join(texts, where(whole, b"0")) if count else texts)
 
 
 def _narrow_range(numbers: Ints, missing: Flags) -> tuple[int, int] | None:
@@ -372,31 +369,31 @@ def _narrow_range(numbers: Ints, missing: Flags) -> tuple[int, int] | None:
     return (least, most) if most - least < len(numbers) // 2 else None
 
 
-def wide_timestamps(kernels: Kernels, seconds: Ints, nanos: Ints, missing: Flags) -> Text:
+def wide_timestamps(seconds: Ints, nanos: Ints, missing: Flags) -> Text:
     """Return the texts of seconds since 1970 and nanoseconds (0 to 999,999,999) of any year: yyyy-MM-dd HH:mm:ss.f."""
     near = np.abs(seconds) <= _ARROW_SECONDS
     # abs() of the least 64-bit number is itself, negative.
     near &= seconds != np.iinfo(np.int64).min
     near |= missing
     in_range = np.where(near & ~missing, seconds, 0)
-    texts = pc.cast(pa.array(in_range, mask=missing).cast(pa.timestamp("s")), kernels.string)
+    texts = pc.cast(pa.array(in_range, mask=missing).cast(pa.timestamp("s")), pa.string())
     if not near.all():
         far = seconds[~near]
-        time = pc.cast(pa.array(far % 86_400).cast(pa.timestamp("s")), kernels.string)
+        time = pc.cast(pa.array(far % 86_400).cast(pa.timestamp("s")), pa.string())
         time = pc.utf8_slice_codeunits(time, len("1970-01-01"))
-        date = _civil_dates(kernels, far // 86_400)
-        joined = pc.binary_join_element_wise(date, time, pa.scalar("", kernels.string))
+        date = _civil_dates(far // 86_400)
+        joined = pc.binary_join_element_wise(date, time, pa.scalar("", pa.string()))
         texts = pc.replace_with_mask(texts, pa.array(~near), joined)
     if not (nanos[~missing] != 0).any():
-        return Text(kernels.raw(texts), after=b".0")
+        return Text(raw(texts), after=b".0")
     # 1000000000 + nanoseconds has ten digits: "." replaces the first.
-    digits = pc.utf8_slice_codeunits(pc.cast(pa.array(np.where(missing, 0, nanos) + 10**9), kernels.string), 1)
+    digits = pc.utf8_slice_codeunits(pc.cast(pa.array(np.where(missing, 0, nanos) + 10**9), pa.string()), 1)
     digits = pc.ascii_rtrim(digits, "0")
-    digits = pc.if_else(pc.equal(digits, ""), pa.scalar("0", kernels.string), digits)
-    return Text(kernels.join(kernels.raw(texts), kernels.constant(b"."), kernels.raw(digits)))
+    digits = pc.if_else(pc.equal(digits, ""), pa.scalar("0", pa.string()), digits)
+    return Text(join(raw(texts), constant(b"."), raw(digits)))
 
 
-def _civil_dates(kernels: Kernels, days: Ints) -> pa.Array:
+def _civil_dates(days: Ints) -> pa.Array:
     """Return yyyy-MM-dd of days since 1970-01-01 in the proleptic Gregorian calendar, for any year."""
     dates = days.astype("M8[D]")
     months = dates.astype("M8[M]")
@@ -404,11 +401,11 @@ def _civil_dates(kernels: Kernels, days: Ints) -> pa.Array:
     day = (dates - months.astype("M8[D]")).astype(np.int64) + 1
 
     def padded(numbers: Ints, width: int) -> pa.Array:
-        return pc.ascii_lpad(pc.cast(pa.array(numbers), kernels.string), width=width, padding="0")
+        return pc.ascii_lpad(pc.cast(pa.array(numbers), pa.string()), width=width, padding="0")
 
-    empty = pa.scalar("", kernels.string)
-    sign = pc.if_else(pa.array(year < 0), pa.scalar("-", kernels.string), empty)
+    empty = pa.scalar("", pa.string())
+    sign = pc.if_else(pa.array(year < 0), pa.scalar("-", pa.string()), empty)
     date = pc.binary_join_element_wise(
-        padded(np.abs(year), 4), padded(month + 1, 2), padded(day, 2), pa.scalar("-", kernels.string)
+        padded(np.abs(year), 4), padded(month + 1, 2), padded(day, 2), pa.scalar("-", pa.string())
     )
     return pc.binary_join_element_wise(sign, date, empty)

@@ -23,13 +23,12 @@ from acidctl.base.errors import BadDataError
 from acidctl.location.metastore_schema import Declared, TextLayout
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below, struct_of, with_children
-from acidctl.orc.byte_source import ByteSource, ReadAheadFile, damaged, native_errors, native_read
+from acidctl.orc.byte_source import ByteSource, ReadAheadFile, native_errors, native_read
 from acidctl.orc.hive_types import row_type_of
 from acidctl.orc.limits import STRIPE_MEMORY, DecodingBudget
 from acidctl.orc.read.wide_timestamps import wide, widened
 from acidctl.orc.tail import Tail
 from acidctl.orc.types import OrcType, arrow_type, renumbered, row_of, to_proto
-from acidctl.orc.varint import TooLongError, unsigned
 from acidctl.rows.foreign.delimited_text import DelimitedBlock, one_chunk
 from acidctl.rows.foreign.parquet_file import ParquetTime, RowGroups, as_meant, open_parquet, parquet_time, window_on
 
@@ -44,7 +43,7 @@ _PROLEPTIC = 2
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _CODECS = {"gz": "gzip", "deflate": "gzip", "bz2": "bz2", "zst": "zstd"}
-_HADOOP_CODECS = {"snappy": "snappy", "lz4": "lz4_raw"}
+_HADOOP_CODECS = ("snappy", "lz4")
 _LEAVES = {
     pa.bool_(): "boolean",
     pa.int8(): "tinyint",
@@ -394,8 +393,8 @@ def _pieces(source: ByteSource) -> Iterator[bytes]:
     extension = text_extension(source.path)
     raw = ReadAheadFile(source)
     if extension in _HADOOP_CODECS:
-        yield from _hadoop_blocks(raw, pa.Codec(_HADOOP_CODECS[extension]), source.path)
-        return
+        why = f"acidctl does not read text in Hadoop's frames of {extension}"
+        raise BadDataError(f"{source.path} cannot be read", why, "read the table with Hive")
     stream = io.BufferedReader(raw, _BLOCK)
     with (
         pa.PythonFile(stream, mode="r") as plain,
@@ -403,28 +402,6 @@ def _pieces(source: ByteSource) -> Iterator[bytes]:
     ):
         while piece := text.read(_BLOCK):
             yield piece
-
-
-def _hadoop_blocks(raw: ReadAheadFile, codec: Any, path: str) -> Iterator[bytes]:
-    """Decode Hadoop's framing: the length of a block as four bytes, then its chunks, each after its stored length."""
-    end = raw.size()
-    while raw.tell() < end:
-        missing = int.from_bytes(raw.read(4), "big")
-        STRIPE_MEMORY.check(missing * _A_BYTE, path, "size of one of its compressed blocks")
-        pieces = []
-        while missing > 0:
-            length = int.from_bytes(raw.read(4), "big")
-            data = raw.read(length)
-            try:
-                # A snappy block begins with its decoded length.
-                size = unsigned(data, 0)[0] if codec.name == "snappy" else missing
-            except (IndexError, TooLongError):
-                size = 0
-            if len(data) != length or not size:
-                raise damaged(path, "a compressed block ends too early")
-            pieces.append(codec.decompress(data, min(size, missing), asbytes=True))
-            missing -= len(pieces[-1])
-        yield b"".join(pieces)
 
 
 def _blocks(source: ByteSource) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,86 +21,63 @@ from acidctl.base.errors import AcidctlError, UsageProblem
 from acidctl.base.one_line import one_line
 from acidctl.location.snapshot import Snapshot
 from acidctl.rows.read.archives import Archive, archives
-from acidctl.rows.read.bucket_numbers import decode_all
 from acidctl.rows.read.delete_set import DELETE, Bools, DeleteSet, DeleteSetBuilder, Keys, StripeRange
 from acidctl.rows.read.events import EventFile, Ids
 from acidctl.rows.read.visibility import add_kills, dead_rows, live_rows, visible_events
 
-_PLAIN = re.compile(r"(\d{1,19}):(?:(bucket=)(\d{1,4})|(-?\d{1,10})):(\d{1,19})", re.ASCII)
-_KEYS = {"writeid", "bucketid", "rowid"}
+_PLAIN = re.compile(r"(\d{1,19}):(-?\d{1,10}):(\d{1,19})", re.ASCII)
+_NAMES = ("writeid", "bucketid", "rowid")
 
 
-@dataclass(frozen=True, slots=True)
-class RowId:
-    """The ROW__ID to search for.
-
-    Attributes:
-        bucket: the encoded value of ROW__ID; None if only the number of the bucket is known.
-        number: of the bucket, in any statement and codec (format section 2).
-    """
+class RowId(NamedTuple):
+    """A ROW__ID; its bucket is the encoded number (format section 2)."""
 
     write_id: int
-    bucket: int | None
-    number: int | None
+    bucket: int
     row_id: int
 
     def __str__(self) -> str:
-        return f"{self.write_id}:{f'bucket={self.number}' if self.bucket is None else self.bucket}:{self.row_id}"
+        return ":".join(map(str, self))
 
     def may_be_in(self, keys: StripeRange) -> bool:
         """Return whether a stripe may hold an event of the row."""
-        wanted = ((keys.original, self.write_id), (keys.bucket, self.bucket), (keys.row_id, self.row_id))
-        return all(value is None or low <= value <= high for (low, high), value in wanted)
+        ranges = zip((keys.original, keys.bucket, keys.row_id), self, strict=True)
+        return all(low <= value <= high for (low, high), value in ranges)
 
     def mask(self, keys: Keys) -> Bools:
         """Return a mask of the row's keys."""
-        matches: Bools = (keys.original == self.write_id) & (keys.row_id == self.row_id)
-        if self.bucket is not None:
-            matches &= keys.bucket == self.bucket
-            return matches
-        matches &= decode_all(keys.bucket).bucket == self.number
-        return matches
+        mask: Bools = (keys.original == self.write_id) & (keys.row_id == self.row_id) & (keys.bucket == self.bucket)
+        return mask
 
 
 def parse_row_id(text: str) -> RowId:
-    """Parse ``writeid:bucketid:rowid``, ``writeid:bucket=N:rowid``, or ROW__ID as a JSON object.
+    """Parse ``writeid:bucketid:rowid``, or ROW__ID as a JSON object.
 
     Raises:
         UsageProblem: the text has another form.
     """
-    stripped = text.strip()
-    if stripped.startswith("{"):
-        return _from_json(stripped)
-    match = _PLAIN.fullmatch(stripped)
-    if match is None:
+    if text.lstrip().startswith("{"):
+        try:
+            parsed: Any = json.loads(text)
+        except ValueError as error:
+            raise _unusable(text, f"it is not JSON: {error}") from None
+        parsed = parsed.get("ROW__ID", parsed)
+        numbers: list[Any] = [parsed.get(name) for name in _NAMES] if isinstance(parsed, dict) else [None]
+        if any(type(number) is not int for number in numbers):
+            raise _unusable(text, "writeid, bucketid and rowid must be whole numbers")
+    elif match := _PLAIN.fullmatch(text.strip()):
+        numbers = list(map(int, match.groups()))
+    else:
         raise _unusable(text, "it is neither three numbers nor a JSON object")
-    bucket = None if match[2] else int(match[4])
-    return _checked(text, int(match[1]), bucket, int(match[3]) if match[2] else None, int(match[5]))
-
-
-def _from_json(text: str) -> RowId:
-    try:
-        parsed: Any = json.loads(text)
-    except ValueError as error:
-        raise _unusable(text, f"it is not JSON: {error}") from None
-    parsed = parsed.get("ROW__ID", parsed)
-    if not isinstance(parsed, dict) or not parsed.keys() >= _KEYS:
-        raise _unusable(text, "it lacks writeid, bucketid or rowid")
-    values = [parsed[name] for name in ("writeid", "bucketid", "rowid")]
-    if any(type(value) is not int for value in values):
-        raise _unusable(text, "writeid, bucketid and rowid must be whole numbers")
-    return _checked(text, values[0], values[1], None, values[2])
-
-
-def _checked(text: str, write_id: int, bucket: int | None, number: int | None, row_id: int) -> RowId:
-    if not (0 <= write_id < 1 << 63 and 0 <= row_id < 1 << 63 and -(1 << 31) <= (bucket or 0) < 1 << 31):
+    row = RowId(*numbers)
+    if not (0 <= row.write_id < 1 << 63 and 0 <= row.row_id < 1 << 63 and -(1 << 31) <= row.bucket < 1 << 31):
         raise _unusable(text, "a number is out of range")
-    return RowId(write_id, bucket, number, row_id)
+    return row
 
 
 def _unusable(text: str, why: str) -> UsageProblem:
     return UsageProblem(
-        f"not a ROW__ID: {text[:120]!r}", why, "write writeid:bucketid:rowid, for example 1:536870912:2 or 1:bucket=0:2"
+        f"not a ROW__ID: {text[:120]!r}", why, "write writeid:bucketid:rowid, for example 1:536870912:2"
     )
 
 
@@ -133,27 +110,13 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class RowLife:
+class Blame:
     """One row and all its events.
 
     Attributes:
-        key: writeid, bucketid and rowid.
+        status: None if no event of the row was found.
         inserts: the event that inserted it, as its writer wrote it first, then copies by compactions.
         changes: updates (of ACID v1) and deletes, by write id; copies by compactions included.
-    """
-
-    key: tuple[int, int, int]
-    status: Status
-    inserts: tuple[Sighting, ...]
-    changes: tuple[Sighting, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """The result of :func:`blame`.
-
-    Attributes:
-        rows: several only if just the number of a bucket was given and several statements wrote to it.
         hidden_by: compacted bases that may have dropped the row and its deletion, if it was not found.
         rewritten_changes: write ids that have an insert delta here, so that their deletes may be updates.
         problems: directories that no reader uses and that cannot be read.
@@ -162,7 +125,10 @@ class Blame:
 
     __repr__ = one_line
 
-    rows: tuple[RowLife, ...]
+    row: RowId
+    status: Status | None
+    inserts: tuple[Sighting, ...]
+    changes: tuple[Sighting, ...]
     hidden_by: tuple[str, ...]
     rewritten_changes: frozenset[int]
     problems: tuple[AcidctlError, ...]
@@ -196,9 +162,17 @@ def blame(snapshot: Snapshot, row: RowId) -> Blame:
             more, stripes_read = _search(archive, source, row, is_read=source.file.path in current)
             hits += more
             read += stripes_read
-    keys = sorted({key for hit in hits for key in _keys(hit.ids)})
+    sightings = [sighting for hit in hits for sighting in _sightings(hit)]
+    inserts = [sighting for sighting in sightings if sighting.operation == "insert"]
+    changes = [sighting for sighting in sightings if sighting.operation != "insert"]
+    # The writer's own directory comes first, then the copies, the narrowest first, in the order of the listing.
+    inserts.sort(key=lambda sighting: (sighting.is_rewritten, sighting.directory.startswith("base")))
+    changes.sort(key=lambda sighting: (sighting.write_id, sighting.is_rewritten))
     return Blame(
-        tuple(_life(snapshot, key, hits) for key in keys),
+        row,
+        _status(snapshot, hits) if hits else None,
+        tuple(inserts),
+        tuple(changes),
         tuple(a.names[0] for a in directories if a.is_base and not a.is_overwrite and a.high >= row.write_id),
         frozenset(a.low for a in directories if a.directory and a.directory.kind is Kind.DELTA and a.low == a.high),
         tuple(archive.error for archive in directories if archive.error is not None),
@@ -219,26 +193,6 @@ def _search(archive: Archive, source: EventFile, row: RowId, *, is_read: bool) -
                 if matches.any():
                     hits.append(_Hit(archive, source, ids.take(matches), is_read))
     return hits, len(wanted)
-
-
-def _keys(ids: Ids) -> Iterable[tuple[int, int, int]]:
-    keys = ids.keys
-    return zip(keys.original.tolist(), keys.bucket.tolist(), keys.row_id.tolist(), strict=True)
-
-
-def _life(snapshot: Snapshot, key: tuple[int, int, int], hits: Iterable[_Hit]) -> RowLife:
-    row_hits = []
-    for hit in hits:
-        mask = hit.ids.keys.bucket == key[1]
-        if mask.any():
-            row_hits.append(_Hit(hit.archive, hit.source, hit.ids.take(mask), hit.is_read))
-    sightings = [sighting for hit in row_hits for sighting in _sightings(hit)]
-    inserts = [sighting for sighting in sightings if sighting.operation == "insert"]
-    changes = [sighting for sighting in sightings if sighting.operation != "insert"]
-    # The writer's own directory comes first, then the copies, the narrowest first, in the order of the listing.
-    inserts.sort(key=lambda sighting: (sighting.is_rewritten, sighting.directory.startswith("base")))
-    changes.sort(key=lambda sighting: (sighting.write_id, sighting.is_rewritten))
-    return RowLife(key, _status(snapshot, row_hits), tuple(inserts), tuple(changes))
 
 
 def _sightings(hit: _Hit) -> Iterable[Sighting]:

@@ -17,15 +17,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from acidctl.acid.reasons import Reason
-from acidctl.base.errors import HistoryError
+from acidctl.base.errors import HistoryError, NotFoundError, UsageProblem
 from acidctl.location.snapshot import Snapshot, SnapshotSource
-from acidctl.orc.types import OrcType, arrow_type
+from acidctl.orc.types import OrcType
 from acidctl.rows.convert.matching import table_row_type
 from acidctl.rows.read.delete_set import Bools, DeleteSet, DeleteSetBuilder, StripeRange
 from acidctl.rows.read.events import EventFile, EventReader, Ids
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.read.past_snapshot import require_same_ids
 from acidctl.rows.read.visibility import live_rows, load_deletes, open_sources
+from acidctl.rows.scan.arrow_rows import one_table
 from acidctl.rows.scan.columns import FileColumns, ScanColumn
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.scan import Scan
@@ -213,6 +214,36 @@ class Difference:
                     marks = pa.repeat(pa.scalar(mark), batch.num_rows)
                     yield pa.RecordBatch.from_arrays([marks, *batch.columns], names=["change", *batch.schema.names])
 
+    @property
+    def paired_type(self) -> OrcType:
+        """Return the type of the rows of :meth:`paired`."""
+        rows = self.output_type
+        return OrcType("struct", children=(OrcType("string"), rows, rows), names=("change", "old", "new"))
+
+    def paired(self, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield changes as `old` and `new`: the n-th removed and the n-th added row of a key are one update.
+
+        All changed rows are held in memory.
+
+        Args:
+            keys: names of columns, whatever their case. NULL is equal to NULL.
+
+        Raises:
+            NotFoundError: a column does not exist.
+            UsageProblem: a key's type cannot be compared.
+        """
+        spelled = {name.lower(): name for name in reversed(self.schema.names)}
+        for name in keys:
+            if name.lower() not in spelled:
+                raise NotFoundError(f"no column {name!r} for --key", f"there are {', '.join(self.schema.names)}")
+        names = [spelled[name.lower()] for name in keys]
+        gone, new = (one_table(list(batches), self.schema) for batches in (self.gone(), self.new()))
+        try:
+            yield from pair_by_key(gone, new, names)
+        except (pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowInvalid) as error:
+            what = f"--key {','.join(keys)} cannot be compared"
+            raise UsageProblem(what, str(error), "name columns of simple types") from error
+
 
 def table_difference(
     table: Table, start: int, end: int | None, columns: Sequence[str] | None = None, *, row_id: bool = False
@@ -288,24 +319,10 @@ def _require_ids(before: _Version, after: _Version, pair: _Pair) -> None:
             )
 
 
-def keyed_type(rows: OrcType) -> OrcType:
-    """Return the type of :func:`pair_by_key`'s rows."""
-    return OrcType("struct", children=(OrcType("string"), rows, rows), names=("change", "old", "new"))
-
-
-def pair_by_key(gone: pa.Table, new: pa.Table, keys: Sequence[str], rows: OrcType) -> Iterator[pa.RecordBatch]:
-    """Yield changes with their old and new values: the n-th removed and the n-th added row of a key are one update.
-
-    Args:
-        gone, new: all changed rows, with the same columns.
-        keys: names of columns, as the tables spell them. NULL is equal to NULL.
-
-    Raises:
-        pa.ArrowNotImplementedError: a key's type cannot be compared.
-    """
+def pair_by_key(gone: pa.Table, new: pa.Table, keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of two tables of the same columns in pairs; see :meth:`Difference.paired`."""
     codes = _codes(pa.concat_tables([gone.select(keys), new.select(keys)]))
     _, old, now = np.intersect1d(*_ranked(codes, gone.num_rows), assume_unique=True, return_indices=True)
-    shape = arrow_type(keyed_type(rows))
     for mark, olds, news in (
         (CHANGED, old, now),
         (GONE, np.setdiff1d(np.arange(gone.num_rows), old), None),
@@ -314,7 +331,7 @@ def pair_by_key(gone: pa.Table, new: pa.Table, keys: Sequence[str], rows: OrcTyp
         count = len(olds if olds is not None else news if news is not None else ())
         if count:
             arrays = [pa.repeat(pa.scalar(mark), count), _structs(gone, olds, count), _structs(new, news, count)]
-            yield pa.RecordBatch.from_arrays(arrays, names=[field.name for field in shape])
+            yield pa.RecordBatch.from_arrays(arrays, names=["change", "old", "new"])
 
 
 def _structs(table: pa.Table, places: NDArray[np.intp] | None, count: int) -> pa.Array:

@@ -195,9 +195,9 @@ def read_history(snapshot: Snapshot) -> History:
         # A compaction of an insert-only table made it: its rows do not store their write id.
         if any(source.synthetic is not None for archive in layer.archives for source in archive.sources):
             unknown = max(unknown, layer.high + 1)
-        counts_by_write_id = _counts(layer, covered)
-        origin = _origin(layer, len(counts_by_write_id))
-        for write_id, counts in counts_by_write_id.items():
+        origins = {archive.origin for archive in layer.archives}
+        origin = origins.pop() if len(origins) == 1 else Origin.COMPACTION
+        for write_id, counts in _counts(layer, covered).items():
             lines[write_id] = _line(snapshot, write_id, counts, layer, origin, complete=True)
         covered.add(layer.low, layer.high)
     # INSERT OVERWRITE makes everything before it obsolete, like a compaction, so that may have been cleaned.
@@ -254,20 +254,6 @@ def _statements(every: list[Archive]) -> list[Archive]:
         return statements or plain or every
     first = min(directory.visibility_txn for _, directory in directories)
     return [archive for archive, directory in directories if directory.visibility_txn == first]
-
-
-def _origin(layer: _Layer, write_ids: int) -> Origin:
-    """Return who wrote a layer of several write ids.
-
-    Args:
-        write_ids: the number of write ids with rows in the layer.
-    """
-    origins = {archive.origin for archive in layer.archives}
-    if origins == {Origin.UNKNOWN}:
-        # A streaming writer ends its stripe with every write id.
-        stripes = sum(len(source.tail.stripes) for archive in layer.archives for source in archive.sources)
-        return Origin.COMPACTION if write_ids > stripes else Origin.UNKNOWN
-    return origins.pop() if len(origins) == 1 else Origin.COMPACTION
 
 
 def _counts(layer: _Layer, covered: _Covered) -> dict[int, _Count]:

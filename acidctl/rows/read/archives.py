@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from heapq import nsmallest
@@ -15,8 +14,6 @@ from acidctl.acid.reasons import Code
 from acidctl.acid.state import EntryKind, State, Verdict
 from acidctl.base.errors import AcidctlError
 from acidctl.location.snapshot import Snapshot
-from acidctl.orc.tail import MAGIC, stripe_length
-from acidctl.rows.read.delete_set import stripe_ranges
 from acidctl.rows.read.events import EventFile, open_event_files
 from acidctl.rows.read.visibility import Unreadable
 
@@ -157,9 +154,9 @@ class _Ranges:
 
 
 def _origin(directory: AcidDirectory, deltas: _Ranges, sources: Iterable[EventFile]) -> Origin:
-    """Return who wrote a delta of several write ids, by its name, other directories and its files (format section 12).
+    """Return who wrote a delta of several write ids, by names alone (format section 12).
 
-    A streaming writer has its write ids to itself, deletes nothing, and writes a footer after each of them.
+    A streaming writer has its write ids to itself, deletes nothing, and leaves a side file until it is closed.
     """
     low, high = directory.min_write_id, directory.max_write_id
     if directory.kind is Kind.BASE or low == high:
@@ -168,35 +165,7 @@ def _origin(directory: AcidDirectory, deltas: _Ranges, sources: Iterable[EventFi
         return Origin.WRITER
     if directory.visibility_txn or directory.kind is Kind.DELETE_DELTA or deltas.holds_others_in(directory):
         return Origin.COMPACTION
-    origins = {_written_by(source) for source in sources}
-    return origins.pop() if len(origins) == 1 else Origin.UNKNOWN
-
-
-def _written_by(source: EventFile) -> Origin:
-    """Return who wrote a file, by the footers that a streaming writer left inside it; one commit leaves none."""
-    tail = source.tail
-    if source.synthetic is not None or (tail.software_version or "").startswith("acidctl "):
-        return Origin.COMPACTION  # streaming writers write native files
-    at, flushes = len(MAGIC), 0
-    with suppress(AcidctlError):
-        for stripe in tail.stripes:
-            flushes += _ends_a_file(source, at, stripe.offset)
-            at = stripe.offset + stripe_length(stripe)
-        flushes += _ends_a_file(source, at, tail.content_end)
-        if flushes:
-            return Origin.WRITER
-        ids = {write_id for keys in stripe_ranges(tail) if keys is not None for write_id in keys.current}
-        ids |= {key.original_write_id for key in tail.key_index() or () if key is not None}
-        return Origin.COMPACTION if len(ids) > 1 else Origin.UNKNOWN
     return Origin.UNKNOWN
-
-
-def _ends_a_file(source: EventFile, start: int, end: int) -> bool:
-    """Return whether there is a footer between two stripes: it ends with the postscript's magic and its length."""
-    if end - start <= len(MAGIC) + 1:
-        return False
-    last = source.tail.source.read(end - len(MAGIC) - 1, len(MAGIC) + 1)
-    return last.startswith(MAGIC) and last[-1] < end - start
 
 
 def _newest(snapshot: Snapshot, names: Iterable[str]) -> float | None:

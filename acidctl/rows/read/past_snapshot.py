@@ -11,19 +11,17 @@ from dataclasses import replace
 import numpy as np
 
 from acidctl.acid.names import Kind
-from acidctl.acid.reasons import Reason
 from acidctl.acid.state import AcidState
 from acidctl.acid.time_travel import Comparison, bases_between, state_at
-from acidctl.acid.writeids import ValidTxns, ValidWriteIds
+from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import HistoryError
-from acidctl.location.snapshot import DirectoryListing, Snapshot, take_snapshot
+from acidctl.location.snapshot import Snapshot, take_snapshot
 from acidctl.location.table_location import TableLocation
 from acidctl.rows.read.archives import is_all_of
 from acidctl.rows.read.delete_set import Bools
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
 from acidctl.rows.read.key_ranges import KeyRanges
 from acidctl.rows.read.visibility import Unreadable, live_rows, load_deletes, visible_events
-from acidctl.storage.port import FileSystem
 from acidctl.wording import text_of
 
 
@@ -34,52 +32,27 @@ def seen_at(found: TableLocation, at: int | None, since: int | None = None) -> S
 
     Args:
         at: the write id; None for now.
-        since: set if only changes above this write id matter; see :func:`acidctl.acid.time_travel.look_back`.
+        since: set if only changes above this write id matter; see :func:`acidctl.acid.time_travel.state_at`.
 
     Raises:
-        RefusedError: the lists are not for its table; for other errors see :func:`snapshot_at`.
+        RefusedError: the lists are not for its table.
+        HistoryError: the rows of that time are gone, or cannot be separated from newer ones.
+        NotFoundError, AccessError, StorageError, BadDataError, UsageProblem: see :func:`take_snapshot`.
     """
     if at is None:
         return found.snapshot(refresh=False)
     counted = found.resolve()
+    write_ids = counted.write_ids or ValidWriteIds()
     path = found.location.path
-    snapshot = snapshot_at(
-        found.fs, path, at, counted.write_ids, counted.txns, look=found.look, said=counted.note, since=since
-    )
-    return replace(snapshot, declared=found.declared, source=counted.source, ahead=found.ids_above_metastore())
-
-
-def snapshot_at(
-    fs: FileSystem,
-    path: str,
-    at: int,
-    write_ids: ValidWriteIds | None = None,
-    txns: ValidTxns | None = None,
-    *,
-    look: DirectoryListing | None = None,
-    said: Reason | None = None,
-    since: int | None = None,
-) -> Snapshot:
-    """Return the snapshot of a location when the write id `at` was the newest.
-
-    Args:
-        write_ids: the committed write ids; None for all.
-        look: an earlier listing of the location.
-        said: the source of the lists.
-        since: see :func:`seen_at`.
-
-    Raises:
-        HistoryError: the rows of that time are gone, or cannot be separated from newer ones.
-        NotFoundError, AccessError, StorageError, BadDataError, UsageProblem: see :func:`take_snapshot`.
-    """
-    lowered = (write_ids or ValidWriteIds()).at(at)
-    snapshot = take_snapshot(fs, path, lowered, txns, look=look, said=said)
-    past = state_at(snapshot.listing, at, write_ids, txns, snapshot.base_formats, since=since)
+    snapshot = take_snapshot(found.fs, path, write_ids.at(at), counted.txns, look=found.look, said=counted.note)
+    past = state_at(snapshot.listing, at, write_ids, counted.txns, snapshot.base_formats, since=since)
     if past.gone:
         raise _gone(snapshot, at, text_of(past.gone))
     if past.comparison and (why := _difference(snapshot, past.comparison)):
         raise _gone(snapshot, at, why)
-    return replace(snapshot, state=past.state)
+    return replace(
+        snapshot, state=past.state, declared=found.declared, source=counted.source, ahead=found.ids_above_metastore()
+    )
 
 
 def require_same_ids(older: Snapshot, newer: Snapshot) -> None:

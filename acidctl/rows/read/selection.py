@@ -18,19 +18,14 @@ SLICE_ROWS = 8192
 JOINED_ROWS = 2048
 
 
-def limited(batches: Iterable[pa.RecordBatch], limit: int | None, offset: int = 0) -> Iterator[pa.RecordBatch]:
-    """Skip `offset` rows, then yield at most `limit` rows."""
+def limited(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield at most `limit` rows."""
     missing = limit
     if missing == 0:
         return
     for batch in batches:
-        rows = batch
-        if offset:
-            skipped = min(offset, batch.num_rows)
-            offset -= skipped
-            rows = batch.slice(skipped)
+        rows = batch if missing is None else batch.slice(0, missing)
         if missing is not None:
-            rows = rows.slice(0, missing)
             missing -= rows.num_rows
         if rows.num_rows:
             yield rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from acidctl.acid.layout import DataFile, Role
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base.errors import AccessError, AcidctlError, BadDataError, NotFoundError
 from acidctl.orc.types import OrcType
+from acidctl.rows.foreign.format import footer_rows
 from acidctl.rows.read.bucket_numbers import is_among
 from acidctl.rows.read.delete_set import DELETE, Bools, Bound, DeleteSet, DeleteSetBuilder, valid_mask
 from acidctl.rows.read.events import EventFile, Ids, open_event_files
@@ -178,31 +180,16 @@ def open_sources(snapshot: Snapshot, on_loss: OnLoss | None = None) -> list[Even
     Raises:
         BadDataError, NotFoundError: a file cannot be read and there is no `on_loss`.
     """
-    files = snapshot.files()
-    try:
-        return open_event_files(snapshot, files)
-    except Unreadable:
-        if on_loss is None:
-            raise
-    good: list[DataFile] = []
-    broken: set[tuple[str, int]] = set()
-    for file in files:
-        shown = snapshot.display(file.path)
-        counter = (file.directory.name if file.directory else "", file.bucket)
-        deletes = file.role is Role.DELETE
-        try:
-            opened = open_event_files(snapshot, [file])
-        except Unreadable as error:
-            on_loss(Loss(shown, None, deletes, error))
-            if not (deletes or file.native_name):
-                broken.add(counter)
-            continue
-        if counter in broken and opened and opened[0].synthetic is not None:
-            problem = BadDataError(f"the rows of {shown} cannot be numbered", "a file before it cannot be read")
-            on_loss(Loss(shown, opened[0].rows, deletes, problem))
-        else:
-            good.append(file)
-    return open_event_files(snapshot, good)
+
+    def report(file: DataFile, error: AcidctlError) -> None:
+        if on_loss is None or not isinstance(error, Unreadable):
+            raise error
+        rows = None
+        with suppress(*Unreadable):  # the footer may be whole, although the rows cannot be numbered
+            rows = footer_rows(snapshot, file, full=False)
+        on_loss(Loss(snapshot.display(file.path), rows, file.role is Role.DELETE, error))
+
+    return open_event_files(snapshot, snapshot.files(), report)
 
 
 def loss_of(source: EventFile, stripe: int | None, error: AcidctlError) -> Loss:

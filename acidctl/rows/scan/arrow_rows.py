@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from acidctl.base.errors import UsageProblem, importing
+from acidctl.base.errors import importing
 from acidctl.orc.read.common_type import same_types
 
 if TYPE_CHECKING:
     import pandas
-    import polars
 
 
 class ArrowRows(ABC):
@@ -64,17 +63,6 @@ class ArrowRows(ABC):
             import pandas  # noqa: F401, PLC0415 - optional; pyarrow's own error is less clear
         return self.to_table().to_pandas(**options)
 
-    def to_polars(self) -> polars.DataFrame:
-        """Read all rows into a polars data frame.
-
-        Raises:
-            EnvironmentProblem: polars is not installed.
-            UsageProblem: a column holds a union, for which polars has no type.
-        """
-        with importing("cannot import polars", "pip install polars"):
-            import polars  # noqa: F401, PLC0415 - optional
-        return polars_frame(self.to_table())
-
     def _repr_html_(self) -> str:
         """Describe the object and its columns, without reading rows."""
         from acidctl.notebook import html_table  # noqa: PLC0415 - only for notebooks
@@ -90,20 +78,3 @@ def one_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     places = range(len(schema.names))
     columns = [pa.chunked_array(same_types([batch.column(place) for batch in batches])) for place in places]
     return pa.Table.from_arrays(columns, names=schema.names)
-
-
-def polars_frame(rows: pa.Table | pa.RecordBatch) -> polars.DataFrame:
-    """Return the rows for polars; raises UsageProblem for a column with a union, on which polars panics."""
-    import polars  # noqa: PLC0415 - optional
-
-    if union := next((field.name for field in rows.schema if has_union(field.type)), None):
-        raise UsageProblem(
-            f"polars has no type for the column {union}", "it holds a union", "leave it out: choose the other columns"
-        )
-    return polars.DataFrame(rows)
-
-
-def has_union(kind: pa.DataType) -> bool:
-    """Return whether a type is a union or contains one."""
-    children = [kind.field(i).type for i in range(kind.num_fields)]
-    return bool(pa.types.is_union(kind)) or any(map(has_union, children))

@@ -1,15 +1,15 @@
 """The Arrow types that the batches of a scan need, found before the first is read.
 
-Two types depend on the values: timestamps that do not fit into 64 bits of nanoseconds need the wide form, and unions
-with NULLs need an alternative for NULL. Statistics and stripe footers nearly always decide. If a file has no statistics
-of its timestamps (streaming, old compactions, Parquet), these columns are read.
+Timestamps that do not fit into 64 bits of nanoseconds need the wide form. Statistics nearly always decide. If a file
+has no statistics of its timestamps (streaming, old compactions, Parquet), these columns are read. A union always gets
+its alternative for NULL here, although batches without a NULL come without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -17,12 +17,10 @@ from acidctl.base.errors import BadDataError
 from acidctl.orc import orc_pb2 as pb
 from acidctl.orc.arrow import below
 from acidctl.orc.read.common_type import as_type, common_type
-from acidctl.orc.read.union_nulls import NULL_MEMBER, present_streams
+from acidctl.orc.read.union_nulls import NULL_MEMBER
 from acidctl.orc.read.wide_timestamps import WideTimestamp
-from acidctl.orc.tail import Tail
 from acidctl.orc.types import TIMESTAMP_KINDS, OrcType, arrow_type
 from acidctl.rows.convert.matching import Place, fields_of, place_in, type_at
-from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.visibility import Unreadable
 from acidctl.rows.scan.columns import ColumnSource, FileColumns, ScanColumn
@@ -35,53 +33,39 @@ _LAST_MS = 9_223_372_036_854 - 2 * DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A timestamp or a union somewhere in a column, in one file.
+    """A timestamp somewhere in a column, in one file.
 
     Attributes:
         path: of the result's column, then positions below it.
         top: the position of the column in the row type.
-        own: the file's type; None if the file lacks the column, so that a union is NULL in all of its rows.
+        column_id: in the file.
     """
 
     path: Place
     top: Place
-    own: OrcType | None
-
-    @property
-    def column_id(self) -> int:
-        assert self.own is not None
-        return self.own.column_id
+    column_id: int
 
 
-@dataclass(slots=True)
-class Needs:
-    """The timestamps that need the wide form and the unions with NULLs, by their path in the result."""
+def schema_of(row: OrcType, wide: Collection[Place]) -> pa.Schema:
+    """Return the schema of batches of `row` whose timestamps at the places `wide` need the wide form."""
+    fields = zip(row.names, row.children, strict=True)
+    return pa.schema([pa.field(name, _type(kind, (i,), wide)) for i, (name, kind) in enumerate(fields)])
 
-    wide: set[Place] = field(default_factory=set)
-    null_unions: set[Place] = field(default_factory=set)
 
-    def schema(self, row: OrcType) -> pa.Schema:
-        """Return the schema of batches of `row` that hold such values."""
-        paths = (*self.wide, *self.null_unions)
-        above = {path[:length] for path in paths for length in range(1, len(path) + 1)}
-        kinds = (self._type(kind, (i,), above) for i, kind in enumerate(row.children))
-        return pa.schema([pa.field(name, kind) for name, kind in zip(row.names, kinds, strict=True)])
-
-    def _type(self, node: OrcType, path: Place, above: Collection[Place]) -> pa.DataType:
-        """Return the type of a node; `above` holds the needed paths and all their prefixes."""
-        if path not in above:
-            return arrow_type(node)
-        if node.kind in TIMESTAMP_KINDS:
-            return WideTimestamp(node.kind != "timestamp")
-        children = [self._type(child, (*path, i), above) for i, child in enumerate(node.children)]
-        if node.kind == "struct":
-            return pa.struct([pa.field(name, kind) for name, kind in zip(node.names, children, strict=True)])
-        if node.kind == "array":
-            return pa.list_(pa.field("item", children[0]))
-        if node.kind == "map":
-            return pa.map_(*children)
+def _type(node: OrcType, path: Place, wide: Collection[Place]) -> pa.DataType:
+    if path in wide:
+        return WideTimestamp(node.kind != "timestamp")
+    children = [_type(child, (*path, i), wide) for i, child in enumerate(node.children)]
+    if node.kind == "struct":
+        return pa.struct([pa.field(name, kind) for name, kind in zip(node.names, children, strict=True)])
+    if node.kind == "array":
+        return pa.list_(pa.field("item", children[0]))
+    if node.kind == "map":
+        return pa.map_(*children)
+    if node.kind == "uniontype":
         fields = [pa.field(f"_union_{i}", kind) for i, kind in enumerate(children)]
-        return pa.sparse_union(fields + [pa.field(NULL_MEMBER, pa.null())] * (path in self.null_unions))
+        return pa.sparse_union([*fields, pa.field(NULL_MEMBER, pa.null())])
+    return arrow_type(node)
 
 
 def varies(node: OrcType) -> bool:
@@ -110,10 +94,11 @@ def of_schema(batch: pa.RecordBatch, schema: pa.Schema, varying: Sequence[int]) 
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def look(needs: Needs, sources: Iterable[EventFile], columns: Sequence[ScanColumn], row: OrcType) -> None:
-    """Add to `needs` the needs of all rows of some files, live or not.
+def add_wide(wide: set[Place], sources: Iterable[EventFile], columns: Sequence[ScanColumn], row: OrcType) -> None:
+    """Add the timestamps that need the wide form in some rows of the files, live or not.
 
     Args:
+        wide: places in the result, of columns and of what is nested in them.
         columns: of the result, in order.
         row: the row type in which `columns` have their positions.
     """
@@ -121,53 +106,40 @@ def look(needs: Needs, sources: Iterable[EventFile], columns: Sequence[ScanColum
     for source in sources if chosen else ():
         if not source.is_delete:
             with suppress(*Unreadable):  # reading the rows will raise the error
-                _look_at(needs, source, chosen, row)
+                _add_of_file(wide, source, chosen, row)
 
 
-def _look_at(needs: Needs, source: EventFile, columns: Sequence[tuple[int, ScanColumn]], row: OrcType) -> None:
-    leaves = [leaf for i, column in columns for leaf in _leaves(source.row_type, i, column, row)]
-    needs.null_unions |= {leaf.path for leaf in leaves if leaf.own is None}
-    unions = [leaf for leaf in leaves if leaf.own and leaf.own.kind == "uniontype"]
-    if unions and source.format is Format.ORC:
-        needs.null_unions |= _unions_with_nulls(source.tail, unions)
-    times = [leaf for leaf in leaves if leaf.own and leaf.own.kind != "uniontype" and leaf.path not in needs.wide]
+def _add_of_file(wide: set[Place], source: EventFile, columns: Sequence[tuple[int, ScanColumn]], row: OrcType) -> None:
+    times = [
+        leaf for i, column in columns for leaf in _leaves(source.row_type, i, column, row) if leaf.path not in wide
+    ]
     statistics = source.tail.footer.statistics if source.tail.stride else ()
     times = [leaf for leaf in times if not _fits(statistics, source.tail.rows, leaf.column_id)]
     unsure: dict[int, list[_Leaf]] = {}
     for number, stripe in enumerate(source.tail.stripes if times else ()):
         bounds = (source.tail.stripe_statistics(number) or ()) if source.tail.stride else ()
         fits = [_fits(bounds, stripe.numberOfRows, leaf.column_id) for leaf in times]
-        needs.wide |= {leaf.path for leaf, leaf_fits in zip(times, fits, strict=True) if leaf_fits is False}
+        wide |= {leaf.path for leaf, leaf_fits in zip(times, fits, strict=True) if leaf_fits is False}
         if None in fits:
             unsure[number] = [leaf for leaf, leaf_fits in zip(times, fits, strict=True) if leaf_fits is None]
-    _read(needs, source, unsure, row)
+    if unsure:
+        _read(wide, source, unsure, row)
 
 
 def _leaves(own_row: OrcType, number: int, column: ScanColumn, row: OrcType) -> Iterator[_Leaf]:
     place = place_in(own_row, column.place, row)
-    own = None if place is None else type_at(own_row, place)
-    if column.type.kind == "uniontype" and len(column.place) > 1:
-        yield _Leaf((number,), column.place, None)  # NULL if a struct around it is NULL
-    waiting: list[tuple[Place, OrcType | None, OrcType]] = [((number,), own, column.type)]
+    waiting: list[tuple[Place, OrcType | None, OrcType]]
+    waiting = [((number,), None if place is None else type_at(own_row, place), column.type)]
     while waiting:
         path, own, target = waiting.pop()
         if own is None:
-            if target.kind == "uniontype":
-                yield _Leaf(path, column.place, None)
-        elif own.kind == target.kind or target.kind in TIMESTAMP_KINDS:  # dates and numbers may become timestamps
-            if target.kind in (*TIMESTAMP_KINDS, "uniontype"):
-                yield _Leaf(path, column.place, own)
+            continue
+        if target.kind in TIMESTAMP_KINDS:  # dates and numbers may become timestamps
+            yield _Leaf(path, column.place, own.column_id)
+        elif own.kind == target.kind:
             places = fields_of(own, target) if own.kind == "struct" else range(len(own.children))
             having = {i: own.children[at] for i, at in enumerate(places) if at is not None}
             waiting += [((*path, i), having.get(i), child) for i, child in enumerate(target.children)]
-
-
-def _unions_with_nulls(tail: Tail, unions: Sequence[_Leaf]) -> set[Place]:
-    paths: set[Place] = set()
-    for stripe in range(len(tail.stripes)):
-        present = present_streams(tail.stripe_footer(stripe), tail.type_tree)
-        paths |= {leaf.path for leaf in unions if leaf.column_id in present}
-    return paths
 
 
 def _fits(statistics: Sequence[pb.ColumnStatistics], rows: int, column: int) -> bool | None:
@@ -186,19 +158,17 @@ def _fits(statistics: Sequence[pb.ColumnStatistics], rows: int, column: int) -> 
     return None
 
 
-def _read(needs: Needs, source: EventFile, unsure: dict[int, list[_Leaf]], row: OrcType) -> None:
-    if not unsure:
-        return
+def _read(wide: set[Place], source: EventFile, unsure: dict[int, list[_Leaf]], row: OrcType) -> None:
     with source.open() as events:
         for stripe, leaves in unsure.items():
-            missing = [leaf for leaf in leaves if leaf.path not in needs.wide]
+            missing = [leaf for leaf in leaves if leaf.path not in wide]
             places = list(dict.fromkeys(leaf.top for leaf in missing))
             if not places:
                 continue
             files = FileColumns(source.row_type, row, places, source.format, source.declared)
             rows = events.rows(stripe, files.names)
             arrays = {place: files.get(rows, place, source.fs.display(source.path)) for place in places}
-            needs.wide |= {leaf.path for leaf in missing if _is_wide(arrays[leaf.top], leaf.path[1:])}
+            wide |= {leaf.path for leaf in missing if _is_wide(arrays[leaf.top], leaf.path[1:])}
 
 
 def _is_wide(array: pa.Array, path: Place) -> bool:

@@ -12,8 +12,8 @@
 Column names ignore case; unusual names need back quotes; a dot reaches into structs. Values are numbers, ``'text'``,
 ``DATE '2024-02-29'``, ``TIMESTAMP '2024-02-29 12:00:00.5'``, ``TRUE``, ``FALSE``, ``NULL``; text compared with a
 number, date or timestamp column is converted to its type. As in SQL a comparison with NULL is neither true nor false;
-only rows for which the condition is true are kept. A cast is accepted if it changes nothing, or rounds to the type of
-its column; everything else is refused.
+only rows for which the condition is true are kept. A cast to FLOAT or DOUBLE rounds as
+Hive does it, next to a column of that type; everything else is refused.
 """
 
 from __future__ import annotations
@@ -106,12 +106,6 @@ _HANDLED: dict[type[exp.Expr], frozenset[str]] = {
 _OPERANDS = frozenset(("this", "expression"))
 # A backslash before a character that Hive and sqlglot may read differently.
 _ESCAPES = re.compile(r"\\(?![\\'\"ntr%_])")
-_INTEGER_BITS = {
-    exp.DataType.Type.TINYINT: 8,
-    exp.DataType.Type.SMALLINT: 16,
-    exp.DataType.Type.INT: 32,
-    exp.DataType.Type.BIGINT: 64,
-}
 
 
 class _Parser:
@@ -251,27 +245,18 @@ class _Parser:
             raise self._refuse(f"{text[:40]!r} is not a number") from None
 
     def _cast(self, node: exp.Cast) -> Literal:
-        """Return a value with a type, if the cast changes nothing, or rounds to FLOAT or DOUBLE as Hive does."""
+        """Return a date, a timestamp, or a number rounded to FLOAT or DOUBLE as Hive does it."""
         self._refuse_unsupported(node.to)
         kind, value = node.to.this, self._literal(node.this)
         if value is None:
             return None
         if kind in (exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP) and isinstance(value, str):
             return self._moment(kind, value)
-        if isinstance(value, str) and kind is exp.DataType.Type.TEXT:
-            return self._as_text(node, value)
-        if isinstance(value, str) and kind in exp.DataType.NUMERIC_TYPES:
-            value = self._number(value)
-        if isinstance(value, int | Decimal) and not isinstance(value, bool):
-            if kind in (exp.DataType.Type.FLOAT, exp.DataType.Type.DOUBLE):
+        if kind in (exp.DataType.Type.FLOAT, exp.DataType.Type.DOUBLE):
+            value = self._number(value) if isinstance(value, str) else value
+            if isinstance(value, int | Decimal) and not isinstance(value, bool):
                 return self._rounded(kind, value)
-            if kind in _INTEGER_BITS and value == int(value) and int(value).bit_length() < _INTEGER_BITS[kind]:
-                return int(value)
-            if kind is exp.DataType.Type.DECIMAL and _fits(node.to, Decimal(value)):
-                return value
-        raise self._refuse(
-            f"{node.sql(dialect='hive')!r} changes the value, or is not supported: write the value itself"
-        )
+        raise self._refuse(f"{node.sql(dialect='hive')!r} is not supported: write the value itself")
 
     def _moment(self, kind: Enum, text: str) -> Literal:
         try:
@@ -282,22 +267,8 @@ class _Parser:
             raise self._refuse(f"{text!r} is not a date")
         return moment
 
-    def _as_text(self, node: exp.Cast, text: str) -> str:
-        # sqlglot drops the length of CHAR and VARCHAR and turns both into TEXT, but both may cut, and CHAR pads.
-        if re.search(r"\b(var)?char\b", self._text, re.IGNORECASE):
-            raise self._refuse(f"{node.this.sql(dialect='hive')} as CHAR or VARCHAR may be cut: write the text itself")
-        return text
-
     def _rounded(self, kind: Enum, value: int | Decimal) -> float:
         rounded = to_float(value) if kind is exp.DataType.Type.FLOAT else float(value)
         if not math.isfinite(rounded):
             raise self._refuse(f"{value} is too large for {kind.value}")
         return rounded
-
-
-def _fits(kind: exp.DataType, value: Decimal) -> bool:
-    """Return whether a DECIMAL holds a value exactly; without precision and scale it is Hive's (10, 0)."""
-    precision, scale = (*(int(size.this.name) for size in kind.expressions), *((10, 0)[len(kind.expressions) :]))
-    if not value.is_finite() or abs(value.adjusted()) > 100:
-        return False
-    return bool(value * 10**scale == int(value * 10**scale) and abs(value) < 10 ** (precision - scale))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from acidctl.acid.time_travel import of_one_table
 from acidctl.acid.writeids import ValidWriteIds
 from acidctl.base import parallel
 from acidctl.base.arguments import as_path, require_type
-from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem, importing
+from acidctl.base.errors import BadDataError, NotFoundError, UsageProblem
 from acidctl.base.nearest import did_you_mean
 from acidctl.location.arguments import is_hive_name
 from acidctl.location.find import find_table
@@ -29,13 +29,13 @@ from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.table_location import TableLocation, ever_changing, is_any_stale
 from acidctl.orc.types import OrcType
-from acidctl.rows.convert.matching import table_row_type
+from acidctl.rows.convert.matching import Place, table_row_type
 from acidctl.rows.read.events import EventFile
 from acidctl.rows.read.past_snapshot import seen_at
 from acidctl.rows.read.selection import limited
 from acidctl.rows.read.visibility import OnLoss, Unreadable, open_sources, with_loss
-from acidctl.rows.scan.arrow_rows import ArrowRows, has_union, one_table, polars_frame
-from acidctl.rows.scan.arrow_types import Needs, look, of_schema, varies
+from acidctl.rows.scan.arrow_rows import ArrowRows
+from acidctl.rows.scan.arrow_types import add_wide, of_schema, schema_of, varies
 from acidctl.rows.scan.columns import PartitionColumn
 from acidctl.rows.scan.odd_layout import odd_layout
 from acidctl.rows.scan.packed import Packed
@@ -43,9 +43,6 @@ from acidctl.rows.scan.partition_values import PartitionValue, declared_type, pa
 from acidctl.rows.scan.predicate import Predicate
 from acidctl.rows.scan.scan import Scan
 from acidctl.storage.registry import open_location
-
-if TYPE_CHECKING:
-    import polars
 
 # The locations may change between listing them and getting the write-id list: they are listed at most this often.
 _ATTEMPTS = 3
@@ -160,40 +157,6 @@ class Table(ArrowRows):
     def to_batches(self, limit: int | None = None, *, threads: int = 1) -> Iterator[pa.RecordBatch]:
         """Read all columns; see :meth:`TableScan.to_batches`."""
         return self.scan().to_batches(limit, threads=threads)
-
-    def to_lazyframe(self, *, threads: int = 1) -> polars.LazyFrame:
-        """Return the table as a lazy frame; a query reads only the columns that it uses and the rows that it shows.
-
-        Polars applies the conditions of the query. `where` of :meth:`scan` also skips stripes.
-
-        Args:
-            threads: see :meth:`TableScan.to_batches`.
-
-        Raises:
-            EnvironmentProblem: polars is not installed.
-        """
-        with importing("cannot import polars", "pip install polars"):
-            import polars  # noqa: PLC0415 - optional
-            from polars.io.plugins import register_io_source  # noqa: PLC0415 - optional
-
-        def read(
-            columns: list[str] | None, predicate: polars.Expr | None, rows: int | None, _: int | None
-        ) -> Iterator[polars.DataFrame]:
-            missing = rows
-            for batch in self.scan(columns).to_batches(rows if predicate is None else None, threads=threads):
-                frame = polars_frame(batch)
-                frame = frame if predicate is None else frame.filter(predicate)
-                frame = frame if missing is None else frame.head(missing)
-                yield frame
-                if missing is not None and (missing := missing - frame.height) <= 0:
-                    return
-
-        whole = self.schema
-        without_unions = pa.schema([field for field in whole if not has_union(field.type)])
-        polars_types = polars.DataFrame(one_table([], without_unions)).schema
-        # A column that polars cannot hold is refused only if a query reads it.
-        types = polars.Schema({name: polars_types.get(name, polars.Unknown()) for name in whole.names})
-        return register_io_source(read, schema=types, is_pure=True)
 
     def _rows(self) -> ArrowRows:
         return self.scan()
@@ -475,15 +438,15 @@ class TableScan(ArrowRows):
         """Return the schema of all batches: :attr:`declared`, with wider types for columns whose values need them.
 
         A timestamp column is ``acidctl.wide_timestamp`` instead of ``timestamp[ns]`` if a file may hold a value outside
-        its range. A union has one more alternative, for NULL, if a file has a NULL in it. This is found in statistics;
-        timestamps of files without statistics are read.
+        its range, by its statistics; timestamps of files without statistics are read. A union has one more alternative,
+        for NULL.
         """
         if not self._varying_columns:
             return self.declared
-        needs = Needs()
+        wide: set[Place] = set()
         for scan in self._scans():
-            look(needs, scan.sources, scan.columns, self._row_type)
-        return needs.schema(self.output_type)
+            add_wide(wide, scan.sources, scan.columns, self._row_type)
+        return schema_of(self.output_type, wide)
 
     @cached_property
     def _varying_columns(self) -> list[int]:

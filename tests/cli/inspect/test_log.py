@@ -92,19 +92,11 @@ def test_nothing_hostile_reaches_the_terminal(acidctl: Acidctl, crud: Path) -> N
     ]
     garbage = ["", "[]", "null", '{"version": 1}', "{" * 9999, json.dumps({"version": 1, "at": 1e999})]
     (crud / NAME).write_text("\n".join([*(one.line() for one in entries), *garbage]))
-    for words in (("log",), ("log", "-o", "json"), ("log", "-o", "jsonl"), ("history", "-o", "json"), ("status",)):
+    for words in (("log",), ("log", "-o", "json"), ("log", "-o", "jsonl"), ("status",)):
         found = acidctl(*words, crud)
         assert found.status == 0, found.err
         assert not set("\x1b\u202e") & set(found.out + found.err), words
     assert len(lines(acidctl, crud)) == 2
-
-
-def test_history_tells_it_at_its_time(acidctl: Acidctl, crud: Path) -> None:
-    assert acidctl("history", "-o", "json", crud).one()["operations"] == []
-    assert acidctl(*MAJOR, crud).status == 0
-    (operation,) = acidctl("history", "-o", "json", crud).one()["operations"]
-    assert operation["verb"] == "compact"
-    assert acidctl("history", crud).out.splitlines()[-1].split("acidctl ")[1].startswith("compact: compacted")
 
 
 def test_where_nothing_was_done_it_says_so(acidctl: Acidctl, crud: Path) -> None:

@@ -31,7 +31,6 @@ from support.tables import spied_reads
 
 from acidctl.acid.compaction_kind import CompactionKind
 from acidctl.base.errors import HistoryError
-from acidctl.orc.types import OrcType
 from acidctl.rows.past.diff import Difference, pair_by_key, table_difference
 from acidctl.rows.read.delete_set import Keys
 from acidctl.rows.read.events import Ids
@@ -130,8 +129,6 @@ values = st.one_of(st.none(), st.integers(0, 3))
 @settings(deadline=None)
 @given(st.lists(st.tuples(values, values, st.integers())), st.lists(st.tuples(values, values, st.integers())))
 def test_rows_are_paired_by_key_as_a_dictionary_does(old: list[Any], new: list[Any]) -> None:
-    types = OrcType("struct", children=(OrcType("bigint"),) * 3, names=("a", "b", "c"))
-
     def table(rows: list[Any]) -> pa.Table:
         kept = [(a, b, c % 1000) for a, b, c in rows]
         columns = zip(*kept, strict=True) if kept else [[]] * 3
@@ -150,7 +147,7 @@ def test_rows_are_paired_by_key_as_a_dictionary_does(old: list[Any], new: list[A
     wanted += [("+", None, row) for row in left]
     found = [
         (row["change"], row["old"], row["new"])
-        for batch in pair_by_key(table(old), table(new), ["a", "b"], types)
+        for batch in pair_by_key(table(old), table(new), ["a", "b"])
         for row in batch.to_pylist()
     ]
     assert sorted(map(repr, found)) == sorted(map(repr, wanted))

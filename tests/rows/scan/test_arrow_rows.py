@@ -18,9 +18,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from support.files.acid_files import damage_stripe, write_deletes, write_delta
 
 import acidctl
-from acidctl.base.errors import BadDataError, EnvironmentProblem, UsageProblem
+from acidctl.base.errors import BadDataError, EnvironmentProblem
 from acidctl.orc.types import OrcType
-from acidctl.rows.scan.table import Table
 
 TYPES = OrcType("struct", children=(OrcType("int"), OrcType("string")), names=("id", "name"))
 ROWS = pa.RecordBatch.from_pydict(
@@ -50,7 +49,6 @@ def test_all_libraries_see_the_same_rows(table: Path, of: str) -> None:
     assert rows.to_reader().read_all() == whole
     assert rows.to_table() == whole
     assert pl.DataFrame(rows).equals(pl.DataFrame(whole))
-    assert rows.to_polars().equals(pl.DataFrame(whole))
     pd.testing.assert_frame_equal(rows.to_pandas(), whole.to_pandas())
     assert rows.head(2) == whole.slice(0, 2)
     assert rows.head(0) == whole.slice(0, 0)
@@ -85,28 +83,6 @@ def test_a_reader_that_stops_early_leaves_no_thread(table: Path) -> None:
     next(batches)
     batches.close()  # type: ignore[attr-defined]
     assert not [one for one in threading.enumerate() if one.name.startswith("acidctl-read")]
-
-
-def test_a_query_of_polars_reads_what_it_uses(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = acidctl.open_table(table)
-    whole = opened.to_polars()
-    asked: list[Any] = []
-    real = Table.scan
-
-    def scan(self: Table, columns: Any = None, *args: Any, **options: Any) -> Any:
-        asked.append(columns)
-        return real(self, columns, *args, **options)
-
-    monkeypatch.setattr(Table, "scan", scan)
-    lazy = opened.to_lazyframe()
-    asked.clear()
-    query = lazy.filter(pl.col("id") > 1).select("day", pl.col("id") * 2)
-    assert query.collect().equals(whole.filter(pl.col("id") > 1).select("day", pl.col("id") * 2))
-    assert [sorted(columns) for columns in asked] == [["day", "id"]]
-    assert lazy.head(2).collect().equals(whole.head(2))
-    assert lazy.filter(pl.col("id") == 3).head(1).collect().equals(whole.filter(pl.col("id") == 3).head(1))
-    assert lazy.select(pl.len()).collect().item() == whole.height
-    assert lazy.collect(engine="streaming").equals(whole)
 
 
 @pytest.mark.parametrize("of", ["table", "scan"])
@@ -184,42 +160,21 @@ def test_names_of_columns_cannot_break_out_of_a_page(tmp_path: Path) -> None:
     assert "\x1b" not in shown
 
 
-def test_a_union_stops_polars_only_where_it_is_asked_for(tmp_path: Path) -> None:
-    union = pa.UnionArray.from_sparse(pa.array([0, 1, 0], pa.int8()), [pa.array([1, 2, 3], pa.int32()), ROWS["name"]])
-    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), union)
-    either = OrcType("uniontype", children=TYPES.children)
-    kinds = (*TYPES.children, either, OrcType("array", children=(either,)))
-    rows = pa.RecordBatch.from_arrays([*ROWS.columns, union, lists], names=["id", "name", "u", "l"])
-    write_delta(tmp_path, 1, rows, row=OrcType("struct", children=kinds, names=tuple(rows.schema.names)))
-    opened = acidctl.open_table(tmp_path)
-    lazy = opened.to_lazyframe()
-    assert lazy.filter(pl.col("id") > 1).select("name").collect()["name"].to_list() == ROWS["name"].to_pylist()[1:]
-    assert lazy.select(pl.len()).collect().item() == 3
-    assert opened.scan(["id"]).to_polars()["id"].to_list() == [1, 2, 3]
-    assert lazy.collect_schema().names() == rows.schema.names
-    for name in ("u", "l"):
-        with pytest.raises(UsageProblem, match=f"no type for the column {name}"):
-            opened.scan([name]).to_polars()
-        with pytest.raises(Exception, match=f"no type for the column {name}"):
-            lazy.select(name).collect()
-
-
-@pytest.mark.parametrize("package", ["pandas", "polars"])
-def test_a_package_that_is_missing(package: str, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pandas_is_missing(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def without(name: str, *more: Any) -> Any:
-        if name == package:
+        if name == "pandas":
             raise ModuleNotFoundError(f"No module named {name!r}")
         return real(name, *more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(EnvironmentProblem, match=f"cannot import {package}") as caught:
-        getattr(acidctl.open_table(table), f"to_{package}")()
-    assert caught.value.hint == f"pip install {package}"
+    with pytest.raises(EnvironmentProblem, match="cannot import pandas") as caught:
+        acidctl.open_table(table).to_pandas()
+    assert caught.value.hint == "pip install pandas"
 
 
 def test_dates_of_partitions_reach_pandas_and_polars(table: Path) -> None:
     opened = acidctl.open_table(table)
     assert opened.to_pandas()["day"][0] == datetime.date(2024, 1, 1)
-    assert opened.to_polars()["day"][0] == datetime.date(2024, 1, 1)
+    assert pl.DataFrame(opened)["day"][0] == datetime.date(2024, 1, 1)

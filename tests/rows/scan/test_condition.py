@@ -88,7 +88,7 @@ TYPED = OrcType(
 @pytest.mark.parametrize(
     "text",
     [
-        "f = cast(0.1 as double)", "d = cast(0.1 as float)", "f = cast(1e60 as float)", "i = 300Y",
+        "f = cast(0.1 as double)", "d = cast(0.1 as float)", "f = cast(1e60 as float)", "i = 300Y", "i = 1L",
         "i = cast(1.5 as int)", "n = cast(1.25 as decimal)", "n = cast(1.25 as decimal(3,1))", "b = cast(1 as boolean)",
         "s = cast('abcd' as char(3))", "s = cast('abcd' as varchar(3))", "i = cast('x' as int)",
         "ts = cast('2024-01-01 00:00:00' as timestamp with local time zone)", "dt = cast('2024-01-01 10:00' as date)",
@@ -121,10 +121,9 @@ def test_a_parser_is_not_seen_in_messages(text: str) -> None:
     [
         ("f = cast(0.1 as float)", [0]), ("f = cast('0.1' as float)", [0]), ("f = 0.1F", [0]),
         ("f = -cast(2 as float)", [1]), ("f <= cast(0.1 as float)", [0, 1]), ("d = cast(0.1 as double)", [0]),
-        ("d = 0.1D", [0]), ("i = cast(1 as bigint)", [0]), ("i = cast('1' as int)", [0]), ("i = 1L", [0]),
-        ("n = cast(1.25 as decimal(10,2))", [0]), ("n = 1.25BD", [0]), ("s = cast('a' as string)", [0]),
+        ("d = 0.1D", [0]),
         ("dt = cast('2024-01-01' as date)", [0]), ("ts = cast('2024-01-01 00:00:00' as timestamp)", [0]),
-        ("i = cast(null as int)", []), ("b < true", [1]), ("b >= false", [0, 1]), ("b > false", [0]),
+        ("d = cast(null as double)", []), ("b < true", [1]), ("b >= false", [0, 1]), ("b > false", [0]),
         ("b <= b", [0, 1]), ("b <> true", [1]), (r"s <> 'it\'s'", [0, 1]), ("i = 1;", [0]),
     ],
 )  # fmt: skip

@@ -22,7 +22,7 @@ LOCATIONS = [
     ("ls",), ("status",), ("report", "-o", "md"), ("log",), ("why",), ("cat",), ("history",), MAJOR,
     ("compact", "--auto", "--assume-committed=0s", "-n"),
     NIGHT, ("clean", "-n"), ("clean", "--yes"), ("restore", "--list"), ("restore", "--yes"), ("purge", "-n"),
-    ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("blame", "{}", "1:bucket=0:0"),
+    ("purge", "--yes"), ("validate",), ("validate", "--deep"), ("blame", "{}", "1:536870912:0"),
     ("diff", "{}", "--from", "1"),
     ("erasure", "--where", "a = 1"),
 ]  # fmt: skip

@@ -75,7 +75,7 @@ LOOK = [
     ["cat", "{p}", "--partition", "p=9{evil}"], ["cat", "{t}", "--where", "s{evil} = 1"],
     ["dump", "{t}"], ["dump", "--decode", "{f}"], ["dump", "{w}"], ["dump", "{t}", "--columns", "row.nope{evil}"],
     ["meta", "{f}"], ["meta", "{f}", "{f}{evil}"],
-    ["history", "{w}"], ["blame", "{t}", "1:bucket=0:1"], ["blame", "{t}", "9:bucket=0:1"], ["blame", "{w}", "1:1:1"],
+    ["history", "{w}"], ["blame", "{t}", "1:536870912:1"], ["blame", "{t}", "9:536870912:1"], ["blame", "{w}", "1:1:1"],
     ["blame", "{t}", "1:{evil}"],
     ["diff", "{t}", "--from", "1"], ["diff", "{t}", "--from", "1", "--key", "id"],
     ["diff", "{t}", "--from", "1", "--count"],

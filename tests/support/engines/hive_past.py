@@ -16,7 +16,7 @@ from acidctl import Location
 from acidctl.acid.names import Kind, parse_directory
 from acidctl.base.errors import HistoryError
 from acidctl.orc.types import OrcType
-from acidctl.rows.past.blame import RowLife
+from acidctl.rows.past.blame import Blame
 from acidctl.rows.past.diff import Difference
 from support.engines.hive_compactor import names
 from support.engines.hive_text import printed
@@ -159,14 +159,13 @@ class Past:
             else:
                 assert life is not None and (life.status, deleted) == ("deleted", {number}), told
 
-    def _life(self, key: Key) -> tuple[RowLife | None, set[int]]:
+    def _life(self, key: Key) -> tuple[Blame | None, set[int]]:
         """What `blame` says of a row, if anything is left of it; and the valid write ids that deleted it."""
         lists = self.table.write_ids
         assert lists is not None
-        lives = self.location().blame("{}:{}:{}".format(*key)).rows
-        assert len(lives) <= 1, (key, lives, self.table.statements)
-        deleted = {one.write_id for life in lives for one in life.changes}
-        return (lives[0] if lives else None), {number for number in deleted if lists.is_valid(number)}
+        life = self.location().blame("{}:{}:{}".format(*key))
+        deleted = {event.write_id for event in life.changes if lists.is_valid(event.write_id)}
+        return (life if life.status else None), deleted
 
     def _judge_history(self) -> None:
         said = self.location().history()

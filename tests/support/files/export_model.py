@@ -102,18 +102,9 @@ def _integer(kind: str, arrow: pa.DataType, bits: int) -> Column:
     return _leaf(kind, arrow, st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1), str)
 
 
-def _bytes_array(rows: list[Any], rng: random.Random, kind: pa.DataType) -> pa.Array:
-    """Strings and bytes from raw bytes (UTF-8 or not), sometimes dictionary-encoded or with 64-bit offsets."""
-    large = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
-    arrow = large[kind] if rng.random() < 0.2 else kind
-    raw = pa.large_binary() if arrow in large.values() else pa.binary()
-    if rng.random() < 0.3:
-        distinct = list({row for row in rows if row is not None})
-        distinct += [None, b"\xffunused"]
-        rng.shuffle(distinct)
-        places = [None if row is None and rng.random() < 0.5 else distinct.index(row) for row in rows]
-        return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(distinct, raw).view(arrow))
-    return pa.array(rows, raw).view(arrow)
+def _bytes_array(rows: list[Any], kind: pa.DataType) -> pa.Array:
+    """Strings and bytes from raw bytes (UTF-8 or not)."""
+    return pa.array(rows, pa.binary()).view(kind)
 
 
 _TEXTS = st.text(max_size=12).map(str.encode)
@@ -127,7 +118,7 @@ def _string(kind: str, length: int = 0) -> Column:
     return Column(
         OrcType(kind, max_length=length),
         _TEXTS | _ODD,
-        lambda rows, rng: _bytes_array(rows, rng, pa.string()),
+        lambda rows, _: _bytes_array(rows, pa.string()),
         lambda value: string_text(value, length if kind == "char" else 0),
     )
 
@@ -136,7 +127,7 @@ def _binary() -> Column:
     return Column(
         OrcType("binary"),
         st.binary(max_size=8),
-        lambda rows, rng: _bytes_array(rows, rng, pa.binary()),
+        lambda rows, _: _bytes_array(rows, pa.binary()),
         lambda value: "[" + ",".join(map(str, value)) + "]",
     )
 
@@ -251,8 +242,7 @@ def _array(child: Column) -> Column:
     def build(rows: list[Any], rng: random.Random) -> pa.Array:
         elements, offsets = _cut(rows, rng)
         mask = pa.array([row is None for row in rows], pa.bool_())
-        kind, width = (pa.LargeListArray, pa.int64()) if rng.random() < 0.2 else (pa.ListArray, pa.int32())
-        return kind.from_arrays(pa.array(offsets, width), child.array(elements, rng), mask=mask)
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), child.array(elements, rng), mask=mask)
 
     return Column(
         OrcType("array", children=(child.orc,)),
@@ -285,15 +275,6 @@ def _union(children: list[Column]) -> Column:
         tags = [0 if row is None else row[0] for row in rows]
         kinds = pa.array([codes[tag] for tag in tags], pa.int8())
         names = [f"_union_{i}" for i in range(len(children))]
-        if rng.random() < 0.3:
-            offsets = [tags[:i].count(tag) for i, tag in enumerate(tags)]
-            arrays = [
-                child.array(
-                    [None if row is None else row[1] for row, tag in zip(rows, tags, strict=True) if tag == i], rng
-                )
-                for i, child in enumerate(children)
-            ]
-            return pa.UnionArray.from_dense(kinds, pa.array(offsets, pa.int32()), arrays, names, codes)
         arrays = []
         for i, child in enumerate(children):
             own = [None if row is None or tag != i else row[1] for row, tag in zip(rows, tags, strict=True)]
