@@ -53,8 +53,9 @@ def test_defaults_of_a_local_run(environ: dict[str, str], spark_home: Path) -> N
 
 
 def test_a_cluster_is_not_told_about_this_machine(environ: dict[str, str], spark_home: Path) -> None:
-    made = plan(SparkOptions(master="spark://node1:7077"), environ, spark_home)
+    made = plan(SparkOptions(master="spark://node1:7077", conf=(("spark.yarn.queue", "nightly"),)), environ, spark_home)
     assert not {"spark.driver.host", "spark.driver.bindAddress"} & made.conf.keys()
+    assert made.conf["spark.yarn.queue"] == "nightly"
     assert not {"SPARK_LOCAL_IP", "PYTHONPATH", "PYTHONSAFEPATH"} & (made.environ.keys() - environ.keys())
     assert (
         plan(SparkOptions(master="spark://localhost:1"), environ, spark_home).conf["spark.driver.host"] == "127.0.0.1"
@@ -94,10 +95,10 @@ def test_defaults_of_an_administrator_are_kept(environ: dict[str, str], spark_ho
         "# spark.master nothing\n  spark.master   yarn\nspark.ui.enabled=true\nspark.yarn.queue theirs\n"
         "spark.driver.extraJavaOptions -Da=b -Dc=d  \nspark.hadoop.x:1\nspark.app.name theirs\n"
     )
-    made = plan(SparkOptions(app_name="ours"), environ, spark_home)
+    made = plan(SparkOptions(conf=(("spark.yarn.queue", "q"),), app_name="ours"), environ, spark_home)
     assert made.master == "yarn"
     assert made.conf["spark.ui.enabled"] == "true"
-    assert made.conf["spark.yarn.queue"] == "theirs"
+    assert made.conf["spark.yarn.queue"] == "q"
     assert made.conf["spark.app.name"] == "ours"
     assert made.conf["spark.driver.extraJavaOptions"] == "-Da=b -Dc=d"
     assert made.conf["spark.hadoop.x"] == "1"
