@@ -336,7 +336,7 @@ def _next(verdict: Verdict, runs: tuple[IdRun, ...], evidence: ProofInputs) -> I
     elif answer.refusal:
         yield from hints
     elif name in answer.waiting:
-        yield _when_old(answer.waiting[name], "clean()")
+        yield _when_old(answer.waiting[name], "acidctl clean")
     elif name in answer.kept_back:
         yield from _next_of_kept_back(_kept_back(verdict, answer))
     elif verdict.state is State.ABORTED:
@@ -349,7 +349,7 @@ def _next_of_staging(name: str, answer: CleaningAnswer) -> Advice:
     if name in answer.unfinished:
         return Advice(Action.COMPACT, "run `acidctl compact`: it finishes the publication that was interrupted")
     if name in answer.waiting:
-        return _when_old(answer.waiting[name], "clean(leftovers=True)")
+        return _when_old(answer.waiting[name], "acidctl clean --leftovers")
     if name in answer.removable:
         return Advice(Action.CLEAN, "`acidctl clean --leftovers` takes it")
     return hidden_kind(name).clears

@@ -201,7 +201,8 @@ def _lists_of(snapshot: str) -> tuple[str, str]:
     path = FILE.convert(snapshot[1:], None, None)
     try:
         with mapped("read", path), Path(path).open("rb") as file:
-            return file.read(_MOST_BYTES).decode(), path
+            data = file.read(_MOST_BYTES)
+        return data.decode(), path
     except UnicodeDecodeError as error:
         raise WriteIdListError(f"cannot use {path}", "it is not text", "give a file with Hive's lists") from error
 

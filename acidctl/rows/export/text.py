@@ -28,6 +28,12 @@ Flags = npt.NDArray[np.bool_]
 # The characters that need an escape, for RE2, which has no surrogates.
 _UNSAFE = "[" + "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in RANGES if first != 0xD800) + "]"
 
+# The first bytes of those beyond ASCII: most texts have none of them, which is faster to see than by RE2.
+_LEADS = [
+    bytes([lead])
+    for lead in sorted({chr(last).encode()[0] for first, last in RANGES if last > 0x7F and first != 0xD800})
+]
+
 # From this magnitude on Arrow writes 1e+10; below it a whole number has neither point nor exponent.
 _FIRST_EXPONENT = 1e10
 
@@ -172,7 +178,8 @@ def _with_escapes(array: pa.Array, more: bytes, escape: Callable[[str], str]) ->
     unsafe = np.zeros(len(array), np.bool_)
     # The last offset not after the byte is the start of its value: equal offsets are empty values before it.
     unsafe[np.searchsorted(offsets, np.flatnonzero(special), side="right") - 1] = True
-    if not is_ascii:
+    text = b"" if is_ascii else data.tobytes()
+    if any(lead in text for lead in _LEADS):
         matches = pc.match_substring_regex(array.view(pa.string()), _UNSAFE)
         unsafe |= pc.fill_null(matches, False).to_numpy(zero_copy_only=False)
     unsafe &= ~nulls(array)

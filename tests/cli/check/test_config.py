@@ -203,7 +203,7 @@ def test_completion_is_not_stopped_by_a_variable() -> None:
 
 ONLY_TYPED = {
     "yes", "force", "accept-fewer", "no-trash", "unsafe-retention", "break-lock", "offline", "assume-committed",
-    "snapshot", "table", "table-type", "visibility-txn",
+    "snapshot", "table-type", "visibility-txn",
     "apply-all-deletes", "major", "minor", "auto", "plan", "apply", "run", "list", "list-rules", "rebalance",
     "order-by", "tables", "take-over", "hdfs-trash",
 }  # fmt: skip

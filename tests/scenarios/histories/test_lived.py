@@ -107,7 +107,12 @@ def check(acidctl: Call, lived: Lived, draw: random.Random, folder: Path) -> Non
         line += draw.choice([[], [], ["--no-trash"], ["--leftovers"]])
         if step != "clean":
             line = ["compact", "--engine", "local", *COMPACTIONS[step], *draw.choice([[], ["--force"]])]
-            if options[:1] == ["--snapshot"] and lived.names_transactions and draw.random() < 0.3:
+            if (
+                options[:1] == ["--snapshot"]
+                and options[1][0] != "@"
+                and lived.names_transactions
+                and draw.random() < 0.3
+            ):
                 line += ["--visibility-txn", str(lived.txns.next)]
                 lived.txns.next += 1
                 later = [(knows(reader, lived), rows) for reader, rows in later]

@@ -259,12 +259,13 @@ def test_options_that_cannot_be_used_are_refused(tmp_path: Path, options: dict[s
     [
         ({}, "not said from where on"),
         ({"changesFrom": "0"}, "must be told which write ids are committed"),
-        ({"changesFrom": "0", "snapshot": f"t:1:{2**63 - 1}::"}, "of one moment"),
+        ({"changesFrom": "0", "snapshot": f"TABLE:1:{2**63 - 1}::"}, "of one moment"),
     ],
 )
 def test_streams_that_cannot_be_followed_are_refused(tmp_path: Path, options: dict[str, str], said: str) -> None:
     write_delta(tmp_path, 1, small(1))
-    source, schema = source_of(tmp_path, **options)
+    named = {name: value.replace("TABLE", tmp_path.name) for name, value in options.items()}
+    source, schema = source_of(tmp_path, **named)
     with pytest.raises(HiveAcidError, match=said) as caught:
         source.streamReader(schema)
     assert explain(caught.value) or said in str(caught.value)
