@@ -76,7 +76,8 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
         EnvironmentProblem: no Java, or a SPARK_HOME that is broken or of another version.
     """
     spark_home = environ.get("SPARK_HOME") or str(package)
-    if os.path.realpath(spark_home) != os.path.realpath(package):
+    is_installed_spark = os.path.realpath(spark_home) == os.path.realpath(package)
+    if not is_installed_spark:
         _check_spark_home(spark_home, pyspark_version)
     user = dict(options.conf)
     submitted = shlex.split(environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
@@ -107,6 +108,8 @@ def plan_session(options: SparkOptions, environ: Mapping[str, str], package: Pat
         environment.pop(name, None)
 
     conf = _defaults(master, options, loopback=loopback)
+    if local and is_installed_spark and changes["PYSPARK_PYTHON"] == sys.executable:
+        conf["spark.python.daemon.module"] = "acidctl.spark.daemon"
     if not local:
         conf |= {
             f"spark.executorEnv.{key}": value for key, value in environ.items() if key.startswith(PREFIX) and value

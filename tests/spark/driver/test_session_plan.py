@@ -44,6 +44,7 @@ def test_defaults_of_a_local_run(environ: dict[str, str], spark_home: Path) -> N
     assert made.master == "local[*]"
     assert made.conf["spark.ui.enabled"] == "false"
     assert made.conf["spark.driver.bindAddress"] == "127.0.0.1"
+    assert made.conf["spark.python.daemon.module"] == "acidctl.spark.daemon"
     assert made.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
     assert made.environ["PYSPARK_PYTHON"] == sys.executable
     assert made.java.home == environ["JAVA_HOME"]
@@ -54,7 +55,7 @@ def test_defaults_of_a_local_run(environ: dict[str, str], spark_home: Path) -> N
 
 def test_a_cluster_is_not_told_about_this_machine(environ: dict[str, str], spark_home: Path) -> None:
     made = plan(SparkOptions(master="spark://node1:7077", conf=(("spark.yarn.queue", "nightly"),)), environ, spark_home)
-    assert not {"spark.driver.host", "spark.driver.bindAddress"} & made.conf.keys()
+    assert not {"spark.driver.host", "spark.driver.bindAddress", "spark.python.daemon.module"} & made.conf.keys()
     assert made.conf["spark.yarn.queue"] == "nightly"
     assert not {"SPARK_LOCAL_IP", "PYTHONPATH", "PYTHONSAFEPATH"} & (made.environ.keys() - environ.keys())
     assert (
@@ -121,17 +122,21 @@ def test_pyspark_submit_args_are_kept(
     assert (made.master, " ".join(made.submit_arguments)) == (master, left)
 
 
-def test_another_python_is_used(environ: dict[str, str], spark_home: Path) -> None:
+def test_another_python_is_used_without_our_daemon(environ: dict[str, str], spark_home: Path) -> None:
     made = plan(SparkOptions(), environ | {"PYSPARK_PYTHON": "/opt/py/bin/python"}, spark_home)
     assert made.environ["PYSPARK_PYTHON"] == "/opt/py/bin/python"
+    assert "spark.python.daemon.module" not in made.conf
     made = plan(SparkOptions(conf=(("spark.pyspark.python", "/p"),)), environ | {"PYSPARK_PYTHON": "/q"}, spark_home)
     assert made.environ["PYSPARK_PYTHON"] == "/p"
 
 
-def test_another_spark_home_is_used(environ: dict[str, str], spark_home: Path, tmp_path: Path) -> None:
+def test_another_spark_home_is_used_without_our_daemon(
+    environ: dict[str, str], spark_home: Path, tmp_path: Path
+) -> None:
     environ = environ | {"SPARK_HOME": str(spark_home)}
     made = plan(SparkOptions(), environ, tmp_path / "pyspark", "4.3.1")
     assert made.spark_home == str(spark_home)
+    assert "spark.python.daemon.module" not in made.conf
     with pytest.raises(EnvironmentProblem, match=r"holds Spark 4\.3, but PySpark is 4\.0\.1") as caught:
         plan(SparkOptions(), environ, tmp_path / "pyspark", "4.0.1")
     assert "pyspark==4.3.*" in caught.value.hint
