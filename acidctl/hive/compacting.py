@@ -85,55 +85,55 @@ def compact_locations(
     warehouse = under_hive[0][0].resolver.require_warehouse("")
     heartbeats = Heartbeats(warehouse.metastore)
     try:
-        desk = MetastoreSession(warehouse.metastore, heartbeats)
+        session = MetastoreSession(warehouse.metastore, heartbeats)
         carry = partial(carry_out, request=request, engine=engine, on_task=on_task)
         # Writers wait for the lock of a rebalance, so it is held for one location at a time.
         for batch in batches(under_hive, 1 if request.mode is Mode.REBALANCE else AT_ONCE):
-            with closing(_in_turn(desk, batch, request, carry)) as answers:
+            with closing(_under_lease(session, batch, request, carry)) as answers:
                 yield from answers
     finally:
         heartbeats.close()
 
 
-def _in_turn(
-    desk: MetastoreSession,
+def _under_lease(
+    session: MetastoreSession,
     planned: Sequence[tuple[TableLocation, Planned]],
     request: CompactionRequest,
     carry: Callable[..., Generator[Compacted, None, None]],
 ) -> Generator[Compacted | NoWork | PlanRefused, None, None]:
     from acidctl.hive.queue_lease import QueueEntryLease  # noqa: PLC0415
 
-    turns: dict[str, QueueEntryLease] = {}
+    leases: dict[str, QueueEntryLease] = {}
     ready: list[Planned] = []
 
     def check(plan: CompactionPlan) -> None:
-        turns[plan.staging].check()
+        leases[plan.staging].check()
 
     try:
         for found, first in planned:
-            turn: QueueEntryLease | None = None
+            lease: QueueEntryLease | None = None
             try:
                 decided = replace(request, mode=Mode(first.plan.asked))
-                turn = QueueEntryLease.take(desk, found, decided)
-                turns[found.shown] = turn  # so that it is ended with the others on an error
-                answer = turn.plan(decided)
+                lease = QueueEntryLease.take(session, found, decided)
+                leases[found.shown] = lease  # so that it is ended with the others on an error
+                answer = lease.plan(decided)
                 if isinstance(answer, NoWork):
-                    turn.nothing(answer)
+                    lease.nothing(answer)
                 elif isinstance(answer, PlanRefused):
-                    turn.give_up(answer.error)
+                    lease.give_up(answer.error)
             except AcidctlError as error:
-                if turn:
-                    turn.give_up(error)
+                if lease:
+                    lease.give_up(error)
                 answer = PlanRefused(location=first.location, error=error, snapshot=first.snapshot)
             if isinstance(answer, Planned):
-                turns[answer.plan.staging] = turns.pop(found.shown)
+                leases[answer.plan.staging] = leases.pop(found.shown)
                 ready.append(replace(answer, reasons=first.reasons, figures=first.figures))
             else:
                 yield answer
         with closing(carry(ready, check=check)) as outcomes:
             for outcome in outcomes:
-                yield written_down(turns[outcome.plan.staging].settle(outcome), request)
+                yield written_down(leases[outcome.plan.staging].settle(outcome), request)
     except BaseException as error:
-        for turn in turns.values():
-            turn.give_up(error)
+        for lease in leases.values():
+            lease.give_up(error)
         raise

@@ -46,7 +46,7 @@ _NOTHING_DUE = "None of the compaction thresholds met, compaction request is ref
 
 @dataclass(frozen=True, slots=True)
 class MetastoreSession:
-    """A metastore and the heartbeats of the transactions there, shared by several turns."""
+    """A metastore and the heartbeats of the transactions there, shared by several leases."""
 
     metastore: Metastore
     heartbeats: Heartbeats
@@ -66,7 +66,7 @@ class QueueEntryLease:
         entry: of the queue; None before Hive 4.
     """
 
-    desk: MetastoreSession
+    session: MetastoreSession
     found: TableLocation
     worker: str
     entry: interface.QueueEntry | None
@@ -74,7 +74,7 @@ class QueueEntryLease:
     _has_ended: bool = field(default=False)
 
     @classmethod
-    def take(cls, desk: MetastoreSession, found: TableLocation, request: CompactionRequest) -> QueueEntryLease:
+    def take(cls, session: MetastoreSession, found: TableLocation, request: CompactionRequest) -> QueueEntryLease:
         """Request a compaction of a location in a pool of its own, and claim the entry.
 
         Args:
@@ -85,9 +85,9 @@ class QueueEntryLease:
             ConflictError: somebody holds a conflicting lock.
         """
         worker = worker_id()
-        if not desk.has_queue:
+        if not session.has_queue:
             _wait_beside(found, request.wait)
-            return cls.of_entry(desk, found, worker, request)
+            return cls.of_entry(session, found, worker, request)
         table = _table(found)
         wish = Wish(
             table.database,
@@ -99,26 +99,26 @@ class QueueEntryLease:
             order_by=request.order_by,
         )
         try:
-            requested = _request(desk.metastore, wish, request)
-            entry = queue_work.claim(desk.metastore, worker, wish.pool)
+            requested = _request(session.metastore, wish, request)
+            entry = queue_work.claim(session.metastore, worker, wish.pool)
             if entry and requested and entry.id != requested:
-                give_back(desk.metastore, entry, "it was not asked for")
+                give_back(session.metastore, entry, "it was not asked for")
                 raise MetastoreError(
-                    f"the metastore {desk.metastore.shown} gave the compaction {entry.id}, not {requested}",
+                    f"the metastore {session.metastore.shown} gave the compaction {entry.id}, not {requested}",
                     "it seems to know no pools",
                     "give --snapshot to compact beside its queue",
                 )
         except BaseException:
-            _withdraw(desk.metastore, wish.pool, worker)
+            _withdraw(session.metastore, wish.pool, worker)
             raise
         if entry is None:
             raise ConflictError(f"the compaction of {wish.name} was taken out of Hive's queue", "", "run it again")
-        return cls.of_entry(desk, found, worker, request, entry=entry)
+        return cls.of_entry(session, found, worker, request, entry=entry)
 
     @classmethod
     def of_entry(
         cls,
-        desk: MetastoreSession,
+        session: MetastoreSession,
         found: TableLocation,
         worker: str,
         request: CompactionRequest,
@@ -144,16 +144,16 @@ class QueueEntryLease:
             alone = replace(part, type=interface.LockType.EXCL_WRITE, operation=interface.Operation.UPDATE)
             txn_request = TransactionRequest((alone,), interface.TxnType.REBALANCE_COMPACTION, request.wait)
         try:
-            transaction = LockedTransaction(desk.metastore, desk.heartbeats, txn_request, on_lost)
+            transaction = LockedTransaction(session.metastore, session.heartbeats, txn_request, on_lost)
         except BaseException as error:
             if entry:
-                _mark_for(error)(desk.metastore, entry, _message(error))
+                _mark_for(error)(session.metastore, entry, _message(error))
             raise
-        return cls(desk, found.reload(found.resolver.refreshed()), worker, entry, transaction)
+        return cls(session, found.reload(found.resolver.refreshed()), worker, entry, transaction)
 
     def plan(self, request: CompactionRequest) -> Planned | NoWork | PlanRefused:
         """Plan the compaction by lists that were read after taking the lock."""
-        txn = self.transaction.id if self.desk.has_queue else 0
+        txn = self.transaction.id if self.session.has_queue else 0
         request = replace(request, in_queue=True, visibility_txn=txn)
         self.found.resolver.opened()
         answer = plan_location(self.found.reload(), request)
@@ -171,12 +171,12 @@ class QueueEntryLease:
         """
         self.transaction.beat()
         if self.entry:
-            queue_work.require_worked_on_by(self.desk.metastore, self.entry, self.worker)
+            queue_work.require_worked_on_by(self.session.metastore, self.entry, self.worker)
         else:
             refuse_beside_hive(self.found.reload(self.found.resolver.refreshed()))
 
     def settle(self, outcome: Compacted) -> Compacted:
-        """End the turn after the work, and return its outcome, which becomes a failure if the commit fails."""
+        """End the lease after the work, and return its outcome, which becomes a failure if the commit fails."""
         if not outcome.is_changed:
             self.give_up(outcome.error)
             return outcome
@@ -192,10 +192,10 @@ class QueueEntryLease:
         return outcome
 
     def nothing(self, answer: NoWork) -> None:
-        """End the turn without work; hand obsolete directories to Hive's cleaner.
+        """End the lease without work; hand obsolete directories to Hive's cleaner.
 
         Raises:
-            AcidctlError: this failed, and the turn was given up.
+            AcidctlError: this failed, and the lease was given up.
         """
         try:
             if self.entry and answer.snapshot and _is_to_be_cleaned(answer.snapshot):
@@ -203,7 +203,7 @@ class QueueEntryLease:
                 self._finish()
                 return
             if self.entry:
-                queue_work.mark_refused(self.desk.metastore, self.entry, _NOTHING_DUE)
+                queue_work.mark_refused(self.session.metastore, self.entry, _NOTHING_DUE)
             self.transaction.commit()
             self._has_ended = True
         except AcidctlError as error:
@@ -211,7 +211,7 @@ class QueueEntryLease:
             raise
 
     def give_up(self, why: BaseException | None) -> bool:
-        """End the turn unfinished, and return whether the abort of its transaction is confirmed.
+        """End the lease unfinished, and return whether the abort of its transaction is confirmed.
 
         The entry is marked as failed only after an error, because Hive gives a table up after some failures. If a
         commit was requested and its outcome is unknown, the entry stays as it is, so that it fits the transaction.
@@ -219,29 +219,29 @@ class QueueEntryLease:
         if self._has_ended:
             return False
         self._has_ended = True
-        is_aborted = self.transaction.abort(ABORTED_COMPACTION if self.desk.has_queue else None)
+        is_aborted = self.transaction.abort(ABORTED_COMPACTION if self.session.has_queue else None)
         if self.entry and (is_aborted or not self.transaction.is_committing) and self._is_ours():
-            _mark_for(why)(self.desk.metastore, self.entry, _message(why))
+            _mark_for(why)(self.session.metastore, self.entry, _message(why))
         return is_aborted
 
     def give_back(self, why: str) -> None:
-        """End the turn unfinished, and request the same compaction again."""
+        """End the lease unfinished, and request the same compaction again."""
         if self._has_ended:
             return
         self._has_ended = True
         self.transaction.abort(ABORTED_COMPACTION)
         if self.entry and self._is_ours():
-            give_back(self.desk.metastore, self.entry, why)
+            give_back(self.session.metastore, self.entry, why)
 
     def _record(self, highest_write_id: int) -> None:
         assert self.entry
-        user = self.desk.metastore.settings.user_name
+        user = self.session.metastore.settings.user_name
         self.entry = queue_work.record_state(
-            self.desk.metastore, self.entry, highest_write_id, user, self.transaction.id
+            self.session.metastore, self.entry, highest_write_id, user, self.transaction.id
         )
 
     def _is_ours(self) -> bool:
-        """Return whether the entry still belongs to this turn: the server does not check when it is marked."""
+        """Return whether the entry still belongs to this lease: the server does not check when it is marked."""
         entry = self._as_queued()
         if entry is None:
             return False
@@ -258,13 +258,13 @@ class QueueEntryLease:
         """Return the entry as the queue has it now; None if it is gone, or the queue cannot be read."""
         with suppress(AcidctlError):
             if self.entry:
-                return next(iter(find_compactions(self.desk.metastore, id=self.entry.id)), None)
+                return next(iter(find_compactions(self.session.metastore, id=self.entry.id)), None)
         return None
 
     def _finish(self) -> None:
         if self.entry:
-            queue_work.require_worked_on_by(self.desk.metastore, self.entry, self.worker)
-            queue_work.mark_compacted(self.desk.metastore, self.entry)
+            queue_work.require_worked_on_by(self.session.metastore, self.entry, self.worker)
+            queue_work.mark_compacted(self.session.metastore, self.entry)
         self.transaction.commit()
         self._has_ended = True
 
@@ -279,7 +279,7 @@ def _is_to_be_cleaned(snapshot: Snapshot) -> bool:
 
 
 def _table(found: TableLocation) -> HiveTable:
-    assert found.hive  # only such locations have turns
+    assert found.hive  # only such locations have leases
     return found.hive
 
 

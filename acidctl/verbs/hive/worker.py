@@ -201,7 +201,7 @@ class Worker:
     def _slot(self, heartbeats: Heartbeats) -> None:
         pause = _FIRST_PAUSE
         with closing(self._metastore.another()) as metastore:
-            desk = MetastoreSession(metastore, heartbeats)
+            session = MetastoreSession(metastore, heartbeats)
             worker = worker_id()
             while not self._stopping.is_set():
                 try:
@@ -229,7 +229,7 @@ class Worker:
                     give_back(metastore, entry, "its worker was told to stop")
                     break
                 if not self._is_put_back(metastore, entry):
-                    self._do(desk, worker, entry)
+                    self._do(session, worker, entry)
                 worker = worker_id()
             with suppress(AcidctlError):
                 retry_until(lambda: self._free_unsure(metastore))
@@ -279,7 +279,7 @@ class Worker:
                 self._unsure |= kept
         return not kept
 
-    def _do(self, desk: MetastoreSession, worker: str, entry: interface.QueueEntry) -> None:
+    def _do(self, session: MetastoreSession, worker: str, entry: interface.QueueEntry) -> None:
         began = time.monotonic()
         until = Deadline()
         with self._lock:
@@ -289,7 +289,7 @@ class Worker:
                 until.end_now()
         name = name_of(entry.database, entry.table, entry.partition or "")
         try:
-            outcome = self._compact(desk, worker, entry, until)
+            outcome = self._compact(session, worker, entry, until)
         except AcidctlError as error:
             outcome = Outcome(location=name, result=Result.FAILED, error=error)
         except Exception as error:  # noqa: BLE001 - a bug in one entry must not stop the others
@@ -322,23 +322,25 @@ class Worker:
         counts.seconds += done.took
         counts.bytes.update(done.of.bytes_by_use() if done.of else {})
 
-    def _compact(self, desk: MetastoreSession, worker: str, entry: interface.QueueEntry, until: Deadline) -> Outcome:
-        resolver = SnapshotResolver(warehouse=Warehouse(desk.metastore))
+    def _compact(self, session: MetastoreSession, worker: str, entry: interface.QueueEntry, until: Deadline) -> Outcome:
+        resolver = SnapshotResolver(warehouse=Warehouse(session.metastore))
         try:
             request = self._request(entry)
             found = self._find(entry, resolver)
         except (RefusedError, UsageProblem) as error:  # the compaction is refused, which does not count as a failure
-            queue_work.mark_refused(desk.metastore, entry, str(error))
+            queue_work.mark_refused(session.metastore, entry, str(error))
             name = name_of(entry.database, entry.table, entry.partition or "")
             return Outcome(location=name, result=Result.REFUSED, error=error)
         except Exception as error:
-            queue_work.mark_failed(desk.metastore, entry, str(error))
+            queue_work.mark_failed(session.metastore, entry, str(error))
             raise
-        turn = QueueEntryLease.of_entry(desk, found, worker, request, entry=entry, on_lost=lambda _: until.end_now())
+        lease = QueueEntryLease.of_entry(
+            session, found, worker, request, entry=entry, on_lost=lambda _: until.end_now()
+        )
         try:
-            return self._in_turn(turn, entry, request, until)
+            return self._under_lease(lease, entry, request, until)
         except BaseException as error:
-            turn.give_up(error)
+            lease.give_up(error)
             raise
 
     def _request(self, entry: interface.QueueEntry) -> CompactionRequest:
@@ -376,28 +378,28 @@ class Worker:
             raise RefusedError(f"{name} is not compacted", "the table has partitions, and this is not one of them", "")
         return locations[0]
 
-    def _in_turn(
-        self, turn: QueueEntryLease, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline
+    def _under_lease(
+        self, lease: QueueEntryLease, entry: interface.QueueEntry, request: CompactionRequest, until: Deadline
     ) -> Outcome:
         if self._job:
-            queue_work.record_job(turn.desk.metastore, entry, self._job)
-        answer = turn.plan(request)
+            queue_work.record_job(lease.session.metastore, entry, self._job)
+        answer = lease.plan(request)
         if isinstance(answer, NoWork):
-            turn.nothing(answer)
+            lease.nothing(answer)
             return answer
         if not isinstance(answer, Planned):
-            turn.give_up(answer.error)
+            lease.give_up(answer.error)
             return replace(answer, result=Result.REFUSED) if isinstance(answer.error, RefusedError) else answer
 
         def still_ours(_: object, __: int) -> None:
-            turn.transaction.check()
+            lease.transaction.check()
             if until.is_over:  # the only way to end a task in this process
                 raise _TimeIsUp("its worker was told to stop", "", "")
 
         try:
             with self._share(answer.plan.input_bytes, until):
                 engine = self._engines(until, still_ours)
-                running = carry_out([answer], request, engine, check=lambda _: turn.check())
+                running = carry_out([answer], request, engine, check=lambda _: lease.check())
                 with closing(running) as outcomes:
                     (outcome,) = outcomes
         except _TimeIsUp as error:
@@ -405,12 +407,12 @@ class Worker:
         if isinstance(outcome.error, _TimeIsUp):
             outcome = replace(outcome, result=Result.POSTPONED, error=None, reasons=(TIME_IS_UP,))
         if self._stopping.is_set() and outcome.result is Result.POSTPONED:
-            turn.give_back("its worker was told to stop")
+            lease.give_back("its worker was told to stop")
             return outcome
-        if turn.transaction.lost and not outcome.is_changed:
-            turn.give_up(turn.transaction.lost)
-            return Outcome(location=outcome.location, result=Result.FAILED, error=turn.transaction.lost)
-        return written_down(turn.settle(outcome), request)
+        if lease.transaction.lost and not outcome.is_changed:
+            lease.give_up(lease.transaction.lost)
+            return Outcome(location=outcome.location, result=Result.FAILED, error=lease.transaction.lost)
+        return written_down(lease.settle(outcome), request)
 
     @contextmanager
     def _share(self, size: int, until: Deadline) -> Iterator[None]:

@@ -18,7 +18,8 @@ from acidctl.cli.command_table import walk
 Run = Callable[..., Result]
 TAKE_MANY = (
     "clean", "compact", "erasure", "log", "ls", "nightly", "purge", "repair", "report", "restore", "status",
-    "validate", "hive cleaner", "hive compactions", "hive initiator", "hive locks", "hive request", "hive tables", "hive txns",
+    "validate", "hive cleaner", "hive compactions", "hive initiator", "hive locks", "hive request",
+    "hive tables", "hive txns",
 )  # fmt: skip
 
 

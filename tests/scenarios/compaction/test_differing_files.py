@@ -59,7 +59,7 @@ def test_it_is_compacted_for_whom_it_changes_nothing(
     else:
         with pytest.raises(RefusedError) as refused:
             run_compaction(tmp_path, kind, writing=Writing(reader=reader))
-        assert ("reader='hive" in refused.value.hint) == (reader is None)
+        assert ("--for hive" in refused.value.hint) == (reader is None)
     assert read_rows(tmp_path) == before
 
 
