@@ -274,5 +274,6 @@ def test_write_ids_of_one_status_are_joined_into_runs() -> None:
 def test_every_hidden_kind_has_what_clears_it() -> None:
     own = (".acidctl-trash", ".acidctl-backup", ".acidctl-lock", ".acidctl-lock-1")
     hidden = (*own, ".hive-staging_3", "_tmp.delta_4_4", "_tmp_7", "_tmpx")
-    assert len({hidden_kind(name).what for name in hidden}) == len({hidden_kind(name).clears for name in hidden}) == 8
+    assert len({hidden_kind(name).what for name in hidden}) == 8
+    assert len({hidden_kind(name).clears for name in hidden}) == 7, "one command purges the trash and the backups"
     assert all(bool(hidden_kind(name).abandoned) == is_leftover(name) for name in hidden)
