@@ -25,7 +25,6 @@ from acidctl.metastore import interface
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.errors import LostTransaction, UnknownMethod
 from acidctl.metastore.queue.compactions import Wish, request_compaction
-from acidctl.metastore.queue.queue_work import DeltaThresholds, tell_figures
 from acidctl.metastore.settings import find_settings
 from acidctl.metastore.tables import get_table
 from acidctl.metastore.txn.locked_transaction import Heartbeats, LockedTransaction, TransactionRequest
@@ -565,15 +564,4 @@ def test_an_entry_for_all_partitions_of_a_table_is_refused(
     assert entry["State"] == "refused"
     assert "the table has partitions" in entry["Error message"]
     assert not open_transactions(hive)
-    metastore.close()
-
-
-def test_hive_takes_figures_of_deltas(real_hives: Callable[[int], HiveServer]) -> None:
-    """Made, changed and taken out again; its own workers send the same."""
-    metastore = metastore_of(real_hives(4))
-    entry = interface.QueueEntry(1, "default", "queue_figures", "day=1")
-    old = [f"delta_{number:07d}_{number:07d}_0000" for number in (1, 2, 3)]
-    asked = DeltaThresholds(2, 1)
-    for replaced, made in ((old, ["delta_0000001_0000003_v0000009"]), (old[1:], []), ([], [])):
-        tell_figures(metastore, asked, entry, replaced, made)
     metastore.close()

@@ -608,13 +608,6 @@ class FakeHive:
     def _do_set_hadoop_jobid(self, job: str, id_: int) -> None:
         self.set_entry(id_, job=job)
 
-    def _do_update_compaction_metrics_data(self, data: wire.DeltaFigureData) -> bool:
-        if data.metric_value >= data.threshold:
-            self.figures[data.table_name, data.partition or "", data.metric_type] = data.metric_value
-        else:
-            self.figures.pop((data.table_name, data.partition or "", data.metric_type), None)
-        return True
-
     def _do_mark_compacted(self, entry: wire.QueueEntry) -> None:
         """Whoever says so, and whatever state it is in."""
         self._queued(entry.id)
