@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 from support.paths import REPO
 
@@ -30,10 +29,10 @@ def texts(path: Path) -> Iterator[str]:
 
 def options() -> set[str]:
     every = [cli, *(command for _, command in walk())]
-    return {
+    return {"-h", "--help"} | {
         name
         for command in every
-        for parameter in command.get_params(click.Context(command))
+        for parameter in command.params
         for name in (*parameter.opts, *parameter.secondary_opts)
     }
 

@@ -26,7 +26,7 @@ def test_everything_that_can_be_said_is_explained(acidctl: Acidctl) -> None:
     meanings = found.lines()
     assert {*Code, *map(str, map(int, ExitStatus)), *RULES} <= {one["word"] for one in meanings}
     assert all(one["what"] and one["todo"] and one["kind"] for one in meanings)
-    assert "--exit-code" not in found.out, "as users type it"
+    assert "exit_code" not in found.out, "as users type it"
 
 
 @pytest.mark.parametrize(

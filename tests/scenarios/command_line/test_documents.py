@@ -164,10 +164,10 @@ import os, signal, sys, time
 from types import SimpleNamespace
 from acidctl.cli.main import main
 
-def slow(paths, storage, lists, on_error=None, **_):
+def slow(paths, storage, resolver, on_error=None, **_):
     class Found:
-        is_given, shown, ahead, hive = True, "x", "listed", None
-        def snapshot(self, lists):
+        is_given, shown, listed, hive, table_properties = True, "x", "listed", None, None
+        def snapshot(self):
             everything = SimpleNamespace(is_everything=True)
             return SimpleNamespace(state=SimpleNamespace(history_problem="none is read"), write_ids=everything)
         def evidence(self):

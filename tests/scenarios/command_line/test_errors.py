@@ -310,12 +310,12 @@ def test_too_few_threads_are_no_bug(acidctl, crud: Path, monkeypatch: pytest.Mon
         raise RuntimeError("can't start new thread")
 
     assert acidctl("compact", "--major", "--engine", "local", "--assume-committed=0s", crud).status == 0
-    monkeypatch.setattr("acidctl.base.parallel.ThreadPoolExecutor.submit", fail)
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.submit", fail)
     found = acidctl("clean", "--yes", "--older-than", "0", "--unsafe-retention", crud)
     assert found.status == 8
     assert "pids.max" in found.err
     assert "bug" not in found.err
-    monkeypatch.setattr("acidctl.base.parallel.ThreadPoolExecutor.submit", lambda *_: 1 / 0)
+    monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.submit", lambda *_: 1 / 0)
     assert "this is a bug" in acidctl("clean", "--yes", "--older-than", "0", "--unsafe-retention", crud).err
 
 

@@ -100,7 +100,7 @@ def test_an_age_that_is_left_out_is_a_mistake(acidctl: Call, table: Path, words:
     "command",
     [
         (*MAJOR, "--assume-committed=1h"), ("nightly", "--yes", "--engine", "local", "--assume-committed=1h"),
-        ("clean", "--yes", "--snapshot", "5:5:"),
+        ("clean", "--yes", "--snapshot", "txns=5:5::"),
         ("purge", "--yes"), ("restore", "--yes"),
         ("repair", "--yes"),
     ],

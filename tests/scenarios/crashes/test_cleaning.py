@@ -233,7 +233,7 @@ def test_the_trash_of_an_encryption_zone(table: Path, tmp_path: Path, monkeypatc
     def denied(*_: object) -> None:
         raise AccessError("cannot create it", "permission denied")
 
-    for operation, fails, hint in (("rename", no_zone, "leave out `trash"), ("make_dirs", denied, "-provisionTrash")):
+    for operation, fails, hint in (("rename", no_zone, "leave out --trash"), ("make_dirs", denied, "-provisionTrash")):
         with monkeypatch.context() as patch, pytest.raises(AcidctlError) as error:
             patch.setattr(LocalFileSystem, operation, fails)
             apply_plan(plan, How.HDFS)

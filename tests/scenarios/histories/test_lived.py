@@ -25,14 +25,7 @@ RATIO = "compactorthreshold.hive.compactor.delta.pct.threshold"
 COMPACTIONS = {
     "major": ("--major",),
     "minor": ("--minor", "--offline"),
-    "auto": (
-        "--auto",
-        "--min-deltas",
-        "1",
-        "--property",
-        "compactorthreshold.hive.compactor.delta.pct.threshold=0.0001",
-        "--offline",
-    ),
+    "auto": ("--auto", "--min-deltas", "1", "--property", f"{RATIO}=0.0001", "--offline"),
 }
 COURSES = (
     ("major",), ("minor",), ("clean",), ("major", "clean"), ("minor", "clean"), ("minor", "major", "clean"),
@@ -119,7 +112,9 @@ def check(acidctl: Call, lived: Lived, draw: random.Random, folder: Path) -> Non
         before = sorted(path.name for path in table.iterdir())
         done = acidctl(*line, *options, table)
         story = f"{line} {options} of {before}: {done}"
-        assert done.status not in BAD_ENDS, story
+        # Without a list of transactions, the results of those that did not commit contradict others.
+        may_contradict = "txns=" not in "".join(options) and bool(lived.txns.open or lived.txns.aborted)
+        assert done.status not in (BAD_ENDS - {4} if may_contradict else BAD_ENDS), story
         for reader, rows in later:
             assert seen(table, reader) == rows, f"{reader} after {story}"
         if step == "clean":

@@ -192,4 +192,4 @@ def test_the_initiator_goes_on(
     found = acidctl("hive", "initiator", "--once", "--metastore", fake.address, "hive:db.*")
     assert one.was_there
     assert found.status == 0, found.err
-    assert "2 locations looked at" in found.err
+    assert "2 locations checked" in found.err

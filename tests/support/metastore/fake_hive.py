@@ -84,7 +84,6 @@ class FakeHive:
         locks: components, in their order.
         wishes: compactions that were asked for, in their order.
         given: the highest write id that was ever given, where that is not the last of `write_ids`.
-        figures: of deltas, by table, partition and what they count.
         min_history: the least write ids of tables that a transaction may read, by its id.
         more_of_entry: what workers learn of an entry, and the queue does not show, by its id.
     """
@@ -103,7 +102,6 @@ class FakeHive:
     wishes: list[wire.CompactionRequest] = field(default_factory=list)
     more_of_entry: dict[int, dict[str, Any]] = field(default_factory=dict)
     min_history: dict[int, dict[str, int]] = field(default_factory=dict)
-    figures: dict[tuple[str, str, int], int] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Called before a method is: somebody else does something in this very moment."""
