@@ -15,7 +15,7 @@ from acidctl.rows.convert.conform import How, select_fields
 from acidctl.rows.convert.matching import merge_row_types
 from acidctl.rows.foreign.format import Format
 from acidctl.rows.read.bucket_numbers import decode_all
-from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch
+from acidctl.rows.read.events import ID_COLUMNS, EventFile, ids_batch, read_ids
 from acidctl.rows.read.files_at_path import event_files_at
 from acidctl.storage.port import FileSystem
 from acidctl.storage.registry import naming_near
@@ -90,15 +90,23 @@ class EventDump:
             fields.append(("row", row_of((n, t) for n, t in self._rows.fields() if n in self._fields)))
         self.types = row_of(fields)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the events, stripe by stripe.
+    def batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the events, stripe by stripe, at least `limit` of them if there are that many.
+
+        The first `limit` events are read without the rest of their stripe if the first file has that many.
 
         Raises:
             BadDataError: the only file cannot be read.
         """
-        for source in self._sources:
+        for number, source in enumerate(self._sources):
             try:
                 with source.open() as events:
+                    first = events.first(limit) if limit and number == 0 and self._predicate is None else None
+                    if first is not None:
+                        if not self._fields:
+                            first = ids_batch(read_ids(first, source.fs.display(source.path)))  # checks the ids
+                        yield self._projected(_decoded(first) if self._decode else first, source)
+                        return
                     for stripe in range(events.stripes):
                         batch = events.batch(stripe) if self._fields else ids_batch(events.ids(stripe))
                         batch = _decoded(batch) if self._decode else batch

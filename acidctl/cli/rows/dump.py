@@ -73,5 +73,5 @@ def command(
                 failed(error)
     events = EventDump(sources, columns, where, decode=decode, on_error=failed)
     with NOTES.isolated() if len(sources) > 1 else nullcontext():
-        write_rows(limited(events.batches(), limit), output, events.types)
+        write_rows(limited(events.batches(limit), limit), output, events.types)
     return visits.status

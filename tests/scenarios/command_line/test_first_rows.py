@@ -68,6 +68,13 @@ def test_ids_alone_are_checked_as_ever(acidctl: Acidctl, table: Path) -> None:
     assert acidctl("cat", "--limit", "3", table).lines() == whole.lines()[:3]
 
 
+def test_no_stripe_is_read(acidctl: Acidctl, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    delta = table / "delta_0000007_0000007_0000"
+    expected = acidctl("dump", delta).lines()[:10]
+    monkeypatch.setattr(OrcFile, "read_stripe", refused)
+    assert acidctl("dump", "--limit", "10", delta).lines() == expected
+
+
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize("limit", [1, 10, 85, 100, 112, 113, 1000, 3000])
 @pytest.mark.parametrize("gone", [range(0), range(3), range(100), range(5, 900, 2), range(900)])
