@@ -84,17 +84,17 @@ class Locations(ArrowRows):
     there is one for each location, with its size, what is due, and what a cleaning can free.
     """
 
-    def __init__(self, where: Selection) -> None:
-        self._where = where
+    def __init__(self, selection: Selection) -> None:
+        self._where = selection
 
     def __repr__(self) -> str:
         return f"<acidctl locations at {self._where.shown}>"
 
     def __iter__(self) -> Iterator[Location]:
         """Yield each location."""
-        where = self._where
-        for found in find_places(where.places, where.storage, where.resolver, looks=False):
-            yield Location.of(found, where.storage)
+        selection = self._where
+        for found in find_places(selection.places, selection.storage, selection.resolver, looks=False):
+            yield Location.of(found, selection.storage)
 
     def compact(self, options: CompactOptions | str = "auto", engine: Engine | None = None) -> Iterator[Outcome]:
         """Compact them; options and engine are those of :meth:`acidctl.Location.compact`.
@@ -161,8 +161,8 @@ class Locations(ArrowRows):
             yield one
 
     def _statuses(self, older_than: float) -> Iterator[tuple[str, LocationStatus | AcidctlError]]:
-        where = self._now()
-        places = once(find_places(where.places, where.storage, where.resolver))
+        selection = self._now()
+        places = once(find_places(selection.places, selection.storage, selection.resolver))
         return statuses(places, Policy(older_than), time.time())
 
     @property

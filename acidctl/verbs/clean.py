@@ -67,7 +67,7 @@ class CleanOptions(TrashOptions):
 
 
 def clean(
-    where: Selection, options: CleanOptions, events: Events, *, policies: Policies | None = None, run_id: str = ""
+    selection: Selection, options: CleanOptions, events: Events, *, policies: Policies | None = None, run_id: str = ""
 ) -> Iterator[Outcome]:
     """Yield the plan of every location, then, after a yes, what was removed from each.
 
@@ -87,13 +87,13 @@ def clean(
 
     stop = Stop.after(options.work.deadline)
     if stop.until is not None:
-        where.resolver.end_by(Deadline(stop.until))
+        selection.resolver.end_by(Deadline(stop.until))
     plans: list[CleaningPlan] = []
     of_hive: dict[str, TableLocation] = {}
     if options.apply is None:
-        planned = _planned(where, options, stop, events, of_hive=of_hive, policies=policies)
+        planned = _planned(selection, options, stop, events, of_hive=of_hive, policies=policies)
     else:
-        planned = _still_holding(where, options, stop, events)
+        planned = _still_holding(selection, options, stop, events)
     for answer in _within(planned, options.max_bytes):
         if isinstance(answer, PlannedCleaning):
             if not run_id:  # a nightly run looked before it compacted
@@ -111,7 +111,7 @@ def clean(
             if outcome.is_changed and outcome.location in of_hive:
                 cleaned.append(of_hive[outcome.location])
             yield outcome
-        _tell_of_queue(where, cleaned, events)
+        _tell_of_queue(selection, cleaned, events)
 
 
 def _require_safe(policies: Iterable[Policy], options: CleanOptions) -> None:
@@ -160,7 +160,7 @@ def _carried_out(
 
 
 def _planned(
-    where: Selection,
+    selection: Selection,
     options: CleanOptions,
     stop: Stop,
     events: Events,
@@ -179,9 +179,9 @@ def _planned(
 
     usual = Policy(options.older_than, options.leftovers)
     _require_safe([usual], options)
-    known = where.changeable(events)
-    places = where.with_tables(known) if options.leftovers else ((found, False) for found in known)
-    while some := list(islice(places, _CHECKED_AT_ONCE if where.resolver.asks_metastore else 1)):
+    known = selection.changeable(events)
+    places = selection.with_tables(known) if options.leftovers else ((found, False) for found in known)
+    while some := list(islice(places, _CHECKED_AT_ONCE if selection.resolver.asks_metastore else 1)):
         answers: list[tuple[TableLocation, PlannedCleaning | RefusedCleaning]] = []
         for found, is_table in some:
             if found.hive:
@@ -196,7 +196,7 @@ def _planned(
             is_idle = isinstance(answer, PlannedCleaning) and not (answer.plan.removals or answer.plan.waiting)
             if not (is_table and is_idle):
                 answers.append((found, answer))
-        yield from _unless_changed(answers, where)
+        yield from _unless_changed(answers, selection)
 
 
 def plan_location(found: TableLocation, policy: Policy, *, is_table: bool = False) -> PlannedCleaning | RefusedCleaning:
@@ -219,7 +219,7 @@ def plan_location(found: TableLocation, policy: Policy, *, is_table: bool = Fals
 
 
 def _unless_changed(
-    answers: list[tuple[TableLocation, PlannedCleaning | RefusedCleaning]], where: Selection
+    answers: list[tuple[TableLocation, PlannedCleaning | RefusedCleaning]], selection: Selection
 ) -> Iterator[PlannedCleaning | RefusedCleaning]:
     """Yield the answers, with a refusal for each plan whose table was recreated or moved since the lists were taken."""
     from acidctl.cleaning.outcomes import PlannedCleaning
@@ -229,11 +229,11 @@ def _unless_changed(
         found.hive if isinstance(answer, PlannedCleaning) and answer.plan.removals else None
         for found, answer in answers
     ]
-    for (_, answer), error in zip(answers, where.resolver.changed(tables), strict=True):
+    for (_, answer), error in zip(answers, selection.resolver.changed(tables), strict=True):
         yield RefusedCleaning(location=answer.location, error=error) if error else answer
 
 
-def _still_holding(where: Selection, options: CleanOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
+def _still_holding(selection: Selection, options: CleanOptions, stop: Stop, events: Events) -> Iterator[Outcome]:
     """Yield the plans of a file that still hold, each made again, and why the others do not."""
     from acidctl.base.parallel import each
     from acidctl.cleaning.outcomes import PlannedCleaning
@@ -246,14 +246,14 @@ def _still_holding(where: Selection, options: CleanOptions, stop: Stop, events: 
         events.note(f"nothing to clean: {options.apply} holds no plan of a location")
         return
     _require_safe((one.policy for one in saved), options)
-    if not where.resolver.decides and any(one.has_snapshot for one in saved):
+    if not selection.resolver.decides and any(one.has_snapshot for one in saved):
         _trust(str(options.apply), events)
     around = FormatDetector()
     for one in saved:
         events.coverage.begin(one.url)
 
     def again(one: SavedPlan) -> CleaningPlan:
-        return one.plan(where.storage, where.resolver, where.table_type, around)
+        return one.plan(selection.storage, selection.resolver, selection.table_type, around)
 
     for one, plan in each(saved, again, options.work.jobs, stop):
         if isinstance(plan, AcidctlError):
@@ -299,15 +299,15 @@ def _within(answers: Iterable[Outcome], budget: int | None) -> Iterator[Outcome]
         yield PlannedCleaning.of(cut)
 
 
-def _tell_of_queue(where: Selection, cleaned: list[TableLocation], events: Events) -> None:
+def _tell_of_queue(selection: Selection, cleaned: list[TableLocation], events: Events) -> None:
     """Say that entries of Hive's queue wait for more than what was removed."""
-    if not cleaned or not where.resolver.warehouse:
+    if not cleaned or not selection.resolver.warehouse:
         return
     from acidctl.hive.ready_entries import count_ready, place_key
     from acidctl.wording import human_count
 
     try:
-        count = count_ready(where.resolver.warehouse.metastore, {place_key(found) for found in cleaned})
+        count = count_ready(selection.resolver.warehouse.metastore, {place_key(found) for found in cleaned})
     except AcidctlError:  # the files are gone, and that was asked for
         return
     if count:

@@ -51,7 +51,7 @@ _TASKS_A_CORE, _AT_ONCE = 4, 50
 
 
 def compact(
-    where: Selection,
+    selection: Selection,
     options: CompactOptions,
     events: Events,
     engine: Engine | None = None,
@@ -69,20 +69,20 @@ def compact(
     Raises:
         RefusedError: nobody says which write ids are committed, a place may not be changed, or the answer was no.
     """
-    request = options.request(where, events, run_id)
+    request = options.request(selection, events, run_id)
     options.tasks.check("--jobs", options.tasks.jobs)
-    asks = not where.resolver.decides
+    asks = not selection.resolver.decides
     if asks:
-        where = replace(where, resolver=_assuming(where.resolver, events))
-    if options.force and (assumption := where.resolver.spec.assumption):
-        where = replace(where, resolver=where.resolver.assuming(replace(assumption, force=True)))
+        selection = replace(selection, resolver=_assuming(selection.resolver, events))
+    if options.force and (assumption := selection.resolver.spec.assumption):
+        selection = replace(selection, resolver=selection.resolver.assuming(replace(assumption, force=True)))
     until = Deadline() if options.deadline is None else Deadline(time.monotonic() + options.deadline)
-    where.resolver.end_by(until)
+    selection.resolver.end_by(until)
     # Whether something that is good for one table only was said of several is known when all locations were met.
-    is_held = asks or bool(options.max_bytes or where.table_type or policies) or where.resolver.spec.is_of_one_table
-    with closing(_Run(where.resolver, request, options, events, until, engine, policies)) as run:
+    is_held = asks or bool(options.max_bytes or selection.table_type or policies) or selection.resolver.spec.is_of_one_table
+    with closing(_Run(selection.resolver, request, options, events, until, engine, policies)) as run:
         waiting: list[Waiting] = []
-        for found in where.changeable(events):
+        for found in selection.changeable(events):
             if until.is_over and not options.dry_run:
                 yield postponed(found.shown, TIME_IS_UP)
                 continue

@@ -252,7 +252,7 @@ class CompactOptions(RunOptions, ModeOptions):
             limits = replace(limits, delta_count=self.min_deltas - 1)
         return limits
 
-    def request(self, where: Selection, events: Events, run_id: str = "") -> CompactionRequest:
+    def request(self, selection: Selection, events: Events, run_id: str = "") -> CompactionRequest:
         """Return what is asked of every location."""
         from acidctl.acid.triggers import is_auto_off
         from acidctl.compaction.request import CompactionRequest
@@ -263,14 +263,14 @@ class CompactOptions(RunOptions, ModeOptions):
             is_auto_off(self._deciding),
             self.min_deltas or 0,
             self.visibility_txn or 0,
-            where.table_type,
+            selection.table_type,
             self.force,
             self.offline,
             self.dry_run,
             take_over=self.take_over,
             wait=self.wait or 0.0,
             writing=self.writing.writing(apply_all_deletes=self.apply_all_deletes),
-            locking=self.locks.locking(events.warn, where.resolver.spec.age),
+            locking=self.locks.locking(events.warn, selection.resolver.spec.age),
             buckets=self.buckets or 0,
             order_by=self.order_by or "",
             night=run_id,

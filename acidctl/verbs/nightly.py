@@ -152,7 +152,7 @@ class Step(Outcome):
 
 
 def nightly(
-    where: Selection,
+    selection: Selection,
     options: NightlyOptions,
     events: Events,
     engine: Engine | None = None,
@@ -175,7 +175,7 @@ def nightly(
     from acidctl.verbs.compact import postponed
     from acidctl.verbs.nightly_state import NightlyState
 
-    if not where.resolver.decides:
+    if not selection.resolver.decides:
         raise RefusedError(
             "nightly must be told which write ids are committed",
             "no list of Hive's was given, and no metastore is known",
@@ -184,22 +184,22 @@ def nightly(
     options.tasks.check("--jobs", options.tasks.jobs)
     wanted = (policies or Policies()).by_default(options.policy)
     until, closed = _end_of_work(options.window, options.deadline)
-    where.resolver.end_by(until)
+    selection.resolver.end_by(until)
     run_id = new_run_id()
     on_begin(run_id)
     if closed and not options.dry_run:
-        for place in where.places:
+        for place in selection.places:
             yield _step(Part.COMPACT, postponed(str(place), closed), run_id)
         return
     state = NightlyState(Path(options.state), events.warn) if options.state else None
     with state.alone(options.locks.lock_wait) if state and not options.dry_run else nullcontext():
         found: list[TableLocation] = []
-        for one in where.changeable(events, state.looked if state else lambda _: None):
+        for one in selection.changeable(events, state.looked if state else lambda _: None):
             if pattern := wanted.excluding(one.location.table):
                 yield _excluded(one, pattern, run_id, wanted)
             else:
                 found.append(one.reload())
-        parts = _Parts(replace(where, known=tuple(found)), options, engine, wanted, run_id, until, events)
+        parts = _Parts(replace(selection, known=tuple(found)), options, engine, wanted, run_id, until, events)
         if options.dry_run:
             yield from parts.steps(dry_run=True)
             return
@@ -243,7 +243,7 @@ def _step(part: Part, of: Outcome, run_id: str, policy: tuple[str, ...] = ()) ->
 class _Parts:
     """The three verbs, each with what is left of the time."""
 
-    where: Selection
+    selection: Selection
     options: NightlyOptions
     engine: Engine | None
     policies: Policies
@@ -256,7 +256,7 @@ class _Parts:
         from acidctl.outcome import TIME_IS_UP
         from acidctl.verbs.compact import postponed
 
-        known = self.where.known or ()
+        known = self.selection.known or ()
         patterns = {one.shown: self.policies.of(one.location.table)[1] for one in known}
         for part, verb in ((Part.COMPACT, self._compact), (Part.CLEAN, self._clean), (Part.PURGE, self._purge)):
             outcomes: Iterable[Outcome] = verb(dry_run=dry_run)
@@ -277,10 +277,10 @@ class _Parts:
         shared = {field.name: getattr(self.options, field.name) for field in fields(RunOptions)}
         mine = {"dry_run": dry_run, "deadline": self._seconds(left), "min_deltas": None}  # policies have the latter
         options = CompactOptions(**shared | mine, auto=True)
-        return compact(self.where, options, self.events, self.engine, policies=self.policies, run_id=self.run_id)
+        return compact(self.selection, options, self.events, self.engine, policies=self.policies, run_id=self.run_id)
 
     def _clean(self, *, dry_run: bool) -> Iterator[Outcome]:
-        where = replace(self.where, resolver=self.where.resolver.refreshed().opened())
+        selection = replace(self.selection, resolver=self.selection.resolver.refreshed().opened())
         for some in self._portions():
             options = CleanOptions(
                 dry_run=dry_run,
@@ -290,13 +290,13 @@ class _Parts:
                 locks=self.options.locks,
                 work=self._work(),
             )
-            places = replace(where, known=some)
+            places = replace(selection, known=some)
             yield from clean(places, options, self.events, policies=self.policies, run_id=self.run_id)
 
     def _purge(self, *, dry_run: bool) -> Iterator[Outcome]:
         for some in self._portions():
             options = PurgeOptions(dry_run=dry_run, locks=self.options.locks, work=self._work())
-            places = replace(self.where, known=some)
+            places = replace(self.selection, known=some)
             yield from purge(places, options, self.events, policies=self.policies, run_id=self.run_id)
 
     def _work(self) -> WorkOptions:
@@ -307,5 +307,5 @@ class _Parts:
         return None if left == float("inf") else left
 
     def _portions(self) -> Iterable[tuple[TableLocation, ...]]:
-        known = self.where.known or ()
+        known = self.selection.known or ()
         return (known[start : start + _PORTION] for start in range(0, len(known), _PORTION))

@@ -45,7 +45,7 @@ class PurgeOptions(Options):
 
 
 def purge(
-    where: Selection, options: PurgeOptions, events: Events, *, policies: Policies | None = None, run_id: str = ""
+    selection: Selection, options: PurgeOptions, events: Events, *, policies: Policies | None = None, run_id: str = ""
 ) -> Iterator[Outcome]:
     """Yield the runs that are due, then, after a yes, each again as it was deleted.
 
@@ -70,7 +70,7 @@ def purge(
     latest = None if options.older_than is None else time.time() - options.older_than
     every: list[Due] = []
     is_whole = True
-    for found, runs in each(where.trashes(events, changes=True), kept_runs, jobs, stop):
+    for found, runs in each(selection.trashes(events, changes=True), kept_runs, jobs, stop):
         for error in _errors(found, runs, options.run_id or ""):
             is_whole = False
             yield Outcome(location=found.shown, result=Result.FAILED, error=error)
@@ -79,7 +79,7 @@ def purge(
     if not run_id:
         events.looked_through()
     if options.run_id is not None and (every or (is_whole and events.is_whole)):
-        every = _only(every, options.run_id, where.shown)
+        every = _only(every, options.run_id, selection.shown)
     for found, due in every:
         for run in due:
             yield kept(found.fs, run)

@@ -37,7 +37,7 @@ class RepairOptions(Options):
     locks: LockOptions = group(LockOptions)
 
 
-def repair(where: Selection, options: RepairOptions, events: Events) -> Iterator[Outcome]:
+def repair(selection: Selection, options: RepairOptions, events: Events) -> Iterator[Outcome]:
     """Yield the plan of every location, then, after a yes, the result of each that had something to repair.
 
     A place may also be a directory of a location, or one file.
@@ -59,7 +59,7 @@ def repair(where: Selection, options: RepairOptions, events: Events) -> Iterator
     kinds = [kind for kind in RepairKind if kind.value in options.only] or list(RepairKind)
     now = time.time()
     due: list[RepairOutcome] = []
-    for found, inside in _places(where, events):
+    for found, inside in _places(selection, events):
         try:
             planned = plan_location(found, kinds, Scope(now, inside, options.force))
         except AcidctlError as error:
@@ -88,7 +88,7 @@ def repair(where: Selection, options: RepairOptions, events: Events) -> Iterator
             yield Outcome(location=planned.location, result=Result.FAILED, error=error)
 
 
-def _places(where: Selection, events: Events) -> Iterator[tuple[TableLocation, str]]:
+def _places(selection: Selection, events: Events) -> Iterator[tuple[TableLocation, str]]:
     """Yield each location that may be changed, and the named path inside of it; all are checked before the first."""
     from acidctl.location.arguments import at_its_line
     from acidctl.location.evidence import refuse_part_of_others
@@ -100,9 +100,9 @@ def _places(where: Selection, events: Events) -> Iterator[tuple[TableLocation, s
     from acidctl.repair.request import location_of
     from acidctl.storage.registry import StorageOptions, open_location
 
-    formats, storage, resolver = FormatDetector(), where.storage, SnapshotResolver()
+    formats, storage, resolver = FormatDetector(), selection.storage, SnapshotResolver()
     named = []
-    for text in where.places:
+    for text in selection.places:
         try:
             # To find the location, a file's parents are examined; changes go through the links of the owner alone.
             fs, path = open_location(text, storage.of(text) if isinstance(storage, StorageOptions) else storage)
@@ -111,7 +111,7 @@ def _places(where: Selection, events: Events) -> Iterator[tuple[TableLocation, s
             named.append((fs.display(location), inside))
         except AcidctlError as error:
             raise at_its_line(error, text) from error
-    refuse_unusable([top for top, _ in named], storage, resolver, where.table_type, surroundings=formats)
+    refuse_unusable([top for top, _ in named], storage, resolver, selection.table_type, surroundings=formats)
     observer = Observer(lambda error: events.failed("", error), events.coverage)
     seen: set[tuple[str, str, str]] = set()
     for top, inside in named:
@@ -122,7 +122,7 @@ def _places(where: Selection, events: Events) -> Iterator[tuple[TableLocation, s
             events.coverage.met(top)
         else:
             places = find([top], storage, resolver, observer, surroundings=formats)
-        for found in changeable(places, where.table_type, events.skipped):
+        for found in changeable(places, selection.table_type, events.skipped):
             key = (found.fs.url, found.location.path, inside)
             if key not in seen:
                 seen.add(key)

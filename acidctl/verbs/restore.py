@@ -42,7 +42,7 @@ class RestoreOptions(Options):
     work: WorkOptions = group(WorkOptions)
 
 
-def restore(where: Selection, options: RestoreOptions, events: Events) -> Iterator[Outcome]:
+def restore(selection: Selection, options: RestoreOptions, events: Events) -> Iterator[Outcome]:
     """Yield the runs that are due, unless one location was named and is restored at once; then each as it came back.
 
     Raises:
@@ -55,7 +55,7 @@ def restore(where: Selection, options: RestoreOptions, events: Events) -> Iterat
 
     stop = Stop.after(options.work.deadline)
     every: list[Kept] = []
-    for found, runs in _runs(where, options, stop, events):
+    for found, runs in _runs(selection, options, stop, events):
         if runs is None:
             yield Outcome(location=found.shown, result=Result.POSTPONED, reasons=(TIME_IS_UP,))
         elif runs:
@@ -65,7 +65,7 @@ def restore(where: Selection, options: RestoreOptions, events: Events) -> Iterat
     if options.list:
         yield from (kept(found.fs, run) for found, runs in every for run in runs)
         return
-    due = _due(where, every, options, stop, events)
+    due = _due(selection, every, options, stop, events)
     is_one = len(every) == 1 and every[0][0].is_given
     for found, run in due if options.dry_run or not is_one else ():
         yield kept(found.fs, run, Result.PLANNED)
@@ -75,12 +75,12 @@ def restore(where: Selection, options: RestoreOptions, events: Events) -> Iterat
             events.note(f"that run {_said(compacted)}")
 
 
-def _due(where: Selection, every: Sequence[Kept], options: RestoreOptions, stop: Stop, events: Events) -> Due:
+def _due(selection: Selection, every: Sequence[Kept], options: RestoreOptions, stop: Stop, events: Events) -> Due:
     """Return what is to come back; an error says whether a nightly run of that id compacted, which stays."""
     try:
-        return _chosen(every, options.run_id, where.shown, events)
+        return _chosen(every, options.run_id, selection.shown, events)
     except NotFoundError as error:
-        everywhere = where.trashes(events, changes=False, with_given=True)
+        everywhere = selection.trashes(events, changes=False, with_given=True)
         if options.run_id is None or not (compacted := _compacted(everywhere, options.run_id, options, stop)):
             raise
         raise NotFoundError(error.what, f"that run {_said(compacted)}", error.hint) from error
@@ -110,14 +110,14 @@ def _brought_back(due: Due, options: RestoreOptions, stop: Stop, events: Events)
 
 
 def _runs(
-    where: Selection, options: RestoreOptions, stop: Stop, events: Events
+    selection: Selection, options: RestoreOptions, stop: Stop, events: Events
 ) -> Iterator[tuple[TableLocation, list[KeptRun] | None]]:
     """Yield every location with its runs; None if the time was up."""
     from acidctl.base.parallel import each
     from acidctl.location.find import once
     from acidctl.verbs.kept_runs import kept_runs
 
-    places = once(where.trashes(events, changes=not options.list, with_given=True))
+    places = once(selection.trashes(events, changes=not options.list, with_given=True))
     for found, runs in each(places, kept_runs, options.work.jobs, stop):
         if isinstance(runs, AcidctlError):
             events.failed(found.shown, runs)

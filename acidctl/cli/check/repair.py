@@ -47,4 +47,4 @@ def command(call: Call[RepairOptions]) -> int:
     from acidctl.cli.report.repair_screen import RepairScreen  # noqa: PLC0415 - --help does without
 
     screen = RepairScreen(call.output, call.run, shared.restore_line, yes=call.yes, is_plan=call.options.dry_run)
-    return screen.show(repair(call.where, call.options, screen))
+    return screen.show(repair(call.selection, call.options, screen))

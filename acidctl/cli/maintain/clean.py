@@ -55,9 +55,9 @@ def command(call: Call[CleanOptions]) -> int:
 
     _refuse_contradictions(call)
     screen = CleanScreen(
-        call.output, call.run, call.options, call.where.places, yes=call.yes, undo_line=shared.restore_line
+        call.output, call.run, call.options, call.selection.places, yes=call.yes, undo_line=shared.restore_line
     )
-    screen.show(clean(call.where, call.options, screen))
+    screen.show(clean(call.selection, call.options, screen))
     return screen.exit_status(call.exit_code)
 
 
@@ -65,7 +65,7 @@ def _refuse_contradictions(call: Call[CleanOptions]) -> None:
     options = call.options
     if options.apply is not None:
         shared.refuse_unused("--apply", "locations", "plan", "older_than", "leftovers")
-    elif not call.where.places:
+    elif not call.selection.places:
         raise click.UsageError("Missing argument 'LOCATION...': name one, or give --apply FILE.")
     if options.plan is not None:
         from pathlib import Path  # noqa: PLC0415 - --help does without

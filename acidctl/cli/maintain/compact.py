@@ -70,5 +70,5 @@ def command(call: Call[CompactOptions]) -> int:
         return shared.other_line("clean", path=path, hive_name=hive_name)
 
     screen = CompactScreen(call.output, call.run, clean_line, is_plan=options.dry_run)
-    screen.show(compact(call.where, options, screen))
+    screen.show(compact(call.selection, options, screen))
     return screen.exit_status(call.exit_code)

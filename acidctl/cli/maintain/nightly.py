@@ -63,10 +63,10 @@ def command(call: Call[NightlyOptions]) -> int:
         call.output,
         call.run,
         shared.restore_line,
-        given=call.where.places,
+        given=call.selection.places,
         yes=call.yes,
         is_plan=options.dry_run,
     )
-    steps = nightly(call.where, options, screen, policies=policies, on_begin=screen.begins)
+    steps = nightly(call.selection, options, screen, policies=policies, on_begin=screen.begins)
     status = screen.show(steps)
     return status if options.dry_run else screen.exit_status(call.exit_code)

@@ -29,4 +29,4 @@ def command(call: Call[PurgeOptions]) -> int:
     from acidctl.cli.report.trash_screen import PurgeScreen  # noqa: PLC0415 - --help does without
 
     screen = PurgeScreen(call.output, call.run, call.options, yes=call.yes)
-    return screen.show(purge(call.where, call.options, screen))
+    return screen.show(purge(call.selection, call.options, screen))

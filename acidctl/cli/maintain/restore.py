@@ -39,4 +39,4 @@ def command(call: Call[RestoreOptions]) -> int:
             "--list", "run_id", "dry_run", "yes", "jobs", "deadline", "lock", "lock_wait", "break_lock"
         )
     screen = RestoreScreen(call.output, call.run, call.options, yes=call.yes)
-    return screen.show(restore(call.where, call.options, screen))
+    return screen.show(restore(call.selection, call.options, screen))

@@ -58,7 +58,7 @@ class Call(Generic[OptionsT]):
         exit_code: use an exit status of its own if there was nothing to do.
     """
 
-    where: Selection
+    selection: Selection
     options: OptionsT
     run: RunReport
     output: str
@@ -106,9 +106,9 @@ def changing_command(
             from acidctl.location.snapshot_resolver import SnapshotResolver  # noqa: PLC0415 - --help does without
             from acidctl.verbs.selection import Selection  # noqa: PLC0415 - --help does without
 
-            where = Selection(locations, storage, resolver or SnapshotResolver(), table_type)
+            selection = Selection(locations, storage, resolver or SnapshotResolver(), table_type)
             with NOTES.isolated():  # a file that crashes its native reader is a damaged file
-                return body(Call(where, made(options, values), run, output, yes, exit_code))
+                return body(Call(selection, made(options, values), run, output, yes, exit_code))
 
         built: Any = shared.together(
             shared.report_options if records else shared.unrecorded,
