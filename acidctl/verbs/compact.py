@@ -79,7 +79,9 @@ def compact(
     until = Deadline() if options.deadline is None else Deadline(time.monotonic() + options.deadline)
     selection.resolver.end_by(until)
     # Whether something that is good for one table only was said of several is known when all locations were met.
-    is_held = asks or bool(options.max_bytes or selection.table_type or policies) or selection.resolver.spec.is_of_one_table
+    is_held = (
+        asks or bool(options.max_bytes or selection.table_type or policies) or selection.resolver.spec.is_of_one_table
+    )
     with closing(_Run(selection.resolver, request, options, events, until, engine, policies)) as run:
         waiting: list[Waiting] = []
         for found in selection.changeable(events):

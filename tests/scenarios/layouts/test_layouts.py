@@ -195,7 +195,6 @@ EXPECTED_LINES = ["1\x01one", "", "2\x01\\N", "3\x01café", "4\x01\ufffd", "last
         ("000000_0.gz", gzip.compress(TEXT_LINES[:9], mtime=0) + gzip.compress(TEXT_LINES[9:], mtime=0)),
         ("000000_0.bz2", bz2.compress(TEXT_LINES)),
         ("000000_0.deflate", zlib.compress(TEXT_LINES)),
-        ("000000_0.snappy", hadoop_snappy(TEXT_LINES)),
         ("000000_0.zst", pa.Codec("zstd").compress(TEXT_LINES, asbytes=True)),
     ],
 )
@@ -214,6 +213,14 @@ def test_insert_only_text_is_read_packed_or_not(
     assert run("cat", "--columns", "line", "--limit", "1", tmp_path) == '{"line":"1\\u0001one"}\n'
     assert '"rows": null' in run("ls", "--rows", "-o", "json", tmp_path)
     assert "delta_0000001" in run("ls", "--rows", tmp_path)
+
+
+def test_text_in_hadoops_frames_is_refused_by_name(tmp_path: Path) -> None:
+    delta = tmp_path / "delta_1_1"
+    delta.mkdir()
+    (delta / "000000_0.snappy").write_bytes(hadoop_snappy(TEXT_LINES))
+    with pytest.raises(BadDataError, match=r"000000_0\.snappy cannot be read"):
+        rows(tmp_path)
 
 
 def test_text_that_is_cut_short(tmp_path: Path) -> None:
