@@ -37,9 +37,9 @@ from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.snapshot_spec import SnapshotSpec
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
-from acidctl.repair.backup import RepairRun
+from acidctl.repair.backup import InBackup, RepairRun
 from acidctl.repair.plan import RepairPlan
-from acidctl.repair.request import InBackup, RepairOutcome
+from acidctl.repair.request import RepairOutcome
 from acidctl.rows.past.blame import Blame, RowId, blame, parse_row_id
 from acidctl.rows.past.diff import Difference, table_difference
 from acidctl.rows.past.history import History, read_history

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from acidctl.acid.names import parse_partition, unescape
 from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
 
 HIVE = "hive:"
@@ -97,6 +96,8 @@ def partition_values(text: str) -> dict[str, str]:
     Raises:
         NotFoundError: a part of the text is not ``key=value``.
     """
+    from acidctl.acid.names import parse_partition, unescape  # noqa: PLC0415 - every command loads this module
+
     wanted: dict[str, str] = {}
     for part in filter(None, text.split("/")):
         parsed = parse_partition(part)

@@ -27,9 +27,10 @@ from acidctl.acid.sidefiles import parse_flush_length
 from acidctl.base.errors import AcidctlError, RefusedError
 from acidctl.location.other_formats import FormatDetector, other_format_within
 from acidctl.location.snapshot import DirectoryListing
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, base_name, join
 from acidctl.storage.ranged import MOST_LENGTHS, read_small
-from acidctl.storage.registry import StorageOptions, open_location
+from acidctl.storage.registry import open_location
 from acidctl.storage.remote import END
 from acidctl.wording import text_of
 

@@ -6,7 +6,7 @@ Each repair is a run of the journal, ``<location>/.acidctl-backup/<time>-<id>/``
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from acidctl.base.errors import ConflictError, NotFoundError
 from acidctl.base.one_line import one_line
 from acidctl.location.change import journal
 from acidctl.location.change.journal import Act, Run, RunState, Step, do, drop, mark, take_back, unusable, write
+from acidctl.outcome import Outcome, Result
 from acidctl.storage.port import FileSystem, join, parent_of
 
 BACKUP = ".acidctl-backup"
@@ -29,6 +30,38 @@ class RepairRun(Run):
 
     kinds: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class InBackup(Outcome):
+    """A repair that is in the backup of a location, was undone, or was purged.
+
+    Attributes:
+        shown: the directory of the run, as a user would type it.
+    """
+
+    run: RepairRun
+    shown: str = ""
+
+    def bytes_by_use(self) -> Mapping[str, int]:
+        """Return how many bytes were restored or removed."""
+        use = {Result.RESTORED: "restored", Result.PURGED: "removed"}.get(self.result)
+        return {use: self.run.bytes} if use else {}
+
+    def reported(self) -> Mapping[str, Any]:
+        """Return the run's id."""
+        return {"run": self.run.id}
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the run's id, state, kinds, paths and size."""
+        run = self.run
+        paths = {"repairs": list(run.kinds), "paths": list(run.paths)}
+        return {"repairRun": run.id, "isComplete": run.state is RunState.DONE, **paths, "bytes": run.bytes}
+
+
+def in_backup(fs: FileSystem, run: RepairRun, result: Result) -> InBackup:
+    """Return a run as an outcome of its location."""
+    return InBackup(location=fs.display(run.location), result=result, run=run, shown=fs.display(run.path))
 
 
 def write_note(fs: FileSystem, run: RepairRun) -> None:

@@ -55,38 +55,6 @@ class RepairOutcome(Outcome):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class InBackup(Outcome):
-    """A repair that is in the backup of a location, was undone, or was purged.
-
-    Attributes:
-        shown: the directory of the run, as a user would type it.
-    """
-
-    run: RepairRun
-    shown: str = ""
-
-    def bytes_by_use(self) -> Mapping[str, int]:
-        """Return how many bytes were restored or removed."""
-        use = {Result.RESTORED: "restored", Result.PURGED: "removed"}.get(self.result)
-        return {use: self.run.bytes} if use else {}
-
-    def reported(self) -> Mapping[str, Any]:
-        """Return the run's id."""
-        return {"run": self.run.id}
-
-    def facts(self) -> Mapping[str, Any]:
-        """Return the run's id, state, kinds, paths and size."""
-        run = self.run
-        paths = {"repairs": list(run.kinds), "paths": list(run.paths)}
-        return {"repairRun": run.id, "isComplete": run.state is RunState.DONE, **paths, "bytes": run.bytes}
-
-
-def in_backup(fs: FileSystem, run: RepairRun, result: Result) -> InBackup:
-    """Return a run as an outcome of its location."""
-    return InBackup(location=fs.display(run.location), result=result, run=run, shown=fs.display(run.path))
-
-
 def location_of(fs: FileSystem, path: str) -> tuple[str, str]:
     """Split a path that names a location, a directory of one, or a file, into the location and the path below it.
 

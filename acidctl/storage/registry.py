@@ -16,6 +16,7 @@ from acidctl.base.nearest import asked, near_names
 from acidctl.base.printable import printable
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.local.rooted_directory import RootedDirectory, held
+from acidctl.storage.options import ALIASES, DEFAULT_PORTS, StorageOptions
 from acidctl.storage.os_errors import mapped
 from acidctl.storage.port import FileSystem, FileSystemSpec, base_name, join, parent_of
 
@@ -26,52 +27,8 @@ if TYPE_CHECKING:
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 _SHORT_URL = re.compile(r"(file|hdfs):()(/.*)", re.DOTALL)
 
-_ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "local": "file"}
-_DEFAULT_PORTS = {"hdfs": 8020, "webhdfs": 9870, "swebhdfs": 9871}
 _ADDRESS_KINDS = {"hdfs": "rpc", "webhdfs": "http", "swebhdfs": "https"}
 _MOST_PARENTS = 3
-
-
-class StorageOptions(dict[str, str]):
-    """Options for every store, which take precedence, and more for the URLs below a prefix.
-
-    A password must not reach a host it is not meant for: a prefix ends where a part of the URL ends, so that
-    ``webhdfs://nn:98`` does not match ``webhdfs://nn:9870``.
-
-    Attributes:
-        below: options by prefix of URL; ``s3://`` matches the whole scheme.
-        own_links: follow no symbolic link at or below a location.
-    """
-
-    def __init__(
-        self,
-        given: Mapping[str, str] | None = None,
-        below: Mapping[str, Mapping[str, str]] | None = None,
-        *,
-        own_links: bool = False,
-    ):
-        super().__init__(given or {})
-        self.below = dict(below or {})
-        self.own_links = own_links
-
-    def of(self, url: str) -> dict[str, str]:
-        """Return the options for one URL; the longest prefix that has a key decides its value."""
-        options: dict[str, str] = {}
-        plain = _plain(url)
-        for prefix in sorted(self.below, key=lambda prefix: len(_plain(prefix))):
-            if plain.startswith(_plain(prefix)):
-                options |= self.below[prefix]
-        return options | self
-
-
-def _plain(url: str) -> str:
-    """Return a URL with its scheme in one spelling, without a user, and with a slash at the end."""
-    scheme, colon, rest = url.partition("://")
-    scheme = scheme.lower()
-    authority, slash, path = rest.partition("/")
-    host = authority.rpartition("@")[2] if scheme in _DEFAULT_PORTS else authority
-    plain = f"{_ALIASES.get(scheme, scheme)}{colon}{host}{slash}{path}"
-    return plain if plain.endswith("/") else plain + "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +62,7 @@ def is_shared(spec: FileSystemSpec) -> bool:
 def split_url(text: str) -> tuple[str, str, str] | None:
     """Return protocol by its usual name, authority and path of a URL, not decoded; None for a plain path."""
     match = _URL.fullmatch(text) or _SHORT_URL.fullmatch(text)
-    return (_ALIASES.get(match[1].lower(), match[1].lower()), match[2], match[3]) if match else None
+    return (ALIASES.get(match[1].lower(), match[1].lower()), match[2], match[3]) if match else None
 
 
 def open_location(
@@ -167,7 +124,7 @@ def open_file_system(spec: FileSystemSpec) -> FileSystem:
         return LocalFileSystem(spec)
     if added := _added.get(spec.protocol):
         return added.open(spec)
-    if spec.protocol in _DEFAULT_PORTS:
+    if spec.protocol in DEFAULT_PORTS:
         from acidctl.storage.hdfs.filesystem import HdfsFileSystem  # noqa: PLC0415 - only for this store
 
         return HdfsFileSystem(spec)
@@ -177,7 +134,7 @@ def open_file_system(spec: FileSystemSpec) -> FileSystem:
 
 
 def _spec(protocol: str, authority: str, options: dict[str, str], url: str) -> FileSystemSpec:
-    if protocol in _DEFAULT_PORTS:
+    if protocol in DEFAULT_PORTS:
         from acidctl.storage.hdfs.cluster import HadoopConf  # noqa: PLC0415 - with XML: only for HDFS
 
         url_user, _, hosts = authority.rpartition("@")
@@ -201,7 +158,7 @@ def _name_nodes(protocol: str, hosts: str, conf: HadoopConf) -> str:
         if protocol == "hdfs":
             return hosts  # the client resolves it
         hosts = ",".join(addresses)
-    port = _DEFAULT_PORTS[protocol]
+    port = DEFAULT_PORTS[protocol]
     return ",".join(host if re.search(r":[0-9]+$", host) else f"{host}:{port}" for host in hosts.split(",") if host)
 
 

@@ -13,8 +13,7 @@ from acidctl.location.change.lock import Locking
 from acidctl.location.table_location import TableLocation
 from acidctl.outcome import Outcome, Result
 from acidctl.repair.apply import SETTLED, discard, undo_last
-from acidctl.repair.backup import RepairRun, list_backups
-from acidctl.repair.request import InBackup, in_backup
+from acidctl.repair.backup import InBackup, RepairRun, in_backup, list_backups
 from acidctl.storage.port import FileSystem
 
 KeptRun = TrashRun | RepairRun

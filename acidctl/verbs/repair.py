@@ -98,7 +98,8 @@ def _places(selection: Selection, events: Events) -> Iterator[tuple[TableLocatio
     from acidctl.location.table_location import TableLocation
     from acidctl.location.walk import Observer, WalkedLocation
     from acidctl.repair.request import location_of
-    from acidctl.storage.registry import StorageOptions, open_location
+    from acidctl.storage.options import StorageOptions
+    from acidctl.storage.registry import open_location
 
     formats, storage, resolver = FormatDetector(), selection.storage, SnapshotResolver()
     named = []

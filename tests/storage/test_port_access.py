@@ -18,8 +18,9 @@ from support.servers.hdfs_server import HdfsServer
 from support.tables import CLEAN_NOW
 
 from acidctl.base.errors import StorageError
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import Access, narrowest
-from acidctl.storage.registry import StorageOptions, open_location
+from acidctl.storage.registry import open_location
 
 OTHER = 65534
 COMPACT = ("compact", "--assume-committed=0s", "--engine", "local")

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem, join, parent_of
-from acidctl.storage.registry import StorageOptions, open_location
+from acidctl.storage.registry import open_location
 from support.served import served
 from support.servers.hdfs_server import HdfsServer
 

@@ -33,7 +33,7 @@ from acidctl.cli.options.tables_file import place_argument, places_from, tables_
 from acidctl.cli.output.streams import paged
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.location.arguments import FromMetastore, at_its_line, is_hive_name
-from acidctl.storage.registry import StorageOptions
+from acidctl.storage.options import StorageOptions
 
 if TYPE_CHECKING:
     from acidctl.acid.listing import TableType

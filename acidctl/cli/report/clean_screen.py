@@ -15,8 +15,7 @@ from acidctl.cli.output.console import console, note
 from acidctl.cli.output.screen import FittedTable, Row, ScreenColumn
 from acidctl.cli.output.verbosity import VERBOSITY
 from acidctl.cli.report.folding import HANDFUL
-from acidctl.cli.report.trash_screen import NAMES_SHOWN
-from acidctl.cli.report.verb_screen import VerbScreen
+from acidctl.cli.report.verb_screen import NAMES_SHOWN, VerbScreen
 from acidctl.cli.report.verdicts import Freeable, freeable_of, freeable_together, held_back
 from acidctl.outcome import Outcome
 from acidctl.wording import human_bytes, human_count, names_in_short, some_of, text_of

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from acidctl.cleaning.outcomes import InTrash, Restored
 from acidctl.cleaning.trash import TRASH
 from acidctl.cli.output.console import note, put_line, put_text, warn
-from acidctl.cli.report.verb_screen import VerbScreen
+from acidctl.cli.report.verb_screen import NAMES_SHOWN, VerbScreen
 from acidctl.location.change.journal import Run
 from acidctl.outcome import Outcome, Result
-from acidctl.repair.backup import RepairRun
-from acidctl.repair.request import InBackup
+from acidctl.repair.backup import InBackup, RepairRun
 from acidctl.wording import human_bytes, human_count, some_of
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from acidctl.verbs.purge import PurgeOptions
     from acidctl.verbs.restore import RestoreOptions
 
-NAMES_SHOWN = 8
 MOST_NOTES = 20
 """The most locations that get remarks of their own."""
 

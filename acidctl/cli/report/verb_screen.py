@@ -60,6 +60,8 @@ def _is_agreed(question: str, severe: str) -> bool:
     return bool(typed.strip() == severe)
 
 
+NAMES_SHOWN = 8
+"""Names of directories in one line."""
 MOST_TABLES_BY_YES = 20
 """The most tables for which a `y` is enough."""
 

@@ -21,8 +21,8 @@ from acidctl.cli.command_table import command_named, walk
 from acidctl.cli.config.setting_files import user_path
 from acidctl.cli.config.settings import SettingsFile, options_of, settings_of, variable_of
 from acidctl.cli.main import value_of, with_program_options_first
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystemSpec
-from acidctl.storage.registry import StorageOptions
 
 Acidctl = Callable[..., Any]
 

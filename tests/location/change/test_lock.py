@@ -23,7 +23,8 @@ from acidctl.location.change import owner as owner_module
 from acidctl.location.change.lock import LOCK, Locking, refuse_locked
 from acidctl.location.change.owner import Owner
 from acidctl.storage.local.filesystem import LocalFileSystem
-from acidctl.storage.registry import StorageOptions, open_location
+from acidctl.storage.options import StorageOptions
+from acidctl.storage.registry import open_location
 
 FS = LocalFileSystem()
 

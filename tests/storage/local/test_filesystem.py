@@ -24,8 +24,9 @@ from acidctl.base.printable import printable
 from acidctl.storage.local import filesystem, rename, tree
 from acidctl.storage.local.filesystem import LocalFileSystem
 from acidctl.storage.local.rooted_directory import Anywhere
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.os_errors import from_os_error
-from acidctl.storage.registry import StorageOptions, open_location
+from acidctl.storage.registry import open_location
 
 FS = LocalFileSystem()
 

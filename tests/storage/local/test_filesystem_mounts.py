@@ -14,7 +14,7 @@ from acidctl.storage.local.filesystem import LocalFileSystem, refuse_mounts
 REMOVE = """
 import sys
 from acidctl.base.errors import RefusedError
-from acidctl.storage.registry import StorageOptions
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.registry import open_location
 if sys.argv[1] == "old":
     from acidctl.storage.local import filesystem

@@ -14,8 +14,9 @@ import pytest
 
 from acidctl.base.errors import AcidctlError, NotFoundError, RefusedError
 from acidctl.storage.local.rooted_directory import ForeignLinkError, RootedDirectory
+from acidctl.storage.options import StorageOptions
 from acidctl.storage.port import FileSystem
-from acidctl.storage.registry import StorageOptions, open_location
+from acidctl.storage.registry import open_location
 
 OTHER = 65534
 IS_ROOT = os.geteuid() == 0

@@ -7,7 +7,7 @@ from support.metastore.fake_hive import FakeHive
 from acidctl.metastore import interface as wire
 from acidctl.metastore.client import Metastore
 from acidctl.metastore.settings import find_settings
-from acidctl.storage.registry import StorageOptions
+from acidctl.storage.options import StorageOptions
 from acidctl.verbs.hive.engines import database_stores
 
 
