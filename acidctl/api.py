@@ -30,8 +30,9 @@ from acidctl.compaction.run import Compacted, Engine
 from acidctl.erasure.erasure import SearchedTable, TableErasure, search_tables
 from acidctl.location.change.work_log import LogEntry, read_log
 from acidctl.location.evidence import Evidence, not_known
-from acidctl.location.find import find
+from acidctl.location.find import find, found_again
 from acidctl.location.named_metastore import open_warehouse
+from acidctl.location.other_formats import FormatDetector
 from acidctl.location.snapshot import Snapshot
 from acidctl.location.snapshot_resolver import SnapshotResolver
 from acidctl.location.snapshot_spec import SnapshotSpec
@@ -74,8 +75,8 @@ class Location:
         url: a path, of any kind that Python knows, a URL of any supported store, or the name of a table or partition
             that a metastore has: ``hive:db.table/key=value``.
         storage_options: for the store, by their fsspec names.
-        metastore: who knows names and says what counts, where neither `snapshot` nor `assume_committed` does: an
-            address such as ``thrift://host:9083``, several separated by commas, or settings by their names
+        metastore: resolves names, and decides which write ids count unless `snapshot` or `assume_committed` is
+            given: an address such as ``thrift://host:9083``, several separated by commas, or settings by their names
             (docs/how-to/metastore.md); None for what ``hive-site.xml`` says, ``none`` for none. Every verb asks anew.
         snapshot: Hive's valid write-id lists, as for :func:`acidctl.open_table`.
         assume_committed: without lists, whatever was last written longer ago than this counts as committed: seconds,
@@ -357,7 +358,7 @@ class Location:
         return Cleaned.after(last.plan)
 
     def trash(self) -> list[KeptRun]:
-        """Return the cleanings and repairs that can be undone, oldest first."""
+        """Return the cleanings and repairs that are kept, oldest first; the state of each shows if it can be undone."""
         return kept_runs(self._found)
 
     def restore(self, run_id: str | None = None, *, locks: LockOptions | None = None) -> Restored | InBackup:
@@ -386,7 +387,7 @@ class Location:
             older_than: only runs that began at least this long ago.
 
         Raises:
-            NotFoundError: there is no such run.
+            NotFoundError: the location keeps no run with this id.
         """
         age = None if older_than is None else as_seconds(older_than, "older_than")
         options = PurgeOptions(run_id=run_id, older_than=age, locks=locks or LockOptions())
@@ -448,10 +449,10 @@ class Location:
         return outcome.run if isinstance(outcome, RepairOutcome) else None
 
     def _repaired(self, options: RepairOptions, path: str) -> Outcome:
-        events, where = _Strict(), self._path_alone()
-        if path:
-            where = replace(where, places=(f"{self.path}/{path}",))
-        return _done(repair(where, options, events), events)[-1]
+        events = _Strict()
+        known = found_again(self._found, self._storage, FormatDetector())
+        selection = replace(self._path_alone(), known=(known,))
+        return _done(repair(selection, options, events, inside=path), events)[-1]
 
 
 class _Strict(Events):

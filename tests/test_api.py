@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -372,6 +373,17 @@ def test_a_repair_is_planned_done_and_undone(shell: Shell, crud: Path) -> None:
         one.restore(run.id)
     with pytest.raises(UsageProblem, match="key-indx"):
         one.repair("key-indx")
+
+
+def test_a_repair_stays_in_its_location(crud: Path) -> None:
+    other = crud.with_name("other")
+    shutil.copytree(crud, other)
+    (other / "delta_0000001_0000001_0000" / "_orc_acid_version").unlink()
+    age(other, 2)
+    assert acidctl.Location(other).plan_repair().fixes
+    assert not acidctl.Location(crud).plan_repair(path="../other").fixes
+    assert not acidctl.Location(other).plan_repair(path="delta_0000002_0000002_0000").fixes
+    assert acidctl.Location(other).plan_repair(path="delta_0000001_0000001_0000").fixes
 
 
 @pytest.mark.parametrize("day", [86400, 86400.0, "24h", "1d", timedelta(days=1)])

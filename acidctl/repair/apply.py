@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -20,10 +20,10 @@ from acidctl.base.errors import (
 from acidctl.location.change.journal import Act, RunState, Step, begin, drop
 from acidctl.location.change.lock import Locking
 from acidctl.location.change.own_files import new_run_id
-from acidctl.location.change.work_log import LogEntry, log_all, log_done, signed
+from acidctl.location.change.work_log import Fact, LogEntry, log_all, log_done, of_night, signed
 from acidctl.location.snapshot import Snapshot
 from acidctl.repair import empty_result, flush_length, key_index, nested, version_file
-from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, settle, undo, write_note
+from acidctl.repair.backup import BACKUP, RepairRun, backup_runs, finish, list_backups, settle, undo, write_note
 from acidctl.repair.plan import CannotRepair, Fix, Made, RepairKind, RepairPlan, Scope
 from acidctl.storage.port import FileSystem, join, narrowest, parent_of
 
@@ -73,7 +73,7 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None,
     """Carry a plan out, after finishing interrupted repairs and listing the location again.
 
     Args:
-        run_id: the id of the run; by default a new one.
+        run_id: the id of the run; a new one by default, or if the location has a run of this id.
 
     Returns:
         The run, by which it can be undone; None if nothing was left to do.
@@ -95,7 +95,9 @@ def apply_repair(plan: RepairPlan, scope: Scope, locking: Locking | None = None,
         now = replace(now, fixes=tuple(fix for fix in now.fixes if (fix.kind, fix.path) in planned))
         if not interrupted:  # finishing a repair may change what the next one does
             _require_as_shown(plan, now)
-        run = _carry_out(now, run_id or new_run_id()) if now.fixes else None
+        if not run_id or fs.exists(join(location, BACKUP, run_id)):
+            run_id = new_run_id()
+        run = _carry_out(now, run_id) if now.fixes else None
         if run:
             log_done(fs, location, _entry("repair", "repaired", run), locking.tell if locking else None)
         return run
@@ -112,10 +114,9 @@ def _require_as_shown(shown: RepairPlan, now: RepairPlan) -> None:
             )
 
 
-def _entry(verb: str, result: str, run: RepairRun) -> LogEntry:
-    return LogEntry(
-        verb, result, run.id, facts={"repair": ", ".join(run.kinds), "paths": list(run.paths), "bytes": run.bytes}
-    )
+def _entry(verb: str, result: str, run: RepairRun, night: str = "") -> LogEntry:
+    facts: dict[str, Fact] = {"repair": ", ".join(run.kinds), "paths": list(run.paths), "bytes": run.bytes}
+    return LogEntry(verb, result, run.id, facts=facts | of_night(night))
 
 
 def require_possible(plan: RepairPlan, *, offline: bool) -> None:
@@ -130,7 +131,7 @@ def require_possible(plan: RepairPlan, *, offline: bool) -> None:
         raise RefusedError(
             f"{gap.path} of {plan.snapshot.fs.display(plan.snapshot.path)} would be missing for a moment",
             "two renames are needed, and readers between them see the location without it",
-            "give --offline when nothing reads the table; nothing was changed",
+            "give --offline when nothing reads the table, or leave it out with --only; nothing was changed",
         )
     _require_renames(plan.snapshot.fs, plan.snapshot.path)
 
@@ -330,31 +331,43 @@ SETTLED = RunState.DONE, RunState.STAGED
 
 
 def discard(
-    fs: FileSystem, location: str, runs: Collection[str] | None = None, locking: Locking | None = None
+    fs: FileSystem,
+    location: str,
+    runs: Collection[str] | None = None,
+    locking: Locking | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    *,
+    night: str = "",
 ) -> list[RepairRun]:
-    """Delete backups of a location for good and return their runs; interrupted repairs stay.
+    """Delete backups of a location permanently and return their runs; interrupted and damaged ones stay.
 
     Args:
         runs: the ids of the runs; None discards all.
+        should_stop: called before each run.
+        night: the id of the nightly run that this is a part of.
 
     Raises:
         ConflictError: the location is locked.
     """
+    discarded: list[RepairRun] = []
     with (locking or Locking()).at(fs, location):
-        discarded = [
-            run for run in backup_runs(fs, location) if run.state in SETTLED and (runs is None or run.id in runs)
-        ]
-        for run in discarded:
-            drop(fs, run, are_more=True)
-        _tidy(fs, location)
-        entries = [signed(_entry("purge", "purged", run)) for run in discarded]
-        log_all(fs, location, entries, locking.tell if locking else None)
+        try:
+            for run in list_backups(fs, location):
+                is_wanted = runs is None or run.id in runs
+                if run.state not in SETTLED or not is_wanted or should_stop():
+                    continue
+                drop(fs, run, are_more=True)
+                discarded.append(run)
+            _tidy(fs, location)
+        finally:
+            entries = [signed(_entry("purge", "purged", run, night)) for run in discarded]
+            log_all(fs, location, entries, locking.tell if locking else None)
     return discarded
 
 
 def _tidy(fs: FileSystem, location: str) -> None:
     """Remove what dead repairs staged without changing anything, under the lock of the location."""
-    for run in backup_runs(fs, location):
+    for run in list_backups(fs, location):
         if run.state is RunState.STAGED:
             drop(fs, run)
     fs.remove_empty(join(location, BACKUP))

@@ -207,7 +207,7 @@ def _gone(fs: FileSystem, run: RepairRun, path: str) -> NotFoundError:
     return NotFoundError(
         f"cannot undo {run.id}",
         f"{fs.display(path)} is no more: it was compacted and cleaned, or moved",
-        "there is no place to take it back to: `acidctl purge` drops the backup",
+        "it cannot be restored without its location: `acidctl purge` drops the backup",
     )
 
 

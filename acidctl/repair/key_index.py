@@ -52,7 +52,7 @@ def _look(snapshot: Snapshot, file: DataFile, entry: Entry, *, asked: bool) -> F
         RepairKind.KEY_INDEX,
         file.path,
         f"{KEY_INDEX}: {problem}",
-        f"make it anew from the rows of {human_count(len(keys), 'stripe')}, which stay byte for byte",
+        f"rebuild it from the rows of {human_count(len(keys), 'stripe')}, which stay byte for byte",
         start + len(end),
         (entry,),
         (Made(file.path, start, end, replaces=True),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from acidctl.base.errors import NotFoundError
+from acidctl.base.errors import AcidctlError, NotFoundError
 from acidctl.cleaning.outcomes import InTrash, in_trash
 from acidctl.cleaning.request import bring_back, delete
 from acidctl.cleaning.trash import TrashRun, trash_runs
@@ -66,12 +66,23 @@ def purge_runs(
     *,
     night: str = "",
 ) -> list[Outcome]:
-    """Delete runs of one location for good, under its lock, and return those that were deleted before it stopped."""
+    """Delete runs of one location permanently, under its lock, and return those that were deleted before it stopped.
+
+    An error that comes after some were deleted is the last outcome.
+    """
     cleanings = [run for run in runs if isinstance(run, TrashRun)]
     repairs = {run.id: run for run in runs if isinstance(run, RepairRun)}
     gone: list[Outcome] = [*delete(fs, cleanings, locking, should_stop, on_deleted, night=night)]
-    if repairs and not should_stop():
-        for run in discard(fs, runs[0].location, repairs.keys(), locking):
-            gone.append(in_backup(fs, repairs[run.id], Result.PURGED))
-            on_deleted()
+    if not repairs or should_stop():
+        return gone
+    location = runs[0].location
+    try:
+        discarded = discard(fs, location, repairs.keys(), locking, should_stop, night=night)
+    except AcidctlError as error:
+        if not gone:
+            raise
+        return [*gone, Outcome(location=fs.display(location), result=Result.FAILED, error=error)]
+    for run in discarded:
+        gone.append(in_backup(fs, repairs[run.id], Result.PURGED))
+        on_deleted()
     return gone

@@ -50,7 +50,7 @@ class NightlyOptions(RunOptions, TrashOptions):
         "--purge-older-than",
         kind=Kind.DURATION,
         shown="7d",
-        help="Keep trash for this long. What this run cleans is never purged.",
+        help="Keep trash and backups of repairs for this long. What this run cleans is never purged.",
     )
     leftovers: bool = option(False, "--leftovers", help="Clean abandoned _tmp_*, -tmp.delta_* and .hive-staging* too.")
     window: DailyWindow | None = option(
@@ -182,6 +182,7 @@ def nightly(
             "give --metastore, --snapshot, or --assume-committed 1h if all that is older is committed",
         )
     options.tasks.check("--jobs", options.tasks.jobs)
+    options.writing.writing()  # refuses wrong properties before the first part
     wanted = (policies or Policies()).by_default(options.policy)
     until, closed = _end_of_work(options.window, options.deadline)
     selection.resolver.end_by(until)
@@ -215,7 +216,7 @@ def nightly(
 
 def _question(planned: Iterable[Step], *, is_for_good: bool) -> Question:
     places = tuple(step.location for step in planned)
-    return Question("the work of a night is planned", "Do all of this?", "nothing was done", places, is_for_good)
+    return Question("work is planned for this run", "Do all of this?", "nothing was done", places, is_for_good)
 
 
 def _excluded(found: TableLocation, pattern: str, run_id: str, policies: Policies) -> Step:

@@ -1,4 +1,4 @@
-"""Delete the trash of cleanings and the backups of repairs, for good."""
+"""Delete the trash of cleanings and the backups of repairs permanently."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from acidctl.base.errors import AcidctlError, NotFoundError, UsageProblem
 from acidctl.verbs.options import Kind, LockOptions, Options, WorkOptions, group, option
 
 if TYPE_CHECKING:
+    from acidctl.base.parallel import Stop
     from acidctl.location.table_location import TableLocation
     from acidctl.outcome import Outcome
     from acidctl.verbs.events import Events
@@ -61,20 +62,23 @@ def purge(
     from acidctl.base.parallel import Stop, each
     from acidctl.outcome import Outcome, Result
     from acidctl.verbs.events import Question
-    from acidctl.verbs.kept_runs import kept, kept_runs, purge_runs
+    from acidctl.verbs.kept_runs import kept, kept_runs
     from acidctl.wording import human_count
 
     if options.run_id == "":
         raise UsageProblem("--run names no run", "its value is empty", "see `acidctl restore --list` for ids")
-    stop, jobs = Stop.after(options.work.deadline), options.work.jobs
+    stop = Stop.after(options.work.deadline)
     latest = None if options.older_than is None else time.time() - options.older_than
     every: list[Due] = []
     is_whole = True
-    for found, runs in each(selection.trashes(events, changes=True), kept_runs, jobs, stop):
+    for found, runs in each(selection.trashes(events, changes=True), kept_runs, options.work.jobs, stop):
         for error in _errors(found, runs, options.run_id or ""):
             is_whole = False
             yield Outcome(location=found.shown, result=Result.FAILED, error=error)
-        due = _due(found, runs, options.run_id or "", _before(found, policies, latest), keep=run_id, events=events)
+        due, stay = _due(runs, options.run_id or "", _before(found, policies, latest), keep=run_id)
+        for run in stay:
+            is_whole = False  # one of them may be the run that was asked for
+            events.note(f"{found.shown}: {run.id} stays: `acidctl repair` finishes it, `acidctl restore` undoes it")
         every += [(found, due)] if due else []
     if not run_id:
         events.looked_through()
@@ -91,18 +95,29 @@ def purge(
     what = f"{count} would be deleted for good"
     if not run_id:
         events.confirm(Question(what, f"Delete {count} for good?", "nothing was deleted", places, is_for_good))
+    yield from _deleted(every, options, stop, events, run_id)
+
+
+def _deleted(every: Sequence[Due], options: PurgeOptions, stop: Stop, events: Events, run_id: str) -> Iterator[Outcome]:
+    """Delete the runs, and yield each that is gone."""
+    from acidctl.base.parallel import each
+    from acidctl.outcome import Outcome, Result
+    from acidctl.verbs.kept_runs import purge_runs
+    from acidctl.wording import human_count
+
     locking = options.locks.locking(events.warn, options.older_than or 0.0)
     with events.progress("deleting", sum(len(due) for _, due in every)) as bar:
 
         def delete_runs(one: Due) -> list[Outcome]:
             return purge_runs(one[0].fs, one[1], locking, stop.is_due, bar.advance, night=run_id)
 
-        for (found, due), gone in each(every, delete_runs, jobs, stop):
+        for (found, due), gone in each(every, delete_runs, options.work.jobs, stop):
             if isinstance(gone, AcidctlError):
                 yield Outcome(location=found.shown, result=Result.FAILED, error=gone)
                 continue
             yield from gone or ()
-            if left := len(due) - len(gone or ()):
+            left = len(due) - sum(outcome.result is Result.PURGED for outcome in gone or ())
+            if left and not any(outcome.error for outcome in gone or ()):
                 events.note(f"{found.shown}: left for later: {human_count(left, 'run')}")
 
 
@@ -122,30 +137,25 @@ def _errors(found: TableLocation, runs: list[KeptRun] | AcidctlError | None, beg
 
 
 def _due(
-    found: TableLocation,
     runs: list[KeptRun] | AcidctlError | None,
     beginning: str,
     latest: float | None,
     *,
     keep: str,
-    events: Events,
-) -> list[KeptRun]:
-    """Return the usable runs with an id that begins so, except `keep`, that began by `latest`.
+) -> tuple[list[KeptRun], list[KeptRun]]:
+    """Return the usable runs with an id that begins so, except `keep`, that began by `latest`; and those that stay.
 
-    Without `latest`, runs without a time are due, too.
+    Without `latest`, runs without a time are included. Interrupted repairs stay.
     """
     from acidctl.verbs.kept_runs import is_unfinished
 
-    due = []
+    due: list[KeptRun] = []
+    stay: list[KeptRun] = []
     for run in runs if isinstance(runs, list) else ():
         is_old = latest is None or run.is_before(latest)
-        if run.problem or not run.id.startswith(beginning) or run.id == keep or not is_old:
-            continue
-        if is_unfinished(run):
-            events.note(f"{found.shown}: {run.id} stays: `acidctl repair` finishes it, `acidctl restore` undoes it")
-        else:
-            due.append(run)
-    return due
+        if not run.problem and run.id.startswith(beginning) and run.id != keep and is_old:
+            (stay if is_unfinished(run) else due).append(run)
+    return due, stay
 
 
 def _only(every: Sequence[Due], run_id: str, given: str) -> list[Due]:

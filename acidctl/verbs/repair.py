@@ -37,14 +37,16 @@ class RepairOptions(Options):
     locks: LockOptions = group(LockOptions)
 
 
-def repair(selection: Selection, options: RepairOptions, events: Events) -> Iterator[Outcome]:
+def repair(selection: Selection, options: RepairOptions, events: Events, *, inside: str = "") -> Iterator[Outcome]:
     """Yield the plan of every location, then, after a yes, the result of each that had something to repair.
 
     A place may also be a directory of a location, or one file.
 
+    Args:
+        inside: examine only this path of the locations that the selection knows.
+
     Raises:
-        RefusedError: it was not confirmed, a place may not be changed, or a directory would be missing for a moment.
-        StorageError: a store cannot rename.
+        RefusedError: it was not confirmed, or a place may not be changed.
     """
     import time
 
@@ -59,9 +61,11 @@ def repair(selection: Selection, options: RepairOptions, events: Events) -> Iter
     kinds = [kind for kind in RepairKind if kind.value in options.only] or list(RepairKind)
     now = time.time()
     due: list[RepairOutcome] = []
-    for found, inside in _places(selection, events):
+    for found, below in _places(selection, events, inside):
         try:
-            planned = plan_location(found, kinds, Scope(now, inside, options.force))
+            planned = plan_location(found, kinds, Scope(now, below, options.force))
+            if not options.dry_run:
+                require_possible(planned.plan, offline=options.offline)
         except AcidctlError as error:
             yield Outcome(location=found.shown, result=Result.FAILED, error=error)
             continue
@@ -70,26 +74,21 @@ def repair(selection: Selection, options: RepairOptions, events: Events) -> Iter
     events.looked_through()
     if options.dry_run or not due:
         return
-    for planned in due:
-        require_possible(planned.plan, offline=options.offline)
     count = sum(len(planned.plan.fixes) + len(planned.interrupted) for planned in due)
     what = f"{human_count(count, 'repair')}, {human_bytes(sum(planned.plan.bytes for planned in due))}"
     locations = tuple(planned.location for planned in due)
     events.confirm(Question(f"{what} would be done", f"Repair: {what}?", "nothing was repaired", locations))
     locking, run_id = options.locks.locking(events.warn), new_run_id()
-    repaired: set[str] = set()
     for planned in due:
-        # Several places inside a location are repaired one after the other, each in a run of its own.
-        shared_id = run_id if planned.location not in repaired else ""
-        repaired.add(planned.location)
         try:
-            yield carry_out(planned, locking, shared_id)
+            # Several places inside a location are repaired one after the other; all but the first get ids of their own.
+            yield carry_out(planned, locking, run_id)
         except AcidctlError as error:
             yield Outcome(location=planned.location, result=Result.FAILED, error=error)
 
 
-def _places(selection: Selection, events: Events) -> Iterator[tuple[TableLocation, str]]:
-    """Yield each location that may be changed, and the named path inside of it; all are checked before the first."""
+def _places(selection: Selection, events: Events, known_inside: str) -> Iterator[tuple[TableLocation, str]]:
+    """Yield each location that may be changed, and the named path inside it; all are checked before the first."""
     from acidctl.location.arguments import at_its_line
     from acidctl.location.evidence import refuse_part_of_others
     from acidctl.location.find import changeable, find, refuse_unusable
@@ -101,6 +100,10 @@ def _places(selection: Selection, events: Events) -> Iterator[tuple[TableLocatio
     from acidctl.storage.options import StorageOptions
     from acidctl.storage.registry import open_location
 
+    if selection.known is not None:
+        for found in changeable(iter(selection.known), selection.table_type, events.skipped):
+            yield found, known_inside
+        return
     formats, storage, resolver = FormatDetector(), selection.storage, SnapshotResolver()
     named = []
     for text in selection.places:

@@ -139,7 +139,7 @@ def _chosen(every: Sequence[Kept], run_id: str | None, given: str, events: Event
     if not every and not events.is_whole:
         return []
     if not every:
-        why = "there is no trash or backup at or below it, or it was purged"
+        why = "neither it nor a directory below it has a trash or a backup; both may have been purged"
         raise NotFoundError(f"nothing to restore in {given}", why, "acidctl purge and --no-trash leave nothing behind")
     last = max((run.id for _, runs in every for run in runs if is_undoable(run)), default="")
     due, passed_over, others = [], [], 0

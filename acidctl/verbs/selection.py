@@ -70,7 +70,7 @@ class Selection:
             changes: refuse to go on where one of several named places cannot be used.
             with_given: what was named comes first, whatever it is.
         """
-        if changes:
+        if changes and self.known is None:
             refuse_unusable(self.places, self.storage, SnapshotResolver(), surroundings=None)
         for text in self.places if with_given else ():
             fs, path = open_location(text, self.storage)

@@ -30,8 +30,7 @@ class RepairScreen(VerbScreen):
     ) -> None:
         super().__init__(output, run, _text_of, None, yes=yes, is_plan=is_plan)
         self._undo_line, self._is_refused = undo_line, False
-        self._run_id = ""
-        self._repaired: list[str] = []
+        self._repaired: dict[str, list[str]] = {}  # locations by the id of the run
 
     def put(self, outcome: Outcome, *, is_last: bool = True) -> None:
         if isinstance(outcome, RepairOutcome) and outcome.result is not Result.REPAIRED:
@@ -44,8 +43,7 @@ class RepairScreen(VerbScreen):
             for run in outcome.interrupted if self.is_table else ():
                 put_line(f"{outcome.location}: {run.id} finished")
             if outcome.run:
-                self._run_id = self._run_id or outcome.run.id
-                self._repaired.append(outcome.location)
+                self._repaired.setdefault(outcome.run.id, []).append(outcome.location)
 
     def _warn_of_interrupted(self, outcome: RepairOutcome) -> None:
         for run in outcome.interrupted:
@@ -77,9 +75,9 @@ class RepairScreen(VerbScreen):
 
     def end(self) -> None:
         self.tell_strangers()
-        if self.is_table and self._run_id:
-            places = self._repaired if len(self._repaired) == 1 else ["LOCATION..."]
-            note(f"undo: {self._undo_line(self._run_id, places)}")
+        # Repairs of one location are undone from the newest back.
+        for run_id, places in reversed(self._repaired.items()) if self.is_table else ():
+            note(f"undo: {self._undo_line(run_id, places if len(places) == 1 else ['LOCATION...'])}")
         if self._is_refused and self.status in (0, ExitStatus.NOT_LOOKED_AT):
             self.status = ExitStatus.REFUSED  # a location that stays broken is not a success
 

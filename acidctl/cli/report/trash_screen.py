@@ -46,7 +46,7 @@ class PurgeScreen(VerbScreen):
 
     def __init__(self, output: str, run: RunReport, options: PurgeOptions, *, yes: bool) -> None:
         super().__init__(output, run, _purge_text, trash_counts, yes=yes, is_plan=options.dry_run)
-        self._nothing = "the trash is empty" if options.older_than is None else "the trash holds nothing that old"
+        self._nothing = "nothing to purge" if options.older_than is None else "nothing that old to purge"
         self._due = 0
         self._deleted: list[Run] = []
 
@@ -159,7 +159,7 @@ class RestoreScreen(VerbScreen):
     def _put_list(self) -> None:
         """Print the runs of one location by their entries, those of several by their ids."""
         if self._is_empty:
-            note("the trash is empty")
+            note("nothing to restore")
         is_one = len({location for location, _ in self._listed}) == 1
         together: dict[str, list[Run]] = {}
         for _, run in self._listed:

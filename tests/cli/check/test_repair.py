@@ -75,6 +75,56 @@ def test_several_places_in_a_location_have_runs_of_their_own(acidctl: Any, table
     assert (done.status, len({line["run"] for line in done.lines()})) == (0, 2)
 
 
+def test_a_location_with_two_spellings_keeps_the_backup_of_each_repair(acidctl: Any, table: Path) -> None:
+    other = "delta_0000002_0000002_0000"
+    write_by_pyorc(table / other, [insert(2, 0)], metadata={KEY_INDEX: None})
+    before = tree(table)
+    link = table.with_name("link")
+    link.symlink_to(table)
+    done = acidctl("repair", "-y", table / DELTA, link / other)
+    assert done.status == 0, done.err
+    runs = [line["repairRun"] for line in acidctl("restore", "--list", "-o", "jsonl", table).lines()]
+    assert len(set(runs)) == 2
+    assert all(f"--run {run} " in done.err for run in runs)
+    for run in reversed(runs):
+        assert acidctl("restore", "--run", run, table).status == 0
+    assert tree(table) == before
+
+
+def test_a_repair_that_needs_offline_stops_no_other(acidctl: Any, table: Path, tmp_path: Path) -> None:
+    gap = tmp_path / "gap" / "delta_0000002_0000002_0000"
+    write_by_pyorc(gap / gap.name, [insert(2, 0)])
+    age(tmp_path / "gap", 2)
+    done = acidctl("repair", "-y", "-o", "jsonl", table, tmp_path / "gap")
+    results = {line["location"]: line["result"] for line in done.lines() if line["result"] != "planned"}
+    assert results[str(table)] == "repaired"
+    assert acidctl("validate", "--deep", table).status == 0
+
+
+def test_a_damaged_backup_takes_no_answer_of_a_purge(acidctl: Any, table: Path) -> None:
+    (repaired,) = [line["run"] for line in acidctl("repair", "-y", "-o", "jsonl", table).lines()]
+    write_by_pyorc(table / "base_0000001", [insert(1, 0)])
+    cleaned = acidctl(*CLEAN_NOW, "--assume-committed=0s", "-o", "json", table).one()["trashRun"]
+    damaged = table / BACKUP / "20200101T000000.000Z-aaaaaaaa"
+    damaged.mkdir()
+    (damaged / "manifest.json").write_text("{")
+    purged = acidctl("purge", "-y", "-o", "jsonl", table)
+    lines = [line for line in purged.lines() if line["result"] == "purged"]
+    gone = {line.get("trashRun") or line["repairRun"] for line in lines}
+    assert gone == {repaired, cleaned}
+    assert purged.status != 0, "the damaged one is named"
+    assert [path.name for path in (table / BACKUP).iterdir()] == [damaged.name]
+
+
+def test_an_interrupted_repair_that_is_to_be_purged_stays(acidctl: Any, table: Path) -> None:
+    interrupted(table)
+    (run,) = (table / BACKUP).iterdir()
+    kept = acidctl("purge", "-y", "--run", run.name, table)
+    assert kept.status == 0, kept.err
+    assert f"{run.name} stays" in kept.err
+    assert run.is_dir()
+
+
 def test_a_cleaning_and_a_repair_are_undone_by_their_ids(acidctl: Any, table: Path) -> None:
     (repaired,) = [line["run"] for line in acidctl("repair", "-y", "-o", "jsonl", table).lines()]
     write_by_pyorc(table / "base_0000001", [insert(1, 0)])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.command_line import Result
 from support.made.due import write_deltas
-from support.tables import age, read_rows
+from support.tables import age, make, read_rows
 
 import acidctl
 from acidctl.cleaning.trash import TRASH
@@ -51,6 +51,15 @@ def write_config(tmp_path: Path, text: str) -> Path:
     path.write_text(text)
     path.chmod(0o600)
     return path
+
+
+def test_a_property_that_cannot_be_used_stops_all(acidctl: Acidctl, warehouse: Path) -> None:
+    make(warehouse / "sales.db" / "old", "base_5", "delta_4_4_0")
+    age(warehouse, 30)
+    before = sorted(map(str, warehouse.rglob("*")))
+    found = acidctl(*DUE, "--yes", "--property", "orc.compres=zlib", warehouse)
+    assert (found.status, sorted(map(str, warehouse.rglob("*")))) == (2, before)
+    assert "orc.compress" in found.err
 
 
 def test_a_dry_run_ranks_by_gain_and_changes_nothing(acidctl: Acidctl, warehouse: Path, state: Path) -> None:
