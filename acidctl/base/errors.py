@@ -59,8 +59,7 @@ class AcidctlError(Exception):
     Args:
         what: one line, what failed, naming the path or value.
         why: one line, the cause, or an empty string when `what` already says it.
-        hint: one line, what the user can do, or an empty string; settings in backticks, as in
-            :mod:`acidctl.base.spelling`.
+        hint: one line, what the user can do, or an empty string; options and commands as they are typed.
     """
 
     exit_status = ExitStatus.FAILED

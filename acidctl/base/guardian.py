@@ -92,7 +92,7 @@ class Notes:
     @property
     def error(self) -> BadDataError:
         """The crash for users."""
-        hint = "restore the file from its source; `validate` with `deep` names all such files of a location"
+        hint = "restore the file from its source; `acidctl validate --deep` names all such files of a location"
         if self["begun"] != self["ended"]:
             return BadDataError(f"{self['file']} cannot be read", f"the process that read it {self.crash}", hint)
         last = f"; the last file that it read is {self['file']}" if self["file"] else ""

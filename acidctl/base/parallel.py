@@ -58,11 +58,12 @@ def in_order(
 ) -> Iterator[tuple[T, R]]:
     """Yield each item with its result, in the order of the items, with several at work at a time.
 
-    After Ctrl-C, or a signal that ends the run, what is at work comes to a safe point (`work` asks `stop`); its results
-    are yielded, and then KeyboardInterrupt is raised.
+    After Ctrl-C, or a signal that ends the run, what is at work comes to a safe point; its results are yielded, and
+    then KeyboardInterrupt is raised.
 
     Args:
         work: runs in a thread.
+        stop: what `work` asks whether to end; without it, items that wait for a thread are left out after Ctrl-C.
         ahead: how many results may wait for the caller; by default twice the jobs.
         is_quick: whether an item needs no thread, because its store is a local disk, where threads only block each
             other.
@@ -70,7 +71,7 @@ def in_order(
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging: only where threads are needed
 
     waiting: deque[tuple[T, Future[R]]] = deque()
-    stop = stop or Stop()
+    asks_stop, stop = stop is not None, stop or Stop()
     is_interrupted = False
     with ThreadPoolExecutor(jobs, "acidctl-work") as pool:
 
@@ -83,6 +84,8 @@ def in_order(
                     raise
                 is_interrupted = True
                 stop.interrupted.set()
+                for _, later in () if asks_stop else waiting:
+                    later.cancel()
                 return future.result()
 
         try:
@@ -98,7 +101,8 @@ def in_order(
                     break
             while waiting:
                 done, future = waiting.popleft()
-                yield done, result(future)
+                if not future.cancelled():
+                    yield done, result(future)
         except BaseException:
             stop.interrupted.set()
             for _, future in waiting:

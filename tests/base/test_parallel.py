@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 
 import pytest
 
@@ -68,3 +69,34 @@ def test_each_item_has_its_error_or_its_result() -> None:
     stopped = Stop()
     stopped.interrupted.set()
     assert dict(each(range(2), work, 2, stopped)) == {0: None, 1: None}
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_after_an_interrupt_what_is_at_work_ends_and_the_rest_is_left_out(
+    asks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work that is told when to end is done for all; other work that has no thread yet is not begun."""
+    began, may_end = threading.Event(), threading.Event()
+    done: list[int] = []
+
+    def work(item: int) -> int:
+        began.set()
+        may_end.wait(10)
+        done.append(item)
+        return item
+
+    waits = Future.result
+
+    def interrupted(future: Future[int], timeout: float | None = None) -> int:
+        monkeypatch.setattr(Future, "result", waits)
+        began.wait(10)
+        threading.Timer(0.05, may_end.set).start()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Future, "result", interrupted)
+    found: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        for item, _ in in_order(range(4), work, 1, Stop() if asks else None):
+            found.append(item)
+    assert found == ([0, 1, 2] if asks else [0]), "3 was not taken yet"
+    assert done == found

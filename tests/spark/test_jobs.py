@@ -90,6 +90,7 @@ def test_a_session_within_a_session(outcome: dict[str, Any]) -> None:
 def test_workers_import_what_the_driver_imports(outcome: dict[str, Any]) -> None:
     modules = outcome["modules"]
     assert modules["pyspark"].endswith("/pyspark/__init__.py")
+    assert not [entry for entry in modules["path"] if entry.endswith(".zip") and "python/lib/py" in entry]
     assert str(outcome["folder"]) not in modules["path"]
 
 

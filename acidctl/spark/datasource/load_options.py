@@ -83,8 +83,10 @@ class SourceOptions:
         storage = _below(given, STORAGE)
         metastore = _below(given, METASTORE) | ({"uris": given["metastore"]} if "metastore" in given else {})
         _refuse_unknown([name for name in given if not name.startswith((STORAGE, METASTORE))])
-        path = given.get("path", "")
-        if not path and (table := given.get("table")):
+        path, table = given.get("path", ""), given.get("table", "")
+        if path and table:
+            raise UsageProblem("both a path and a table are given", f"{path} and {table}", "give one of them")
+        if table:
             path = table if is_hive_name(table) else f"{HIVE}{table}"
         if not path:
             raise UsageProblem(

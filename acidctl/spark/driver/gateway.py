@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from acidctl.base.errors import EnvironmentProblem
@@ -150,12 +150,33 @@ def start_driver(
     info = folder / "connection"
     driver: Driver | None = None
     try:
-        driver = Driver(_launch(spark_home, arguments, {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)}), log)
+        launched = {**environ, "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info)}
+        with _signals_held():
+            driver = Driver(_launch(spark_home, arguments, launched), log)
         return driver, _wait(driver, info, timeout)
     except BaseException:
         if driver:
             driver.kill()
         raise
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Deliver interrupts at the end of the block, where somebody can end the process that was started in it."""
+    came: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    held = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in held:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for missed in came:
+            signal.raise_signal(missed)
 
 
 def _launch(spark_home: str, arguments: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:

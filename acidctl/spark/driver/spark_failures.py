@@ -126,7 +126,7 @@ def master_addresses(master: str) -> list[tuple[str, int]]:
     Raises:
         UsageProblem: not a master URL.
     """
-    if not re.match(r"(local(\[.*\])?|local-cluster\[.*\]|yarn|spark://.+|k8s://.+)$", master):
+    if not re.match(r"(local(\[(\*|\d+)(, *\d+)?\])?|local-cluster\[.*\]|yarn|spark://.+|k8s://.+)$", master):
         raise _no_master(master, "")
     found = []
     for address in master.removeprefix("spark://").split(",") if master.startswith("spark://") else ():
@@ -227,6 +227,18 @@ RULES: tuple[Rule, ...] = (
         lambda m, _: UsageProblem(
             f"YARN knows no queue {m[1]}".rstrip(), "", "Name another one: --conf spark.yarn.queue=..."
         ),
+    ),
+    (
+        r"(Could not parse Master URL|Master must either be|Invalid master URL)[^\n]*",
+        lambda m, master: _no_master(master, m[0]),
+    ),
+    (
+        r"Cluster deploy mode is not applicable[^\n]*",
+        lambda m, _: UsageProblem("spark.submit.deployMode=cluster cannot be used here", m[0], "Use the client mode"),
+    ),
+    (
+        r"\[INVALID_CONF_VALUE[^\]\n]*\] ([^\n]*)",
+        lambda m, _: UsageProblem("A Spark property has a value that Spark cannot use", m[1], "Correct it"),
     ),
     (
         r"UnsupportedClassVersionError[^\n]*",

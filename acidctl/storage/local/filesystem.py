@@ -37,7 +37,7 @@ _CHECKSUM_MAGIC = b"crc\0"
 _DESCRIPTORS = "/proc/self/fdinfo"
 
 BENEATH = "beneath"
-"""An option of the spec: a directory below which only links to what their owners own are followed."""
+"""An option of the spec: a directory below which no symbolic link is followed."""
 
 
 class LocalFileSystem:
@@ -407,10 +407,23 @@ def refuse_mounts(path: str, name: str, at: int | None) -> None:
     parent = os.path.dirname(name) or "."
     with held(os.open(parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)) as above:
         mount = _mount_of(above)
-    for here, _, _, descriptor in os.fwalk(name, dir_fd=at):
+    _refuse_mount(path, name, at, mount)
+    for here, directories, _, descriptor in os.fwalk(name, dir_fd=at):
+        for child in directories:  # before it is listed, which may not be allowed
+            _refuse_mount(f"{path}{here[len(name) :]}/{child}", child, descriptor, mount)
+
+
+def _refuse_mount(shown: str, name: str, at: int | None, mount: str) -> None:
+    try:
+        descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.ENOENT):  # a link, or gone meanwhile
+            return
+        raise
+    with held(descriptor):
         if _mount_of(descriptor) != mount:
             raise RefusedError(
-                f"will not remove {printable(path + here[len(name) :])}",
+                f"will not remove {printable(shown)}",
                 "it is a mount point: what is mounted there would be deleted",
                 "unmount it, and run it again",
             )
@@ -419,5 +432,6 @@ def refuse_mounts(path: str, name: str, at: int | None) -> None:
 def _mount_of(descriptor: int) -> str:
     """Return what identifies the mount: two mounts of one disk differ, if the kernel says so in /proc."""
     with suppress(OSError), open(f"{_DESCRIPTORS}/{descriptor}", encoding="ascii") as lines:  # noqa: PTH123
-        return next((line for line in lines if line.startswith("mnt_id:")), "")
+        if mount := next((line for line in lines if line.startswith("mnt_id:")), ""):
+            return mount
     return str(os.fstat(descriptor).st_dev)

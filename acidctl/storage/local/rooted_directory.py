@@ -203,6 +203,8 @@ def _open(start: int, parts: list[str], flags: int, shown: str, trusted: frozens
                     continue
                 entry = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             elif not rest:
+                if flags & os.O_PATH and (not flags & os.O_DIRECTORY or stat.S_ISDIR(info.st_mode)):
+                    return entry  # with O_PATH the kernel would open a link that has taken its place since
                 os.close(entry)
                 # A link may have taken its place since: the kernel refuses it then.
                 return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
@@ -216,6 +218,6 @@ def _open(start: int, parts: list[str], flags: int, shown: str, trusted: frozens
 def _refused(shown: str, name: str, owner: int) -> ForeignLinkError:
     return ForeignLinkError(
         f"will not follow the symbolic link at {printable(shown)}",
-        f"{printable(name)} belongs to user {owner}, who may let it lead anywhere at any moment",
-        "give the path that it leads to",
+        f"links below a location are not followed when it is changed; {printable(name)} belongs to user {owner}",
+        "replace the link by what it leads to",
     )

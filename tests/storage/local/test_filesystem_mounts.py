@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from acidctl.storage.local import filesystem
 from acidctl.storage.local.filesystem import LocalFileSystem, refuse_mounts
+from acidctl.storage.local.rooted_directory import held
 
 REMOVE = """
 import sys
@@ -73,3 +76,15 @@ def test_links_in_what_is_removed_are_no_mount_points(table: Path) -> None:
 def test_relative_path_has_no_mounts_to_refuse(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(table)
     refuse_mounts("x", "x", None)
+
+
+def test_a_kernel_without_numbers_of_mounts_shows_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fdinfo").mkdir()
+    monkeypatch.setattr(filesystem, "_DESCRIPTORS", str(tmp_path / "fdinfo"))
+    found = []
+    for path in ("/proc", str(tmp_path)):
+        with held(os.open(path, os.O_PATH)) as descriptor:
+            (tmp_path / "fdinfo" / str(descriptor)).write_text("pos:\t0\nflags:\t02\n")
+            found.append(filesystem._mount_of(descriptor))
+    assert found[0] != found[1]
+    assert "" not in found
