@@ -29,7 +29,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A next step; its `text` completes a sentence, with verbs in backticks spelled as in Python."""
+    """A next step; its `text` completes a sentence."""
 
     action: Action
     text: str

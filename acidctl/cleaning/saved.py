@@ -148,7 +148,8 @@ class SavedPlan:
             source = SnapshotSource("saved-plan")
             return take_snapshot(fs, path, self.write_ids, self.txns, look=found.look, source=source)
         spec = SnapshotSpec(of_any_table=self.write_ids, txns=self.txns, assumption=self.assumption)
-        return replace(replace(found, resolver=SnapshotResolver(spec)).snapshot(), source=SnapshotSource("saved-plan"))
+        snapshot = replace(found, listed=found.look, resolver=SnapshotResolver(spec)).snapshot()
+        return replace(snapshot, source=SnapshotSource("saved-plan"))
 
 
 def entry_digests(listing: Listing, planned: Sequence[str], *, only: bool = False) -> dict[str, str]:

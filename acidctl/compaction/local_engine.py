@@ -137,7 +137,7 @@ def _outcome_there(result: BucketResult | AcidctlError | Crash | _Bug) -> Bucket
     if not isinstance(result, Crash):
         return result
     if result.signal in FAULTS:
-        hint = "a file of this location crashes the process that reads it: `validate` with `deep` names the file"
+        hint = "a file of this location crashes the process that reads it: `acidctl validate --deep` names the file"
         return BadDataError("a worker process died", result.reason, hint)
     hint = "often memory: use fewer at once (--jobs 1)"
     return EnvironmentProblem("a worker process died", result.reason, hint)

@@ -117,13 +117,18 @@ def refuse_old_ids(snapshot: Snapshot, found: TableLocation) -> None:
     else:
         return
     raise RefusedError(
-        f"cannot rebalance {found.shown}", why, "wait until its transaction has ended; `txns` tells what is open"
+        f"cannot rebalance {found.shown}",
+        why,
+        "wait until its transaction has ended: see `acidctl hive txns --open`",
     )
 
 
 def refuse_beside_hive(found: TableLocation) -> None:
     """Raise RefusedError while Hive itself compacts a location, or is about to."""
-    if error := MetastoreFacts.of(found, with_queue=True).busy(found.shown):
+    warehouse = found.resolver.warehouse
+    # Nothing but the queue is asked for: this is repeated while others wait, and comes just before a publication.
+    has_pools = warehouse is not None and warehouse.metastore.features.txn_types
+    if error := MetastoreFacts(entry=found.queue_entry, has_pools=has_pools).busy(found.shown):
         raise error
 
 

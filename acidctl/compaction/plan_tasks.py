@@ -193,9 +193,9 @@ class Spread:
         for bucket, shares in enumerate(shares_of(runs, self.buckets, self.most)):
             rows = sum(share.count for share in shares)
             files = sorted({file for share in shares for file in share.spans})
+            numbers = {file: number for number, file in enumerate(files)}
             renumbered = tuple(
-                replace(share, spans={files.index(file): span for file, span in share.spans.items()})
-                for share in shares
+                replace(share, spans={numbers[file]: span for file, span in share.spans.items()}) for share in shares
             )
             inserts = tuple(self.like.inserts[file] for file in files)
             weight = self.like.weight * rows // total

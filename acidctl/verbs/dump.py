@@ -86,8 +86,10 @@ class EventDump:
 
             self._predicate = parse_condition(where, row_of(kinds.items()))
         fields = [(name, kinds[name]) for name in self._ids]
-        if self._fields:
-            fields.append(("row", row_of((n, t) for n, t in self._rows.fields() if n in self._fields)))
+        wanted = self._rows.names if self._fields is None else self._fields
+        self._has_row = self._fields is None or bool(self._fields)
+        if self._has_row:
+            fields.append(("row", row_of((n, t) for n, t in self._rows.fields() if n in wanted)))
         self.types = row_of(fields)
 
     def batches(self, limit: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -103,12 +105,12 @@ class EventDump:
                 with source.open() as events:
                     first = events.first(limit) if limit and number == 0 and self._predicate is None else None
                     if first is not None:
-                        if not self._fields:
+                        if not self._has_row:
                             first = ids_batch(read_ids(first, source.fs.display(source.path)))  # checks the ids
                         yield self._projected(_decoded(first) if self._decode else first, source)
                         return
                     for stripe in range(events.stripes):
-                        batch = events.batch(stripe) if self._fields else ids_batch(events.ids(stripe))
+                        batch = events.batch(stripe) if self._has_row else ids_batch(events.ids(stripe))
                         batch = _decoded(batch) if self._decode else batch
                         yield self._projected(self._predicate.apply(batch) if self._predicate else batch, source)
             except BadDataError as error:
@@ -118,7 +120,7 @@ class EventDump:
 
     def _projected(self, batch: pa.RecordBatch, source: EventFile) -> pa.RecordBatch:
         columns = {name: batch.column(name) for name in self._ids}
-        if self._fields == list(self._rows.names):
+        if self._fields is None:
             columns["row"] = batch.column("row")  # as the file has it
         elif self._fields:
             how, path = How(parquet=source.format is Format.PARQUET), source.fs.display(source.path)
@@ -127,10 +129,10 @@ class EventDump:
         return pa.RecordBatch.from_pydict(columns)
 
 
-def _chosen(columns: Sequence[str] | None, names: Sequence[str], rows: OrcType) -> tuple[list[str], list[str]]:
-    """Return the chosen synthetic columns and fields of `row`."""
+def _chosen(columns: Sequence[str] | None, names: Sequence[str], rows: OrcType) -> tuple[list[str], list[str] | None]:
+    """Return the chosen synthetic columns and fields of `row`; None for the whole row."""
     if columns is None:
-        return list(names), list(rows.names)
+        return list(names), None
     known = {name.lower(): name for name in (*names, "row", *(f"row.{name}" for name in rows.names))}
     chosen = []
     for column in columns:
@@ -138,7 +140,7 @@ def _chosen(columns: Sequence[str] | None, names: Sequence[str], rows: OrcType) 
             what = f"no column {column!r} in these files"
             raise NotFoundError(what, f"there are {', '.join(known.values())}", did_you_mean(column, known.values()))
         chosen.append(known[column.lower()])
-    fields = [name for name in rows.names if "row" in chosen or f"row.{name}" in chosen]
+    fields = None if "row" in chosen else [name for name in rows.names if f"row.{name}" in chosen]
     return [name for name in chosen if name in names], fields
 
 

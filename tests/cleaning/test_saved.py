@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.tables import age, make, snapshot_of
 
+from acidctl.acid.assumed_commits import Assumption
 from acidctl.acid.writeids import ValidTxns, ValidWriteIds
 from acidctl.base.errors import AccessError, AcidctlError, BadDataError, ConflictError, NotFoundError
 from acidctl.cleaning.apply import apply_plan
 from acidctl.cleaning.plan import plan_cleaning
 from acidctl.cleaning.retention import AT_ONCE, Policy
 from acidctl.cleaning.saved import SavedPlan, read_plans, write_plans
+from acidctl.location.snapshot import list_location
 
 
 def save(table: Path, path: Path, policy: Policy = AT_ONCE) -> SavedPlan:
@@ -37,6 +41,23 @@ def test_it_is_the_same_plan(table: Path, tmp_path: Path) -> None:
     assert {path.name for path in table.iterdir()} == {"base_5", "delta_6_6_0", "_tmp_1", ".acidctl-trash"}
     with pytest.raises(ConflictError, match="changed since it was planned: base_3 went"):
         saved.plan({})
+
+
+def test_a_plan_with_an_assumption_lists_its_location_once(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    age(table, 2)
+    saved = replace(save(table, tmp_path / "plan.json"), assumption=Assumption(3600.0))
+    listed = []
+
+    def listing(*arguments: Any, **options: Any) -> Any:
+        listed.append(arguments)
+        return list_location(*arguments, **options)
+
+    for module in ("table_location", "snapshot"):
+        monkeypatch.setattr(f"acidctl.location.{module}.list_location", listing)
+    saved.plan({})
+    assert len(listed) == 1
 
 
 def test_a_location_that_stands_twice_is_refused(table: Path, tmp_path: Path) -> None:

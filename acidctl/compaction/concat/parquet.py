@@ -149,7 +149,8 @@ def write_parquet(fs: FileSystem, sources: Sequence[EventFile], task: ConcatTask
         _require_one_meaning(inputs, row)
     is_old = any("INT96" in item.physical_times for item in inputs)
     unit = _unit_of_old_times(inputs, row) if is_old else "ns"
-    inputs = [replace(item, unit=unit) for item in inputs]
+    if unit != "ns":
+        inputs = [replace(item, unit=unit) for item in inputs]
     schema = _schema(inputs, row, unit if is_old else None)
     model = inputs[newest]
     created_by = model.metadata.created_by if times and model.by_java else None
@@ -291,18 +292,18 @@ def _unit_of_old_times(inputs: Sequence[_Input], row: OrcType) -> str:
         for exact, coarse in item.tables(replace(item, unit="us"), columns=only):
             for name in names:
                 nanos, micros = (numbers_of_times(table.column(name)) for table in (exact, coarse))
-                is_far |= bool(((micros < -_FAR) | (micros > _FAR)).any())
+                is_far |= len(micros) > 0 and bool(micros.min() < -_FAR or micros.max() > _FAR)
                 # Beyond that range nanoseconds overflow, and so does this product.
                 if not fine and np.any(nanos != micros * np.int64(1000)):
                     fine = item, name
     if fine and is_far:
         raise RefusedError(
             f"cannot compact {fine[0].shown} exactly",
-            f"column {fine[1]} has fractions finer than microseconds, and there are times before 1677 or after 2262:"
-            " no type of Arrow holds both",
+            f"column {fine[1]} has fractions finer than microseconds, others are before 1677 or after 2262, and all"
+            " timestamps of 96 bits in a file are written in one unit",
             _LET_HIVE,
         )
-    return "ns" if fine else "us"
+    return "us" if is_far else "ns"
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

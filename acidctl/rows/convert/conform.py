@@ -110,7 +110,7 @@ def convert(column: pa.Array, own: OrcType, target: OrcType, name: str, path: st
         raise BadDataError(
             f"cannot read column {name} of {path}",
             f"it is {hive_type(own)} there and {hive_type(target)} in the table: {error}",
-            "read other columns with `columns`, or let Hive read it",
+            "choose other columns with --columns, or let Hive read it",
         ) from error
 
 

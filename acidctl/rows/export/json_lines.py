@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -41,10 +42,21 @@ def json_buffers(batch: pa.RecordBatch, types: OrcType | None = None) -> Iterato
         types: the struct whose fields are the batch's columns; it distinguishes CHAR(n), which is padded, from STRING.
 
     Raises:
-        BadDataError: no ORC file can hold a column of this type.
+        BadDataError: no ORC file can hold a column of this type, or a row has too much text.
     """
     for rows in row_slices(batch, types):
-        yield text_buffer(struct_texts(rows, types, end=b"\n"))
+        with text_of_a_row():
+            lines = text_buffer(struct_texts(rows, types, end=b"\n"))
+        yield lines
+
+
+@contextmanager
+def text_of_a_row() -> Iterator[None]:
+    """Turn Arrow's error for a text of more than 2 GiB into one that says what to do; slices end at a single row."""
+    try:
+        yield
+    except pa.ArrowCapacityError as error:
+        raise BadDataError("a row has more than 2 GiB of text", "one text cannot hold it", "use -o parquet") from error
 
 
 def row_slices(batch: pa.RecordBatch, types: OrcType | None) -> Iterator[pa.StructArray]:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from acidctl.base.errors import BadDataError, UsageProblem
 from acidctl.base.printable import printable
 from acidctl.orc.types import OrcType
-from acidctl.rows.export.json_lines import child_types, json_buffers, row_slices, text_buffer, unquoted
+from acidctl.rows.export.json_lines import child_types, json_buffers, row_slices, text_buffer, text_of_a_row, unquoted
 from acidctl.rows.export.storable import Storable
 from acidctl.rows.export.text import Flags, constant, join, printable_texts, text_spans, wrapped
 
@@ -124,7 +124,9 @@ class _Csv:
     def write(self, batch: pa.RecordBatch) -> None:
         self._begin(batch.schema.names)
         for rows in row_slices(batch, self._types):
-            self._out.write(text_buffer(self._lines(rows)))
+            with text_of_a_row():
+                lines = text_buffer(self._lines(rows))
+            self._out.write(lines)
 
     def close(self) -> None:
         if self._schema is not None:

@@ -1,4 +1,4 @@
-"""Columns of simple types as columns of text, with Arrow kernels and NumPy only: no loop over rows.
+"""Columns of simple types as columns of text, with Arrow kernels and NumPy; only texts with escapes have a loop.
 
 Every function takes one Arrow array and returns a :class:`Text` of the same length; null stays null. Texts are
 ``binary`` arrays, because kernels for strings may check every character again. Hive may store

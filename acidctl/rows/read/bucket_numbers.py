@@ -20,7 +20,6 @@ from acidctl.base import parallel
 from acidctl.rows.read.delete_set import Bools, Longs
 from acidctl.rows.read.events import EventFile
 
-# Remote files whose column is read in parallel.
 _NONE = -1
 
 

@@ -12,7 +12,7 @@ from acidctl.acid import bucket as codec
 from acidctl.acid.layout import NO_BUCKET, DataFile, Role, data_files_of
 from acidctl.acid.names import AcidDirectory, Kind, acid_directory
 from acidctl.acid.writeids import ValidWriteIds
-from acidctl.base.errors import AcidctlError, BadDataError
+from acidctl.base.errors import AccessError, AcidctlError, BadDataError, NotFoundError
 from acidctl.orc.read.reader import open_orc
 from acidctl.orc.tail import Tail
 
@@ -107,7 +107,7 @@ def _codec_version(snapshot: Snapshot, files: Sequence[DataFile]) -> int:
     ROW__IDs must be the same in every snapshot. Without native files it is today's codec.
     """
     for file in files:
-        with suppress(BadDataError):  # opening it raises the error
+        with suppress(BadDataError, NotFoundError, AccessError):  # opening it raises the error
             version = _codec_of(snapshot, file)
             if version is not None:
                 return version

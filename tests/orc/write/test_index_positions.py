@@ -29,7 +29,7 @@ from acidctl.orc.write.stripe_encoder import EncodedStripe, encode_stripes, spli
 from acidctl.orc.write.writer_settings import WriterSettings
 
 BLOCK = 65536
-TableLocation = dict[int, list[list[tuple[int, ...]]]]
+Positions = dict[int, list[list[tuple[int, ...]]]]
 
 
 def batch_of(tree: OrcType, rows: pa.StructArray) -> pa.RecordBatch:
@@ -37,14 +37,12 @@ def batch_of(tree: OrcType, rows: pa.StructArray) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([rows.field(i) for i in range(len(tree.names))], names=list(tree.names))
 
 
-def unpacked(
-    stripe: EncodedStripe, compression: str, tree: OrcType
-) -> tuple[TableLocation, dict[tuple[int, int], bytes]]:
+def unpacked(stripe: EncodedStripe, compression: str, tree: OrcType) -> tuple[Positions, dict[tuple[int, int], bytes]]:
     """For each column and entry the places (byte before compression, numbers of the run); and the streams' bytes."""
     parts = StripeParts(stripe.data, stripe.info, (compression, BLOCK))
     streams = {key: decompress(raw, compression, BLOCK) for key, raw in parts.streams.items()}
     chunks = {key: _chunks(bytes(raw)) for key, raw in parts.streams.items()} if compression != "none" else {}
-    found: TableLocation = {}
+    found: Positions = {}
     for node in tree.walk():
         column = node.column_id
         index = parts.row_index(column)

@@ -218,6 +218,18 @@ def test_originals_after_a_lost_one_cannot_be_numbered(tmp_path: Path) -> None:
     assert [(Path(loss.path).name, loss.rows) for loss in losses] == [("000000_0", None), ("000000_0_copy_1", 3)]
 
 
+def test_a_delta_that_cannot_be_opened_takes_no_original_with_it(tmp_path: Path) -> None:
+    """Originals are numbered by the codec of the other files, of which one may be gone."""
+    write_plain(tmp_path / "000000_0", rows(0, 3), row=TYPES, settings=SMALL_GROUPS)
+    delta = tmp_path / "delta_0000002_0000002_0000"
+    delta.mkdir()
+    (delta / "bucket_00000").symlink_to(tmp_path / "nothing")
+    losses: list[Loss] = []
+    found = acidctl.open_table(str(tmp_path)).scan(["id"], on_loss=losses.append).to_table()
+    assert found["id"].to_pylist() == [0, 1, 2]
+    assert [Path(loss.path).name for loss in losses] == ["bucket_00000"]
+
+
 def test_wide_timestamps_in_conditions_and_in_one_table(tmp_path: Path) -> None:
     types = OrcType("struct", children=(OrcType("timestamp"), OrcType("int")), names=("ts", "id"))
     near = pa.RecordBatch.from_pydict(
